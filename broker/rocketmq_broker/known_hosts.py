@@ -1,9 +1,9 @@
-"""Which HTTP requests are meant for this server, and which a page of another site made a browser send.
+"""Tells HTTP requests for this server from those that a page of another site made a browser send.
 
-A browser sends a request to a loopback address for any page that asks it to, in two ways that an unguarded service falls for:
+A browser sends requests to a loopback address for any page, and an unguarded service accepts them in two cases:
 
-- the page posts a form, which needs no permission as long as the body is no JSON: the headers Origin and Sec-Fetch-Site tell;
-- the page's own name comes to mean 127.0.0.1 (DNS rebinding), and all is one origin to the browser: the Host header tells.
+- a page posts a form, which needs no permission if the body is no JSON: the headers Origin and Sec-Fetch-Site show it;
+- the page's own name comes to mean 127.0.0.1 (DNS rebinding), and all is one origin to the browser: the Host header shows it.
 """
 
 import ipaddress
@@ -17,7 +17,7 @@ _FROM_OUTSIDE: Final = ("cross-site", "same-site")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not answered: the HTTP status and a sentence."""
+    """The refusal of a request: the HTTP status and a sentence."""
 
     status: int
     detail: str
@@ -25,7 +25,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class KnownHosts:
-    """The names that a server answers to: those of loopback, the address it listens on, and names that it was given."""
+    """The names of a server: those of loopback, its listening address, and names given to it."""
 
     bound_host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
@@ -34,11 +34,11 @@ class KnownHosts:
 
     @classmethod
     def of(cls, bound_host: str, names: str) -> Self:
-        """The hosts known to a server that listens on `bound_host`; `names` have commas or blanks between them."""
+        """Returns the hosts of a server that listens on `bound_host`; `names` have commas or blanks between them."""
         return cls(bound_host.lower(), frozenset(split_names(names)))
 
     def refusal(self, method: str, host: str | None, origin: str | None, fetch_site: str | None) -> Refusal | None:
-        """Why a request with these headers is not answered; None if it is. `host` is None if the request names no host at all."""
+        """Returns why a request with these headers is refused; None if it is served. `host` is None without a Host header."""
         if host is not None and not self._knows(host_of(host)):
             return Refusal(421, f"{host!r} is no name of this server: ask by a name it knows")
         if origin is not None and not self._is_own(origin, host):
@@ -50,22 +50,22 @@ class KnownHosts:
     def _knows(self, name: str) -> bool:
         if self.knows_any_name or name == self.bound_host or name in self.names or is_loopback(name):
             return True
-        # No page can have another address as Host than its own origin's. Who listens on loopback only is asked for that only.
+        # A page's requests always have its own origin's address as Host. A service on loopback has only loopback names.
         return is_address(name) and not is_loopback(self.bound_host)
 
     def _is_own(self, origin: str, host: str | None) -> bool:
-        """Same host and port; or a name that the service was given, since a proxy may have put its own name into Host."""
+        """Returns whether host and port agree, or the name was given to the service: a proxy may have set its own."""
         scheme, _, place = origin.lower().partition("://")
         return scheme in ("http", "https") and (place == (host or "").lower() or host_of(place) in self.names)
 
 
 def split_names(text: str) -> list[str]:
-    """The names in a list with commas or blanks between them, in lower case."""
+    """Returns the names in a list with commas or blanks between them, in lower case."""
     return text.replace(",", " ").lower().split()
 
 
 def host_of(host_and_port: str) -> str:
-    """The host of a Host header, in lower case and without brackets; empty if there is none."""
+    """Returns the host of a Host header, in lower case and without brackets; empty if there is none."""
     try:
         parts = urlsplit(f"//{host_and_port}")
         _ = parts.port
@@ -77,14 +77,14 @@ def host_of(host_and_port: str) -> str:
 
 
 def is_loopback(name: str) -> bool:
-    """Whether a name or an address leads to this machine alone."""
+    """Returns whether a name or an address leads to this machine only."""
     if is_address(name):
         return ipaddress.ip_address(name).is_loopback
     return name == "localhost" or name.endswith(".localhost")
 
 
 def is_address(name: str) -> bool:
-    """Whether this is an IP address, without brackets."""
+    """Returns whether this is an IP address, without brackets."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -19,17 +19,17 @@ WriteEntries = Callable[[list[WireCredit]], list[str]]
 
 
 class EndingRequest(Request):
-    """A task in the worker's hands, which ends although Redis cannot be told how: Celery would keep its place for ever."""
+    """A worker's task that gives up its place even if Redis cannot be told of its end: Celery would keep the place for ever."""
 
     def on_failure(self, *args: Any, **options: Any) -> None:
-        """Stores the failure, and gives the place back. Raises what the connection to Redis raises."""
+        """Stores the failure, and frees the place. Raises the errors of the connection to Redis."""
         try:
             super().on_failure(*args, **options)
         finally:
             self.acknowledge()
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """Stores that the time was over, and gives the place back. Raises what the connection to Redis raises."""
+        """Stores the time-out, and frees the place. Raises the errors of the connection to Redis."""
         try:
             super().on_timeout(soft, timeout)
         finally:
@@ -44,9 +44,9 @@ def register_credit_task(
     on_open: Callable[[Engine], None] = lambda _: None,
     wrapped: Callable[[WriteEntries], WriteEntries] = lambda write: write,
 ) -> None:
-    """Teaches the application both tasks. Each worker process opens the database with its first task, and tells `on_open`.
+    """Adds both tasks to the application. Each worker process opens the database at its first task, and calls `on_open`.
 
-    The tasks write by what `wrapped` makes of the function that writes to the ledger.
+    `wrapped` decorates the function that writes to the ledger.
     """
 
     @cache

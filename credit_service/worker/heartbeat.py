@@ -1,4 +1,4 @@
-"""The worker's heartbeat: a step of Celery's consumer that says what the worker takes, and restarts one that takes nothing."""
+"""The worker's heartbeat: a step of Celery's consumer that reports the worker's tasks, and restarts a worker that takes none."""
 
 import logging
 import signal
@@ -33,9 +33,9 @@ def heartbeat_step(
     taking: Taking,
     start_again: Callable[[str], None],
 ) -> type[bootsteps.StartStopStep]:
-    """A step for `app.steps["consumer"]`: beats every few seconds on the worker's own event loop, so that a hang stops it too.
+    """Returns a step for `app.steps["consumer"]`, which beats every few seconds on the worker's own event loop, to show a hang.
 
-    `taking` knows the tasks that the worker takes. `start_again` is called with a reason when it takes none.
+    `taking` counts the tasks of the worker. The step calls `start_again` with a reason when it takes none.
     """
     began_s, host, pid = world.steady_s(), world.host_name(), world.process_id()
 
@@ -72,7 +72,7 @@ def heartbeat_step(
             self._timer = consumer.timer.call_repeatedly(HEARTBEAT_INTERVAL_S, beat)
 
         def stop(self, consumer: Consumer) -> None:
-            """Also when the connection to Redis is lost; then it starts again with the next one."""
+            """Stops the heartbeat. Celery also calls it after a lost connection, and starts the step again with the next."""
             if self._timer is None:
                 return
             self._timer.cancel()

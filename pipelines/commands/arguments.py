@@ -1,4 +1,4 @@
-"""What the commands take from the command line and the environment, in groups of options that belong together."""
+"""The commands' arguments from the command line and the environment, in groups of related options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SparkLog = Annotated[Path | None, typer.Option(help="keep what Spark's JVM print
 
 @dataclass(frozen=True, slots=True)
 class BooksOptions:
-    """What is compared."""
+    """The options that name the compared books."""
 
     order_database_url: Annotated[
         str, typer.Option(envvar="ORDER_DATABASE_URL", show_envvar=True, help="database URL, as the services take it")
@@ -52,7 +52,7 @@ class BooksOptions:
     consumer_group: Annotated[str, typer.Option(help="the group that writes the credits")] = "credit_service"
 
     def books(self) -> Books:
-        """Finds the databases' addresses. Raises UnusableDatabaseUrl."""
+        """Returns the books with the databases' addresses. Raises UnusableDatabaseUrl."""
         return Books(
             _address("ORDER_DATABASE", self.order_database_url, self.order_database_password_file),
             _address("CREDIT_DATABASE", self.credit_database_url, self.credit_database_password_file),
@@ -63,7 +63,7 @@ class BooksOptions:
 
 
 def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
-    """The database of this URL; `name` is how settings call it. Raises UnusableDatabaseUrl."""
+    """Returns a database's address; `name` is its name in settings. Raises UnusableDatabaseUrl."""
     try:
         return parse_database_url(url_with_password(url, password_file))
     except SecretUnusable as error:
@@ -74,7 +74,7 @@ def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """Where Spark runs, with how much memory, and where its JVM's words go."""
+    """The options for Spark's master, its memory, and the log of its JVM."""
 
     master: Master = None
     memory: Annotated[str | None, typer.Option(help="heap of Spark's JVM on this machine, such as 4g")] = None
@@ -83,7 +83,7 @@ class SparkOptions:
 
 @dataclass(frozen=True, slots=True)
 class PatienceOptions:
-    """How long an order may wait for its credit."""
+    """The options for an order's wait for its credit."""
 
     grace_seconds: Grace = GRACE_SECONDS
     overdue_seconds: Annotated[
@@ -91,13 +91,13 @@ class PatienceOptions:
     ] = OVERDUE_SECONDS
 
     def cut_off(self, as_of_ms: int) -> CutOff:
-        """Returns the moment to judge by, for a reconciliation that begins at `as_of_ms`."""
+        """Returns the moment of judgement, for a reconciliation that begins at `as_of_ms`."""
         return CutOff(as_of_ms, self.grace_seconds, self.overdue_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class ToleranceOptions:
-    """What fails, other than usual."""
+    """The options that change the failing classes."""
 
     allow: Annotated[list[Finding] | None, typer.Option(help="a class of finding that shall not fail; may be repeated")] = None
     fail_on: Annotated[
@@ -105,13 +105,13 @@ class ToleranceOptions:
     ] = None
 
     def tolerance(self) -> Tolerance:
-        """Returns which classes fail."""
+        """Returns the failing classes."""
         return Tolerance(frozenset(self.allow or ()), frozenset(self.fail_on or ()))
 
 
 @dataclass(frozen=True, slots=True)
 class ResultOptions:
-    """Where results go, beside the table on the screen."""
+    """The options for the places of results, besides the table on the screen."""
 
     output: Output = "data/reconciliation"
     show_output: Annotated[bool, typer.Option("--show-output/--hide-output", help="whether to say where the Parquet is")] = True
@@ -121,7 +121,7 @@ class ResultOptions:
 
 @dataclass(frozen=True, slots=True)
 class IncrementOptions:
-    """What is read: everything, or what is new."""
+    """The options for reading everything, or only new rows."""
 
     state: Annotated[
         Path | None, typer.Option(help="read only what is new since the last run with this folder, and what was open")
@@ -134,7 +134,7 @@ EVERYTHING: Final = IncrementOptions()
 
 @dataclass(frozen=True, slots=True)
 class RepairOptions:
-    """Whom a repair asks, and where it notes what it did."""
+    """The options with the servers of a repair, and its audit file."""
 
     namesrv_addr: Annotated[
         str | None, typer.Option(envvar="NAMESRV_ADDR", show_envvar=True, help="HOST:PORT;HOST:PORT of name servers")

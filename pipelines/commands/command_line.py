@@ -1,4 +1,4 @@
-"""The commands `reconcile` and `messages`; `breaks`, `repair` and `watch` are added."""
+"""The commands `reconcile` and `messages`, with `breaks`, `repair` and `watch` added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands whose options come in groups: typer is shown one option for each field of a dataclass."""
+"""Commands with grouped options: typer sees one option for each field of a dataclass."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 def with_groups(
     *, without: frozenset[str] = frozenset(), behind: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Spreads the parameters of a command that are dataclasses: each field becomes an option, where the dataclass stands.
+    """Expands the dataclass parameters of a command: each field becomes an option, in the dataclass's position.
 
-    A field named by `without` is no option and keeps its default. `behind` gives an option another place in `--help`: behind the
-    option that it names.
+    A field named by `without` is no option and keeps its default. `behind` moves an option in `--help` to the position after the
+    named one.
     """
 
     def spread(command: Callable[..., None]) -> Callable[..., None]:

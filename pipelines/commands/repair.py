@@ -43,7 +43,7 @@ def repair_command(
 
     def work() -> bool:
         if apply is not None:
-            # Here, because both clients take a third of a second that every other command need not wait for.
+            # Imported here: both clients take a third of a second, which all other commands save.
             from pipelines.repair.carrying_out import applied
 
             key = _key(asking.repair_key_file)

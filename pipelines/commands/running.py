@@ -1,4 +1,4 @@
-"""Runs a reconciliation for a command: starts Spark as the size of the books asks, compares them, and takes the time."""
+"""Runs a reconciliation for a command: starts Spark for the size of the books, compares them, and measures the time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOST_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """What a reconciliation found, and how long Spark took to start and to compare."""
+    """A reconciliation's outcome, and the times for Spark's start and the comparison."""
 
     outcome: Outcome
     start_s: float
@@ -42,10 +42,10 @@ def reconciled(
     progress: Console,
     increment: IncrementOptions = EVERYTHING,
 ) -> TimedOutcome:
-    """Starts Spark and compares: all, or what is new. Raises what `reconcile` raises, and SparkUnavailable."""
+    """Starts Spark and compares: everything, or new rows only. Raises the errors of `reconcile`, and SparkUnavailable."""
     state = None if increment.state is None else State(increment.state)
     if state is not None:
-        state.check()  # nobody waits for Spark to be told that another run is at work
+        state.check()  # a second run should fail before the slow start of Spark
     begun_s = time.monotonic()
     with opened_session(books, options, progress) as reading:
         started_s = time.monotonic()
@@ -59,7 +59,7 @@ def reconciled(
 
 @contextmanager
 def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
-    """Spark for these books, which can be read. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     for log in books.logs:
         log.check()
     check_tables(books.order_database, books.credit_database)
@@ -73,13 +73,13 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
 
 
 def _are_small(books: Books) -> bool:
-    """Whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
+    """Returns whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
     tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
     rows = sum(_most_rows(address, table) for address, table in tables)
     return rows <= MOST_SMALL_ROWS and all(log.is_small() for log in books.logs)
 
 
 def _most_rows(address: DatabaseAddress, table: Table) -> int:
-    """As many rows as the keys leave room for."""
+    """Returns the number of rows for which the keys have room."""
     lowest, highest = key_bounds(address, table.name, table.key or "id")
     return 0 if lowest is None or highest is None else highest - lowest + 1

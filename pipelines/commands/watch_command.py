@@ -1,4 +1,4 @@
-"""The command `watch`: breaks are opened and closed while the system runs."""
+"""The command `watch`: opens and closes breaks while the system runs."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def watch_command(
 
 
 def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threading.Event, every_s: float) -> int:
-    """Takes turns until `stopping` is set, `every_s` from the end of one to the begin of the next; answers how many failed.
+    """Takes turns until `stopping` is set, `every_s` from the end of one to the begin of the next. Returns the failed turns.
 
-    A database or a disk that is away costs its turns and nothing else: the next turn reads what the last good one left.
+    A database or a disk that is away costs only its turns: the next turn reads the files of the last good one.
     """
     failed = 0
     while not stopping.is_set():
@@ -82,9 +82,9 @@ def turn_of(
     breaks: BreakTable,
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Callable[[], str]:
-    """A turn of the watch: judges what is new, and what was open, as of `now_ms`; answers its line.
+    """Returns a turn of the watch: it judges what is new or was open, as of `now_ms`, and returns its line.
 
-    The first turn that begins after an order's grace period opens its break.
+    A break is opened by the first turn after its order's grace period.
     """
 
     def turn() -> str:

@@ -1,4 +1,4 @@
-"""Carries out a plan: opens the ways to the brokers and to the credit service, and does each step that is not done yet."""
+"""Executes a plan: connects to the brokers and to the credit service, and does each step that is not done yet."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
 
 
 class AsyncSteps(Protocol):
-    """Who carries out the brokers' steps."""
+    """The executor of the brokers' steps."""
 
     async def carry_out(self, step: Step) -> StepOutcome:
         """Does the step unless it is done."""
 
 
 def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
-    """Does what the plan says, and tells of each step. Whether nothing is left to do. Raises PlanUnusable."""
+    """Does the steps of the plan, and reports each. Returns whether nothing is left to do. Raises PlanUnusable."""
     try:
         outcomes = asyncio.run(_carried_out(plan, audit, namesrv_addr, credit_service_url, key))
     except AdminError as error:
@@ -68,7 +68,7 @@ async def _told(
 async def carry_out(
     plan: Plan, brokers: AsyncSteps | None, at_credit_service: Callable[[Step], StepOutcome], audit: Audit
 ) -> AsyncIterator[tuple[Step, StepOutcome]]:
-    """Does all steps of the plan; one that fails keeps none of the others from being done. Raises PlanUnusable."""
+    """Does all steps of the plan. A failed step does not prevent the others. Raises PlanUnusable."""
     for step in plan.steps:
         audit.begin(step)
         if step.action in AT_BROKERS:
@@ -81,5 +81,5 @@ async def carry_out(
 
 
 def needs_brokers(plan: Plan) -> bool:
-    """Whether a step of the plan is the brokers'."""
+    """Returns whether the plan has steps for brokers."""
     return any(step.action in AT_BROKERS for step in plan.steps)

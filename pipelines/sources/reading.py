@@ -1,4 +1,4 @@
-"""How a source becomes a DataFrame: read by Spark's tasks, or here and now where that is quicker."""
+"""Turns a source into a DataFrame: read by Spark's tasks, or immediately in this process if that is quicker."""
 
 from __future__ import annotations
 
@@ -18,18 +18,17 @@ from pyspark.sql.udtf import UserDefinedTableFunction
 class Reading:
     """Reads sources for one session.
 
-    Small books are read in this process, into one partition: Spark would start Python processes to read them, which takes
-    longer than reading.
+    Small books are read in this process, into one partition: Spark would start Python processes for it, which takes longer than
+    reading.
     """
 
     spark: SparkSession
     is_small: bool = False
 
     def frame(self, source: type[DataSource], options: Mapping[str, str], columns: Mapping[str, str]) -> DataFrame:
-        """These columns of a source, by their names and Spark's types.
+        """Returns these columns of a source, by their names and Spark's types.
 
-        Which partitions there are is found out now, and large books are read when the DataFrame is used. Raises what the source
-        raises.
+        Plans the partitions now; large books are read when the DataFrame is used. Raises the source's errors.
         """
         schema = _parsed(", ".join(f"{name} {kind}" for name, kind in columns.items()))
         if self.is_small:
@@ -37,22 +36,22 @@ class Reading:
         reader = source(dict(options)).reader(schema)
         partitions = reader.partitions()
         # One number for each partition. `spark.read` would start two more Python processes for each source, one after the other,
-        # to learn what this one knows.
+        # for numbers that this process knows.
         numbers = self.spark.range(0, len(partitions), 1, max(1, len(partitions)))
         return _read_by_tasks(numbers, reader, partitions, schema)
 
     def held(self, frame: DataFrame) -> DataFrame:
-        """The frame, worked out once however often it is used.
+        """Returns the frame, computed once for all its uses.
 
-        Of small books its rows are kept and how they came about is forgotten: planning all of that again for each use would take
-        far longer than the work.
+        For small books it keeps the rows and forgets their computation: planning all of it again for each use would take far
+        longer than the work.
         """
         return frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
 
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
-        """The frame in one partition if the books are small: nothing has to be shuffled afterwards.
+        """Returns the frame in one partition for small books: then nothing has to be shuffled.
 
-        If they are large, rows with equal keys are in one partition, or nothing is moved if no key is named.
+        For large books rows with equal keys are in one partition; without keys nothing is moved.
         """
         if self.is_small:
             return frame.coalesce(1)
@@ -62,7 +61,7 @@ class Reading:
 def _read_by_tasks(
     numbers: DataFrame, reader: DataSourceReader, partitions: Sequence[InputPartition], schema: StructType
 ) -> DataFrame:
-    """The rows of the partitions with these numbers: the task that holds a number reads its partition."""
+    """Returns the rows of these partitions: the task with a number reads its partition."""
 
     class PartitionsRead:
         def eval(self, numbers: pyarrow.RecordBatch) -> Iterator[pyarrow.RecordBatch]:
@@ -75,7 +74,7 @@ def _read_by_tasks(
 
 
 def read_here(source: type[DataSource], options: Mapping[str, str], schema: StructType) -> pyarrow.Table:
-    """All rows of a source with these columns, read by this process and without Spark."""
+    """Returns all rows of a source with these columns, read by this process without Spark."""
     reader = source(dict(options)).reader(schema)
     batches = [batch for partition in reader.partitions() for batch in reader.read(partition)]
     return pyarrow.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC"))

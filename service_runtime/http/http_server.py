@@ -1,4 +1,4 @@
-"""Waitress, started and stopped so that no request is cut off that ends in time."""
+"""Runs Waitress so that a stop lets requests in work finish within a time limit."""
 
 import logging
 import resource
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """Waitress in a thread of its own. The port is taken when this is made, requests are served from `start` on."""
+    """Waitress in its own thread. Creating it takes the port; `start` serves requests."""
 
     def __init__(
         self,
@@ -43,10 +43,10 @@ class HttpServer:
         patience: Patience | None = None,
         most_connections: int | None = None,
     ) -> None:
-        """Listens on all addresses of `host`. Raises CannotStart if it cannot.
+        """Listens on all addresses of `host`. Raises CannotStart if that fails.
 
-        `stop_timeout_s` is how long requests that run when the server stops may take to end. `patience` is how long clients may
-        take. `most_connections` are open at once: by default 1,000, or half the files that the process may open.
+        `stop_timeout_s` is the time for running requests to end when the server stops. `patience` limits the clients' turns.
+        `most_connections` bounds open connections: by default 1,000, or half the files that the process may open.
         """
         most_connections = most_connections or _connection_limit()
         sockets = listen_on(host, port)
@@ -78,7 +78,7 @@ class HttpServer:
 
     @classmethod
     def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
-        """The server of a service, as its settings say. Raises CannotStart."""
+        """Returns the server of a service, by its settings. Raises CannotStart."""
         return cls(
             app,
             world,
@@ -89,14 +89,14 @@ class HttpServer:
         )
 
     def start(self) -> None:
-        """Begins to serve."""
+        """Starts serving."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Takes no more connections; returns when all requests are answered, or when the stop time-out is over.
+        """Accepts no more connections; returns when all requests are answered, or after the stop time-out.
 
-        A connection is closed once nothing is under way on it. So who asks again on another connection finds another instance.
-        Stopping again does nothing.
+        It closes each connection without a running request. So a client's next connection finds another instance. A second stop
+        does nothing.
         """
         if self._is_stopped:
             return
@@ -119,9 +119,9 @@ class HttpServer:
             self._thread.join(_THREADS_END_WITHIN_S)
 
     def _in_loop(self, deed: Callable[[], None]) -> None:
-        """Waitress's loop belongs to its thread: that thread runs the deed when it is woken.
+        """Runs the deed in the thread of waitress's loop.
 
-        Not before it has been woken, though an earlier deed may have woken it: a deed may close what wakes it.
+        The deed waits until its own wake-up is done: it may close the trigger, and an earlier deed may have woken the loop.
         """
         is_woken = threading.Event()
 
@@ -144,7 +144,7 @@ class HttpServer:
                 connection.will_close = True
 
     def _end_loop(self) -> None:
-        """Without anything open the loop ends. A thread that still worked could not wake it any more, hence only then."""
+        """Closes the last open objects, which ends the loop. Not earlier: working threads need them to wake the loop."""
         for listener in self._listeners:
             listener.trigger.close()
 
@@ -153,7 +153,7 @@ class HttpServer:
 
 
 def _connection_limit() -> int:
-    """As many as there are files to open for them; the databases and the broker need some as well."""
+    """Returns the number of connections for the available files; databases and the broker need some as well."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, files // 2)
 

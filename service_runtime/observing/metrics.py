@@ -16,7 +16,7 @@ metrics_api = Blueprint("metrics", __name__)
 
 
 def new_metrics() -> CollectorRegistry:
-    """A registry with what is known of the process: CPU, memory, open files, garbage collection."""
+    """Returns a registry with figures of the process: CPU, memory, open files, garbage collection."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
@@ -50,6 +50,6 @@ def serve_metrics(app: Flask, registry: CollectorRegistry, now_s: Callable[[], f
 
 @metrics_api.get("/metrics")
 def get_metrics() -> Response:
-    """The metrics in Prometheus' text format."""
+    """Returns the metrics in Prometheus' text format."""
     registry: CollectorRegistry = current_app.extensions["metrics"]
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""What most rooms of the server need when they are built."""
+"""The parts that most rooms of the server use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """The store and what stands on it. Each room's `build` takes from it what its parts need, and adds their handlers."""
+    """The store, and the parts based on it. Each room's `build` takes its parts' needs from it, and adds their handlers."""
 
     identity: BrokerIdentity
     store: MessageStore

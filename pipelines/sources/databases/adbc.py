@@ -1,4 +1,4 @@
-"""Reading tables as Arrow batches through ADBC: the only module that talks to databases."""
+"""Reads tables as Arrow batches through ADBC: the only module that accesses databases."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def check_table(address: DatabaseAddress, table: str, columns: Sequence[str]) -> None:
-    """Returns if the table can be read and has these columns. Raises UnreadableDatabase."""
+    """Checks that the table can be read and has these columns. Raises UnreadableDatabase."""
     with _cursor(address) as cursor:
         cursor.execute(f"{_select(table, columns)} WHERE 1 = 0")
         cursor.fetchall()
 
 
 def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | None = None) -> tuple[int | None, int | None]:
-    """The lowest and the highest key of a table, or of what is new in it; None and None if that is nothing.
+    """Returns the lowest and the highest key of a table, or of its new rows; None and None without rows.
 
     Raises UnreadableDatabase.
     """
@@ -57,10 +57,10 @@ def read_columns(
     nullable: Sequence[str] = (),
     since: Since | None = None,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """These columns of a table, or of one range of its key, or of what is new in it. Raises UnreadableDatabase.
+    """Yields these columns of a table, of one range of its key, or of its new rows. Raises UnreadableDatabase.
 
-    `columns` have the types that are wanted. A value of another type is NULL, or text that says so. NULL is "" where text may be
-    NULL by `nullable`.
+    `columns` have the wanted types. A value of another type is read as NULL, or as text that says so. NULL is read as "" in the
+    text columns of `nullable`.
     """
     with _cursor(address) as cursor:
         known = _known_columns(cursor, address, table, columns)
@@ -76,7 +76,7 @@ def read_columns(
 def read_unreadable(
     address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
 ) -> list[str]:
-    """The values that are not of the types that are wanted, each with table, row and column; the first MOST_UNREADABLE rows.
+    """Returns the values of unwanted types, each with table, row and column; the first MOST_UNREADABLE rows.
 
     Raises UnreadableDatabase.
     """
@@ -108,13 +108,13 @@ def read_unreadable(
 
 
 def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """The columns that can have no values but of the types that are wanted. Raises UnreadableDatabase."""
+    """Returns the columns whose values always have the wanted type. Raises UnreadableDatabase."""
     with _cursor(address) as cursor:
         return _known_columns(cursor, address, table, columns)
 
 
 def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> list[str]:
-    """SQLite's text that is no UTF-8. Only what is not plain ASCII is fetched and looked at."""
+    """Finds SQLite's text that is no UTF-8. Fetches only text beyond plain ASCII."""
     is_odd = [f"(typeof({name}) = 'text' AND CAST({name} AS BLOB) GLOB '*[^ -~]*')" for name in map(_plain, names)]
     blobs = ", ".join(f"CAST({name} AS BLOB) AS {name}" for name in names)
     cursor.execute(f"SELECT {row} AS place, {blobs} FROM {_plain(table)} WHERE {' OR '.join(is_odd)}")
@@ -132,7 +132,7 @@ def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> li
 
 
 def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
-    """The columns that have no values but of the types that are wanted. SQLite promises that of none."""
+    """Returns the columns whose values always have the wanted type. SQLite guarantees that of none."""
     if address.driver is Driver.SQLITE:
         return frozenset()
     cursor.execute(f"{_select(table, list(columns))} WHERE 1 = 0")
@@ -141,13 +141,13 @@ def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: M
 
 
 def _never_null(cursor: Any, table: str) -> frozenset[str]:
-    """The columns that PostgreSQL holds to be not NULL."""
+    """Returns the columns declared NOT NULL in PostgreSQL."""
     cursor.execute(f"SELECT attname FROM pg_attribute WHERE attrelid = '{_plain(table)}'::regclass AND attnotnull")
     return frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
 
 
 def read_query(address: DatabaseAddress, query: str) -> pyarrow.Table:
-    """What a query of ours answers. Raises UnreadableDatabase."""
+    """Returns the result of a query. Raises UnreadableDatabase."""
     with _cursor(address) as cursor:
         cursor.execute(query)
         return cursor.fetch_arrow_table()
@@ -167,7 +167,7 @@ def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | 
 
 
 def _plain(name: str) -> str:
-    """A name that needs no quotes; SQLite would read a quoted name that it does not know as a string."""
+    """Returns a name that needs no quotes; SQLite would read an unknown quoted name as a string."""
     if not _PLAIN_NAME.fullmatch(name):
         raise UnreadableDatabase(f"{name!r} is no plain name of a table or column")
     return name
@@ -195,6 +195,6 @@ def _connect(address: DatabaseAddress) -> Connection:
 
 
 def _said(error: Exception) -> str:
-    """What the driver has to say, without the query it repeats and the status code it begins with."""
+    """Returns the driver's message, without the query and the status code."""
     text = str(error).partition("\nquery:")[0]
     return re.sub(r"^[A-Z_]+: ", "", text.strip())

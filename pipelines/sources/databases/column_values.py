@@ -1,8 +1,8 @@
-"""Values of a table as their columns' types, whatever the database let somebody write.
+"""Reads values of a table in their columns' types, even if the database accepted other values.
 
 SQLite stores any value in any column: 0.6 or '12abc' in one of integers, bytes in one of text. PostgreSQL's columns can be
 altered: `numeric` has decimals, NaN and numbers beyond bigint. Such a value must not stop the reading of all others. It is read
-as NULL where a number should be, and as words that equal nothing else where text should be; and it is told with table and row.
+as NULL in place of a number, and as words that equal nothing else in place of text; and it is reported with table and row.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 
 def is_plain(wanted: str, found: pyarrow.DataType) -> bool:
-    """Whether PostgreSQL's column can have no value but of the type that is wanted, or NULL."""
+    """Returns whether PostgreSQL's column can only hold values of the wanted type, or NULL."""
     is_text = pyarrow.types.is_string(found) or pyarrow.types.is_large_string(found)
     return bool(pyarrow.types.is_integer(found) if wanted == NUMBER else is_text)
 
 
 def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, is_nullable: bool, is_known: bool = False) -> str:
-    """SQL of the value. `row` is SQL that names its row, if there is any; `is_known` says that the column has no other type.
+    """Returns the SQL of the value. `row` is SQL that names its row, if any; `is_known` means that the column has no other type.
 
-    Text that may be NULL is "" then: SQLite's driver would take a column that begins with many NULLs for integers.
+    Nullable text is read as "" for NULL: SQLite's driver would take a column that begins with many NULLs for integers.
     """
     if wanted == NUMBER:
         return name if is_known else f"CASE WHEN {_is_number(driver, name)} THEN {_number(driver, name)} END"
@@ -41,7 +41,7 @@ def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, 
 
 
 def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_known: bool = False) -> str:
-    """SQL of whether the value cannot be read."""
+    """Returns the SQL of whether the value cannot be read."""
     if wanted == NUMBER:
         is_read = f"{name} IS NOT NULL" if is_known else _is_number(driver, name)
     else:
@@ -51,19 +51,19 @@ def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_
 
 
 def shown(driver: Driver, name: str) -> str:
-    """SQL of what the value looks like."""
+    """Returns the SQL of the value's appearance."""
     if driver is Driver.SQLITE:
         return f"typeof({name}) || ' ' || substr(quote({name}), 1, {_LONGEST_SHOWN})"
     return f"COALESCE(left(CAST({name} AS text), {_LONGEST_SHOWN}), 'NULL')"
 
 
 def texts(columns: Mapping[str, str]) -> Sequence[str]:
-    """The columns of text."""
+    """Returns the columns of text."""
     return [name for name, kind in columns.items() if kind != NUMBER]
 
 
 def with_valid_text(column: pyarrow.Array) -> pyarrow.Array:
-    """The column, in which a replacement character stands for each byte that is no UTF-8: SQLite checks no text."""
+    """Returns the column with a replacement character for each byte that is no UTF-8: SQLite checks no text."""
     if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
         return column
     try:

@@ -1,4 +1,4 @@
-"""Where a database is, in a form that can be shown: the password is kept apart."""
+"""The address of a database, safe to show: the password is separate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from urllib.parse import quote, quote_plus
 
 
 class Driver(StrEnum):
-    """The ADBC drivers there are."""
+    """The available ADBC drivers."""
 
     SQLITE = "sqlite"
     POSTGRESQL = "postgresql"
@@ -16,7 +16,7 @@ class Driver(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DatabaseAddress:
-    """One database as ADBC finds it. Neither `repr` nor `public_uri` nor `name` shows the password."""
+    """A database's address for ADBC. Neither `repr` nor `public_uri` nor `name` shows the password."""
 
     driver: Driver
     public_uri: str
@@ -27,24 +27,24 @@ class DatabaseAddress:
 
     @property
     def uri(self) -> str:
-        """The URI with the password: for the driver's ears only."""
+        """The URI with the password: for the driver only."""
         if not self.password:
             return self.public_uri
         separator = "&" if "?" in self.public_uri else "?"
         return f"{self.public_uri}{separator}password={quote(self.password, safe='')}"
 
     def without_password(self, text: str) -> str:
-        """The text, on one line, with the password blotted out in every spelling a driver may quote it in."""
+        """Returns the text, on one line, without the password in any spelling that a driver may use."""
         line = " ".join(text.split())
         for spelling in {self.password, quote(self.password, safe=""), quote_plus(self.password)} - {""}:
             line = line.replace(spelling, "***")
         return line
 
     def to_options(self) -> dict[str, str]:
-        """The address as options of a Spark data source; Spark redacts the one named `password` wherever it prints options."""
+        """Returns the address as options of a Spark data source; Spark redacts the one named `password` in all its output."""
         return {"driver": self.driver.value, "uri": self.public_uri, "name": self.name, "password": self.password}
 
     @classmethod
     def from_options(cls, options: Mapping[str, str]) -> Self:
-        """The address that `to_options` wrote."""
+        """Reads the address from options of `to_options`."""
         return cls(Driver(options["driver"]), options["uri"], options["name"], options.get("password", ""))

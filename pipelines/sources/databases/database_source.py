@@ -2,10 +2,9 @@
 
     spark.read.format("adbc").options(**address.to_options(), table="orders", key="id").schema("order_id string").load()
 
-The schema asked for is what is selected: columns that are not in it never leave the database. A value that is not of its column's
-type is NULL, or text that says that it cannot be read. Columns that may be NULL are named by the option `nullable`. (Spark could
-hand filters down itself, but starts one more Python process for each table to ask.)
-A table without an integer key (no option `key`) is read by one task.
+The schema selects the columns: other columns never leave the database. A value of another type than its column's is NULL, or text
+that says that it cannot be read. The option `nullable` names the columns that may be NULL. (Spark could pass filters itself, but
+starts one more Python process for each table to ask.) One task reads a table without an integer key (no option `key`).
 
 Executors unpickle these classes by name, so this package must be importable there: installed beside pyspark, pyarrow and the
 ADBC drivers, or sent along with --py-files.
@@ -42,11 +41,11 @@ class TableSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `spark.read.format`."""
+        """Returns the name for `spark.read.format`."""
         return "adbc"
 
     def reader(self, schema: StructType) -> TableReader:
-        """A reader of the columns in the schema."""
+        """Returns a reader of the columns in the schema."""
         return TableReader(
             DatabaseAddress.from_options(self.options),
             self.options["table"],
@@ -59,7 +58,7 @@ class TableSource(DataSource):
 
 
 class TableReader(DataSourceReader):
-    """Plans the ranges on the driver, reads one of them in each task."""
+    """Plans the ranges on the driver, and reads one of them in each task."""
 
     def __init__(
         self,
@@ -71,9 +70,9 @@ class TableReader(DataSourceReader):
         nullable: Sequence[str] = (),
         since: Since | None = None,
     ) -> None:
-        """`key` is the integer column to cut the table by; `nullable` names the columns that may be NULL.
+        """`key` is the integer column that divides the table; `nullable` names the columns that may be NULL.
 
-        `since` says which rows are wanted; all of them without it.
+        `since` selects the rows; without it all rows are read.
         """
         self._since = since
         self._address = address
@@ -84,14 +83,14 @@ class TableReader(DataSourceReader):
         self._nullable = nullable
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The ranges of keys there are now."""
+        """Returns the present ranges of keys."""
         if self._key is None:
             return [TablePartition()]
         ranges = split_keys(*key_bounds(self._address, self._table, self._key, self._since), self._rows_per_range)
         return [TablePartition(keys) for keys in ranges] or [TablePartition(is_empty=True)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        """The rows of one range. Raises UnreadableDatabase."""
+        """Yields the rows of one range. Raises UnreadableDatabase."""
         if not isinstance(partition, TablePartition) or partition.is_empty:
             return
         wanted = to_arrow_schema(self._schema, timezone="UTC")
@@ -110,7 +109,7 @@ class TableReader(DataSourceReader):
 
 
 def _as(schema: pyarrow.Schema, batch: pyarrow.RecordBatch, nullable: Sequence[str]) -> pyarrow.RecordBatch:
-    """The batch in the types that Spark was promised; drivers choose their own. "" in a nullable column is NULL again."""
+    """Casts the batch to the types promised to Spark; drivers choose their own. "" in a nullable column becomes NULL again."""
     arrays = [with_valid_text(column).cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
     for index, field in enumerate(schema):
         if field.name in nullable and pyarrow.types.is_string(field.type):

@@ -1,4 +1,4 @@
-"""Database URLs, read by the rule that the services go by, as addresses for ADBC's drivers.
+"""Database URLs, parsed by the services' rule, as addresses for ADBC's drivers.
 
 sqlite:///data/orders.db             -> file:/current/directory/data/orders.db?mode=ro
 postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10   (the secret apart)
@@ -18,7 +18,7 @@ CONNECT_TIMEOUT_S: Final = 10
 
 
 def parse_database_url(url: str) -> DatabaseAddress:
-    """The address that a database URL means. Raises UnusableDatabaseUrl; its text does not repeat the URL."""
+    """Returns the address of a database URL. Raises UnusableDatabaseUrl, whose text does not repeat the URL."""
     try:
         path = sqlite_path(url)
         return _postgresql(url) if path is None else _sqlite(Path(path).absolute())
@@ -31,8 +31,8 @@ def _sqlite(path: Path) -> DatabaseAddress:
 
 
 def _postgresql(url: str) -> DatabaseAddress:
-    """SQLAlchemy's own dialect turns the URL into libpq's keywords, as it does for the services. Raises UnusableUrl."""
-    # Here, because it brings SQLAlchemy along, which books in SQLite need not wait for.
+    """Converts the URL to libpq's keywords with SQLAlchemy's dialect, as the services do. Raises UnusableUrl."""
+    # Imported here: it needs SQLAlchemy, whose import books in SQLite save.
     from service_runtime.database.database_url import parse_database_url as parsed_by_services
 
     parsed = parsed_by_services(url)
@@ -42,7 +42,7 @@ def _postgresql(url: str) -> DatabaseAddress:
     database, password = parameters.pop("dbname", ""), parameters.pop("password", "")
     parameters.setdefault("connect_timeout", str(CONNECT_TIMEOUT_S))
     if "," in host or host.startswith("/"):
-        # Several hosts, or the folder of a socket: the part before the path has no room for them.
+        # Several hosts, or the folder of a socket, have no room before the path.
         parameters |= {"host": host} | ({"port": port} if port else {})
         place = ""
     else:

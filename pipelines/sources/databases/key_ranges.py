@@ -1,4 +1,4 @@
-"""A table cut into ranges of its integer primary key, so that many tasks can read it and none reads much."""
+"""Divides a table into ranges of its integer primary key, so that many tasks read it in small parts."""
 
 from dataclasses import dataclass
 
@@ -16,16 +16,16 @@ class KeyRange:
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What is new in a table: the rows in which this integer column is greater."""
+    """The new rows of a table: those in which this integer column is greater."""
 
     column: str
     value: int
 
 
 def split_keys(lowest: int | None, highest: int | None, rows_per_range: int = ROWS_PER_RANGE) -> list[KeyRange]:
-    """Ranges that together cover the keys from `lowest` to `highest` once; none for an empty table.
+    """Returns ranges that together cover the keys from `lowest` to `highest` once; none for an empty table.
 
-    A range holds at most `rows_per_range` rows, unless keys are so sparse that this would make more than MOST_RANGES ranges.
+    A range holds at most `rows_per_range` rows, unless sparse keys would need more than MOST_RANGES ranges.
     """
     if lowest is None or highest is None:
         return []

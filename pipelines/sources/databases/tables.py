@@ -1,4 +1,4 @@
-"""The services' tables as DataFrames: the columns that the reconciliation needs, and no others."""
+"""The services' tables as DataFrames, with only the columns of the reconciliation."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow
 from pyspark.sql import DataFrame
 
+from order_messages.states import TransactionState
 from pipelines.sources.databases.adbc import check_table, known_columns, read_query, read_unreadable
 from pipelines.sources.databases.column_values import NUMBER, readable
 from pipelines.sources.databases.database_address import DatabaseAddress, Driver
@@ -26,7 +27,7 @@ class Table:
     """Columns that may be NULL."""
 
     def key_at(self, address: DatabaseAddress) -> str | None:
-        """The integer that its rows are known by in this database."""
+        """Returns the integer column that identifies its rows in this database."""
         return self.key or ("rowid" if address.driver is Driver.SQLITE else None)
 
 
@@ -91,13 +92,13 @@ _QUOTE = "'"
 
 
 def check_tables(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> None:
-    """Returns if all that is needed can be read. Raises UnreadableDatabase."""
+    """Checks that all needed tables can be read. Raises UnreadableDatabase."""
     for address, table in _all_tables(order_database, credit_database):
         check_table(address, table.name, [*([table.key] if table.key else []), *table.columns])
 
 
 def read_unreadable_values(order_database: DatabaseAddress, credit_database: DatabaseAddress) -> list[str]:
-    """The values of all tables that are not of their column's type, with table, row and column. Raises UnreadableDatabase."""
+    """Returns the values of all tables that differ from their column's type, each with its place. Raises UnreadableDatabase."""
     return [
         told
         for address, table in _all_tables(order_database, credit_database)
@@ -110,7 +111,7 @@ def _all_tables(order_database: DatabaseAddress, credit_database: DatabaseAddres
 
 
 def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: Since | None = None) -> DataFrame:
-    """The table as a DataFrame, or what is new in it with the column that tells.
+    """Returns the table as a DataFrame, or its rows selected by `since`.
 
     Raises UnreadableDatabase, or Spark does when the DataFrame is used.
     """
@@ -126,9 +127,9 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: 
 
 
 def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, also: Iterable[str] = ()) -> pyarrow.Table:
-    """Customer, points, balance and number of balance rows, of each whose balance is not right. Raises UnreadableDatabase.
+    """Returns customer, points, balance and number of balance rows of each wrong balance. Raises UnreadableDatabase.
 
-    With `since_id` only customers are looked at who have newer credits, and those in `also`.
+    `since_id` limits the search to customers with newer credits, and those in `also`.
     """
     chosen = ""
     if since_id is not None:
@@ -158,20 +159,20 @@ def _wrong_balance(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sum(high: Any, low: Any) -> int:
-    """The number of two halves; the nearest one that a column holds."""
+    """Joins two halves of a number; the nearest one in the column's range."""
     return max(-_GREATEST - 1, min(int(high) * 2**32 + int(low), _GREATEST))
 
 
 def read_markers(address: DatabaseAddress) -> pyarrow.Table:
-    """The transactions that were rolled back without naming their order: marked_transaction_id, markers (1).
+    """Returns the transactions rolled back without naming their order: marked_transaction_id, markers (1).
 
     Raises UnreadableDatabase.
     """
     transaction_id = readable(address.driver, "transaction_id", "string", is_nullable=False)
     query = f"SELECT {transaction_id} AS marked_transaction_id, 1 AS markers FROM transactions"
-    return read_query(address, f"{query} WHERE order_id IS NULL AND state = 'ROLLED_BACK'")
+    return read_query(address, f"{query} WHERE order_id IS NULL AND state = '{TransactionState.ROLLED_BACK}'")
 
 
 def count_markers(address: DatabaseAddress) -> int:
-    """How many transaction rows name no order. Raises UnreadableDatabase."""
+    """Returns how many transaction rows name no order. Raises UnreadableDatabase."""
     return int(read_query(address, "SELECT COUNT(*) AS markers FROM transactions WHERE order_id IS NULL")[0][0].as_py())

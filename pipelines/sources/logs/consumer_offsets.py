@@ -1,4 +1,4 @@
-"""How far a consumer group has come, as a broker keeps it in consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
+"""A consumer group's offsets in a broker's consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FILE = Path("config") / "consumerOffset.json"
 
 
 def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-    """The group's next queue offset in each queue of the topic; None if the store has no file that can be read.
+    """Returns the group's next queue offset in each queue of the topic; None if the store has no readable file.
 
-    A queue that is missing was not consumed yet. The file is at most some seconds old: what it calls consumed was consumed.
+    A missing queue was not consumed yet. The file is at most some seconds old, and offsets only grow.
     """
     for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
         try:

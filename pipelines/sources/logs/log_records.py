@@ -31,7 +31,7 @@ COLUMNS: Final = {
 
 
 def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:
-    """Every record of a store's commit log, from a commit log offset on.
+    """Returns each record of a store's commit log, starting at a commit log offset.
 
     Raises UnreadableStore, or Spark does when the DataFrame is used.
     """
@@ -39,7 +39,7 @@ def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFra
 
 
 def count_records(records: DataFrame) -> DataFrame:
-    """How many records of each kind each topic has, and their bytes. Columns: topic, kind, records, bytes."""
+    """Counts the records of each kind in each topic, and their bytes. Columns: topic, kind, records, bytes."""
     return (
         records.groupBy("topic", "kind")
         .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))

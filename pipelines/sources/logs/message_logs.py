@@ -1,4 +1,4 @@
-"""Where the messages of one broker are read: in its store's files, or from the broker itself (`pulled_log`)."""
+"""The source of one broker's messages: its store's files, or the broker itself (`pulled_log`)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class MessageLog(Protocol):
     """The messages of one broker. All methods raise UnreadableStore."""
 
     def check(self) -> None:
-        """Returns if it can be read."""
+        """Checks that it can be read."""
 
     def is_small(self) -> bool:
-        """Whether one process reads it in a few seconds."""
+        """Returns whether one process reads it in a few seconds."""
 
     def records(self, reading: Reading) -> DataFrame:
-        """One row for each record, with log_records.COLUMNS; Spark may raise when it is used."""
+        """Returns one row for each record, with log_records.COLUMNS; Spark may raise when the rows are used."""
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-        """The group's next queue offset in each queue of the topic; None if nobody knows."""
+        """Returns the group's next queue offset in each queue of the topic; None if it is unknown."""
 
     def begins_ms(self, topic: str) -> int:
-        """From when on the messages of this topic are complete: 0 if none has expired."""
+        """Returns the time since which this topic has all its messages: 0 if none has expired."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +43,22 @@ class StoreLog:
     store: Path
 
     def check(self) -> None:
-        """See MessageLog."""
+        """Checks that the store has segments."""
         segments(self.store)
 
     def is_small(self) -> bool:
-        """See MessageLog."""
+        """Returns whether the log is short enough for one process."""
         return sum(part.end - part.start for part in split_log(self.store)) <= MOST_SMALL_LOG_BYTES
 
     def records(self, reading: Reading) -> DataFrame:
-        """See MessageLog."""
+        """Returns the records of the log."""
         return read_records(reading, self.store)
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-        """See MessageLog."""
+        """Returns the group's offsets in the store's file."""
         return read_consumer_offsets(self.store, consumer_group, topic)
 
     def begins_ms(self, topic: str) -> int:
-        """See MessageLog."""
+        """Returns the first record's store time; 0 if the log still begins at offset 0."""
         oldest = first_record(self.store)
         return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0

@@ -1,4 +1,4 @@
-"""The messages of one broker as it answers pulls. It brings the client along, which books without `--broker` do without."""
+"""The messages of one broker, by pulls. It imports the client, which books without `--broker` do not need."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _OF_TRANSACTIONS: Final = (topics.HALF_TOPIC, topics.OP_HALF_TOPIC)
 
 @dataclass(frozen=True, slots=True)
 class BrokerLog:
-    """What a broker answers when its queues are pulled."""
+    """The messages that a broker returns to pulls of its queues."""
 
     address: str
     """HOST:PORT"""
 
     def check(self) -> None:
-        """See MessageLog."""
+        """Checks that the broker lists its queues."""
         queue_ranges(self.address)
 
     def is_small(self) -> bool:
-        """See MessageLog."""
+        """Returns whether the queues hold few enough messages for one process."""
         return sum(part.end - part.first for part in queue_ranges(self.address)) <= MOST_SMALL_MESSAGES
 
     def records(self, reading: Reading) -> DataFrame:
-        """See MessageLog."""
+        """Returns the pulled records, and op messages for decisions without a record."""
         pulled = reading.frame(PulledLogSource, {"brokerAddr": self.address}, COLUMNS)
         decided = decided_without_record(self.address)
         told = [",".join(map(str, decided[start : start + _TOLD_AT_ONCE])) for start in range(0, len(decided), _TOLD_AT_ONCE)]
@@ -52,9 +52,9 @@ class BrokerLog:
         return reading.together(pulled.unionByName(op_messages, allowMissingColumns=True))
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-        """See MessageLog."""
+        """Returns the group's offsets at the broker."""
         return consumer_offsets(self.address, consumer_group, topic)
 
     def begins_ms(self, topic: str) -> int:
-        """See MessageLog."""
+        """Returns the first store time of the topic and of half messages."""
         return first_stored_ms(self.address, (topic, *_OF_TRANSACTIONS))

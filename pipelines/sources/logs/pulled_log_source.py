@@ -1,10 +1,10 @@
-"""A Spark data source that pulls what a broker holds by queue offsets: for commit logs that no path reaches.
+"""A Spark data source that pulls a broker's messages by queue offsets: for commit logs without a path.
 
     spark.read.format("rocketmq_pull").option("brokerAddr", "10.0.0.7:10911").schema("topic string, unique_key string").load()
 
-Its columns are those of `rocketmq_commitlog`. It sees what the queues hold: damage in the middle of the log, which no queue
-points to, stays unseen. A queue offset that is left out is a gap. Every executor must reach the broker, by the settings
-ROCKETMQ_* where it asks who they are.
+Its columns are those of `rocketmq_commitlog`. It sees the messages of the queues: damage in the middle of the log, which no queue
+points to, stays hidden. A skipped queue offset is a gap. Each executor must reach the broker, with the settings ROCKETMQ_* if it
+requires an account.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rocketmq_commitlog.record_batches import record_batches
 
 @dataclass
 class QueuePartition(InputPartition):
-    """The stretch of a queue that one task pulls; None: nothing."""
+    """The range of a queue that one task pulls; None: nothing."""
 
     part: QueueRange | None = None
 
@@ -35,39 +35,39 @@ class PulledLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `spark.read.format`."""
+        """Returns the name for `spark.read.format`."""
         return "rocketmq_pull"
 
     def reader(self, schema: StructType) -> PulledLogReader:
-        """A reader of the columns in the schema."""
+        """Returns a reader of the columns in the schema."""
         topics = tuple(filter(None, self.options.get("topics", "").split(",")))
         return PulledLogReader(self.options["brokerAddr"], topics, schema, int(self.options.get("rangeMessages", RANGE_MESSAGES)))
 
 
 class PulledLogReader(DataSourceReader):
-    """Plans the stretches on the driver, pulls one of them in each task."""
+    """Plans the ranges on the driver, and pulls one of them in each task."""
 
     def __init__(self, address: str, topics: Sequence[str], schema: StructType, range_messages: int) -> None:
-        """`topics` are those that are read; all of them if none is named."""
+        """`topics` selects topics; empty for all."""
         self._address = address
         self._topics = topics
         self._schema = schema
         self._range_messages = range_messages
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The stretches there are now. Raises UnreadableStore."""
+        """Returns the present ranges. Raises UnreadableStore."""
         ranges = queue_ranges(self._address, self._topics, self._range_messages)
         return [QueuePartition(part) for part in ranges] or [QueuePartition()]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        """One row for each message. Raises UnreadableStore."""
+        """Yields one row for each message. Raises UnreadableStore."""
         if not isinstance(partition, QueuePartition) or partition.part is None:
             return
         yield from record_batches(found_in(partition.part, pull(self._address, partition.part)), self._schema)
 
 
 def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[LogRecord | Damage]:
-    """The records of a stretch of a queue, and a gap wherever queue offsets are left out: the broker has lost their messages."""
+    """Yields the records of a range, and a gap for skipped queue offsets: the broker has lost their messages."""
     expected, ends = part.first, 0
     for record in chain.from_iterable(pages):
         if record.queue_offset > expected:
@@ -80,7 +80,7 @@ def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[Lo
 
 
 def _found(record: Record) -> LogRecord | Damage:
-    """The record as a scan of the commit log tells it."""
+    """Converts the record as a scan of the commit log does."""
     if not record.is_intact:
         return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
     return LogRecord(

@@ -1,4 +1,4 @@
-"""What a broker holds, queue by queue, asked with the requests of rocketmq_broker.admin: Apache's brokers answer them as well."""
+"""A broker's messages, queue by queue, by the requests of rocketmq_broker.admin: Apache's brokers answer them as well."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class QueueRange:
 
 
 def queue_ranges(address: str, names: Sequence[str] = (), range_messages: int = RANGE_MESSAGES) -> list[QueueRange]:
-    """Ranges that together cover the messages that the broker holds now, in the topics of these names or in all.
+    """Returns ranges that together cover the broker's present messages, in the topics of these names or in all.
 
     Raises UnreadableStore.
     """
@@ -51,7 +51,7 @@ def queue_ranges(address: str, names: Sequence[str] = (), range_messages: int = 
 
 
 def pull(address: str, part: QueueRange) -> Iterator[list[Record]]:
-    """The messages of a range, page by page. Raises UnreadableStore."""
+    """Yields the messages of a range, page by page. Raises UnreadableStore."""
     pages = _pages(address, part)
     with asyncio.Runner() as runner:
         try:
@@ -64,7 +64,7 @@ def pull(address: str, part: QueueRange) -> Iterator[list[Record]]:
 
 
 def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-    """The group's next queue offset in each queue of the topic; None if the broker will not say.
+    """Returns the group's next queue offset in each queue of the topic; None if the broker refuses.
 
     Raises UnreadableStore.
     """
@@ -80,9 +80,9 @@ def consumer_offsets(address: str, consumer_group: str, topic: str) -> Mapping[i
 
 
 def decided_without_record(address: str) -> range:
-    """The queue offsets of decided half messages, at a broker that shows no op messages. Apache's keep their topic to themselves.
+    """Returns the queue offsets of decided half messages, at a broker that hides its op messages, as Apache's do.
 
-    The broker's own group has come to the first half message that is not decided. Raises UnreadableStore.
+    The offset of the broker's own group is at the first undecided half message. Raises UnreadableStore.
     """
 
     async def ask(broker: BrokerRequests) -> range:
@@ -98,7 +98,7 @@ def decided_without_record(address: str) -> range:
 
 
 def first_stored_ms(address: str, names: Sequence[str]) -> int:
-    """From when on the topics of these names are complete: 0 if no message of theirs has expired. Raises UnreadableStore."""
+    """Returns the time since which these topics have all their messages: 0 if none has expired. Raises UnreadableStore."""
 
     async def ask(broker: BrokerRequests) -> int:
         begins_ms = 0

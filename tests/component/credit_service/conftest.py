@@ -8,7 +8,8 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit, EntryKind
+from credit_service.domain.credit import Credit
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message

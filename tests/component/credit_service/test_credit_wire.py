@@ -10,7 +10,8 @@ from credit_service.adapters.celery_tasks import task_for
 from credit_service.adapters.credit_task import register_credit_task
 from credit_service.adapters.credit_wire import UnreadableCredit, from_wire, to_wire
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit, EntryKind
+from credit_service.domain.credit import Credit
+from order_messages.states import EntryKind
 from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
 from tests.component.credit_service.conftest import a_credit, a_reversal

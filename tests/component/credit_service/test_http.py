@@ -15,7 +15,7 @@ from rocketmq_broker.client import QueueProgress
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
-from service_runtime.failing.holds import Cause, Holding
+from service_runtime.failing.holds import HoldCause, Holding
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
 
@@ -165,7 +165,7 @@ OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.wor
 OF_TASKS = f"workers: no worker takes the tasks that wait. Start Redis, or a credit_service.worker. {MEANWHILE}"
 
 
-def holding(cause: Cause, orders: int = 40) -> Holding:
+def holding(cause: HoldCause, orders: int = 40) -> Holding:
     return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
 
 
@@ -218,14 +218,14 @@ def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: Fl
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(Cause.OUTAGE)
+    everything.held = holding(HoldCause.OUTAGE)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
 
 
 def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(Cause.SUSPICION)
+    everything.held = holding(HoldCause.SUSPICION)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
     assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
@@ -236,7 +236,7 @@ def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
     client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
 ) -> None:
     """One alone may be a bad order in a quiet shop."""
-    everything.held = holding(Cause.REFUSAL, orders)
+    everything.held = holding(HoldCause.REFUSAL, orders)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"]) == status
     assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
@@ -292,7 +292,7 @@ def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
     client: FlaskClient, everything: Everything
 ) -> None:
     everything.stands_still_s = 121.0
-    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=Cause.SUSPICION)
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=HoldCause.SUSPICION)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
 

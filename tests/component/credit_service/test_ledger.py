@@ -10,7 +10,8 @@ from sqlalchemy import Engine, text
 
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages.states import EntryKind
 from rocketmq_broker.world import World
 from service_runtime.database.opening import migrate_database
 from tests.component.credit_service.conftest import a_credit, a_reversal

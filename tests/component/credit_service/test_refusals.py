@@ -9,14 +9,15 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
-from service_runtime.failing.holds import ASIDE_S, Cause, Holds
+from service_runtime.failing.holds import ASIDE_S, HoldCause, Holds
 from service_runtime.failing.refusals import SETTLED_S, Doubts, Elsewhere
 from tests.component.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.database_rules import Rule, rules, service_url
@@ -87,7 +88,7 @@ def orders(count: int, first: int = 0, amount_cents: int = SMALL) -> list[Credit
 def test_a_rule_that_refuses_every_row_costs_time_and_nothing_else(shop: Shop, engine: Engine, name: str) -> None:
     rule = rule_of(engine, name)
     rule.is_set_up(engine)
-    seen: set[Cause] = set()
+    seen: set[HoldCause] = set()
 
     def mend_in_the_end() -> None:
         holding = shop.holds.state()
@@ -101,7 +102,7 @@ def test_a_rule_that_refuses_every_row_costs_time_and_nothing_else(shop: Shop, e
     shop.meanwhile = mend_in_the_end
     assert shop.credit(orders(32)) == [CREDITED] * 32
     assert RULED_S < shop.side.clock() < RULED_S + 30
-    assert seen <= {Cause.REFUSAL, Cause.OUTAGE}
+    assert seen <= {HoldCause.REFUSAL, HoldCause.OUTAGE}
     # The database is asked sparsely: one task each 10 s, and not one for each order.
     assert shop.side.sent < RULED_S / 10 + 10
     assert shop.holds.state() is None
@@ -166,7 +167,7 @@ def test_a_bad_order_alone_is_held_and_seen_until_another_passes_and_is_its_own_
 
     def another_much_later() -> None:
         holding = shop.holds.state()
-        assert holding is None or (holding.orders, holding.cause, holding.is_outage) == (1, Cause.REFUSAL, False)
+        assert holding is None or (holding.orders, holding.cause, holding.is_outage) == (1, HoldCause.REFUSAL, False)
         if shop.side.clock() > 4 * RULED_S:
             shop.meanwhile = lambda: None
             assert shop.credit(orders(1)) == [CREDITED]
@@ -254,7 +255,7 @@ def test_while_nothing_passes_orders_give_way_the_more_rarely_and_count_as_held(
         took.append(shop.side.clock() - began_s)
         holding = shop.holds.state()
         assert holding is not None
-        assert (holding.orders, holding.cause) == (8, Cause.REFUSAL)
+        assert (holding.orders, holding.cause) == (8, HoldCause.REFUSAL)
         shop.side.clock.advance(ASIDE_S + 1)
         assert shop.holds.state() is None
     assert took == sorted(took)

@@ -9,7 +9,7 @@ import pytest
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
@@ -38,7 +38,7 @@ async def test_after_a_weekend_without_redis_workers_and_database_all_is_credite
     side.is_database_up = lambda: clock() >= WEEKEND_S
     holds = Holds(now_s=clock)
     crediting = CeleryCrediting(side, World(steady_ns=lambda: int(clock() * 1e9)), timeout_s=10)
-    listener = OrderListener(PatientCrediting(crediting, holds, threads=THREADS, wait=clock.wait))
+    listener = CreditingListener(PatientCrediting(crediting, holds, threads=THREADS, wait=clock.wait))
     threads, returned = ListenerThreads("listener", THREADS, None), Return()
     consumption = ConcurrentConsumption(
         listener, threads, lambda _: None, returned, batch_size=BATCH, statistics=ConsumerStatistics(time.monotonic)

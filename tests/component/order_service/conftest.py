@@ -6,13 +6,12 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
+from order_messages.states import OrderState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Cancellation, Item, Order
-from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.failpoints import Failpoints
-from order_service.service_layer.sending import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
@@ -35,7 +34,7 @@ class BrokerInProcess:
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         if not self.is_up:
-            raise BrokerUnavailable("the broker is down")
+            raise TransactionFailed(Outcome.NOT_STARTED, "the broker is down")
         sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
         self.decisions.append((sent, self.listeners[sent.topic].execute_local_transaction(sent, attempt)))
 

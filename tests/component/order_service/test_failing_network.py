@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from order_service.adapters.failing_network import FailingNetwork
-from order_service.service_layer.armed_failpoints import FailingListener
+from order_service.service_layer.armed_failpoints import FailingTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
@@ -43,7 +43,7 @@ class Shop:
         self.rocketmq = rocketmq
         self.folder = folder
         self.ledger = Ledger(decision)
-        listener = FailingListener(self.ledger, failpoints, network.lose_decision, time.sleep)
+        listener = FailingTransactionListener(self.ledger, failpoints, network.lose_decision, time.sleep)
         self.producer = rocketmq.transaction_producer("shop", listener, rpc_hook=network)
 
     def arm(self, *names: str) -> None:

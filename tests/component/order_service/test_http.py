@@ -9,9 +9,9 @@ from sqlalchemy import Engine, text
 
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
@@ -227,7 +227,7 @@ def test_an_order_that_is_stored_is_201_although_the_broker_went_away_afterwards
     def store_then_fail(_message: object, attempt: Attempt) -> None:
         attempt.begin("transaction-1")
         attempt.conclude(Outcome.STORED)
-        raise BrokerUnavailable("gone before COMMIT could be sent")
+        raise TransactionFailed(Outcome.NOT_STARTED, "gone before COMMIT could be sent")
 
     monkeypatch.setattr(broker, "send_in_transaction", store_then_fail)
     assert client.post("/orders", json=BODY).status_code == 201

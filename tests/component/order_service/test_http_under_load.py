@@ -9,8 +9,7 @@ import pytest
 
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.sending import BrokerUnavailable
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from rocketmq_broker.message import Message
 from rocketmq_broker.world import World
 from service_runtime.http.http_server import HttpServer
@@ -31,7 +30,7 @@ class HangingBroker:
         with self._lock:
             self.sends += 1
         assert self.goes_on.wait(60)
-        raise BrokerUnavailable("it hung")
+        raise TransactionFailed(Outcome.NOT_STARTED, "it hung")
 
     def why_unready(self) -> str | None:
         assert self.goes_on.wait(60)

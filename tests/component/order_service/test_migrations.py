@@ -7,10 +7,10 @@ from alembic import command
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import IntegrityError
 
-from order_service.adapters.order_store import IdempotencyKeyTaken, SqlOrderStore
+from order_messages.states import OrderState, TransactionState
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.life_cycle import OrderState
-from order_service.domain.transaction import TransactionState
+from order_service.service_layer.attempt import Outcome, TransactionFailed
 from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 from service_runtime.database.migration import Migrated
@@ -64,7 +64,7 @@ def test_a_migrated_database_keeps_keys_unique_for_each_customer_and_ids_rising(
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     store = SqlOrderStore(old_engine, World())
     store.store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
-    with pytest.raises(IdempotencyKeyTaken):
+    with pytest.raises(TransactionFailed, match=Outcome.KEY_TAKEN.meaning):
         store.store_order(an_order("order-11", customer="customer-1", key="key-1"), "transaction-11")
     with old_engine.begin() as connection:
         assert connection.scalar(text("SELECT id FROM orders WHERE order_id = 'order-10'")) > 9

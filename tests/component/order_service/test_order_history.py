@@ -11,12 +11,11 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_history import MAX_AGE_MS
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.history import Witness
-from order_service.domain.life_cycle import OrderState
-from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.order_store import HistoryDoubted
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable

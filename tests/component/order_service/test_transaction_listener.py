@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
@@ -36,7 +36,7 @@ def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt
 def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
-    assert attempt.progress == Progress(Outcome.STORED, "transaction-1")
+    assert attempt.progress == AttemptProgress(Outcome.STORED, "transaction-1")
     assert sqlite_store.find_order("order-1") == an_order()
 
 

@@ -7,7 +7,7 @@ from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollec
 from credit_service.domain.credit import Credit, CreditOutcome
 from rocketmq_broker.client import ConsumeContext, QueueProgress
 from rocketmq_broker.message import MessageQueue
-from service_runtime.failing.holds import Cause, Holds
+from service_runtime.failing.holds import HoldCause, Holds
 from tests.component.credit_service.conftest import a_context, a_credit, a_reversal
 
 
@@ -42,7 +42,7 @@ def test_what_is_held_and_what_waits_is_read_at_each_scrape() -> None:
     registry.register(HoldsCollector(holds, Consumer()))  # type: ignore[arg-type]
     assert registry.get_sample_value("credit_held_orders") == 0
     with holds.batch(3) as batch:
-        batch.hold(Cause.OUTAGE, "Redis is away")
+        batch.hold(HoldCause.OUTAGE, "Redis is away")
         assert registry.get_sample_value("credit_held_orders") == 3
     assert registry.get_sample_value("credit_held_orders") == 0
     assert registry.get_sample_value("credit_unacknowledged_messages") == 40

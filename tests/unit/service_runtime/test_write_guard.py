@@ -22,7 +22,7 @@ def an_app(guard: WriteGuard) -> Flask:
         "shop",
         [],
         hosts=KnownHosts(),
-        lane_of={},
+        threads=8,
         problem_of={},
         max_body_bytes=100,
         description=ApiDescription("Shop", "1"),

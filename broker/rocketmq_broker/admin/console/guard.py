@@ -1,4 +1,4 @@
-"""Keeps strangers out: other sites' forms, other names for this machine, bodies without an end, and scripts in pages."""
+"""Protects the console from other sites' forms, other names for this machine, endless bodies, and scripts in pages."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Guard:
         self._hosts = KnownHosts(settings.host, knows_any_name=settings.password is not None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers what is refused; hands on the rest."""
+        """Answers refused requests; passes on the others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

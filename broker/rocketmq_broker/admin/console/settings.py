@@ -1,4 +1,4 @@
-"""Where the console listens, and who may come in."""
+"""The console's address and password."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnusableSettings(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """An address to listen on, and the password that visitors give."""
+    """An address to listen on, and the visitors' password."""
 
     host: str = "127.0.0.1"
     port: int = 8088
@@ -31,14 +31,14 @@ class ConsoleSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only programs on this machine reach the port."""
+        """True if only programs on this machine reach the port."""
         return is_loopback(self.host.strip("[]"))
 
 
 def console_settings(listen: str, environment: Mapping[str, str], password_file: str | None = None) -> ConsoleSettings:
-    """The settings for `HOST:PORT`, with the password of a file or of the environment. Raises UnusableSettings.
+    """Returns the settings for `HOST:PORT`, with the password from a file or the environment. Raises UnusableSettings.
 
-    A password never stands on a command line: other users of the machine can read that.
+    There is no option for the password itself: other users of the machine can read command lines.
     """
     try:
         host, port = split_address(listen)

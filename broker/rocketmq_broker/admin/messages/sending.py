@@ -1,4 +1,4 @@
-"""Sending one message from the command line."""
+"""Sends one message from the command line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANY_QUEUE: Final = -1
 
 
 class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a message was stored."""
+    """The position of a stored message."""
 
     topic: str
     queue_id: int
@@ -34,7 +34,7 @@ class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, properties: Sequence[str]) -> Message:
-    """A message; each of the properties is NAME=VALUE. Raises CannotAsk for what no broker would take."""
+    """Creates a message; each property is NAME=VALUE. Raises CannotAsk for a message that brokers refuse."""
     named = {}
     for one in properties:
         name, equals, value = one.partition("=")
@@ -50,7 +50,7 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
 
 
 async def send(session: Session, message: Message, world: World) -> tuple[str, SentMessage]:
-    """Stores a message at a broker that has its topic, or at the first one, and returns where. Raises CannotAsk, Refused."""
+    """Stores a message at a broker with its topic, or at the first one; returns its position. Raises CannotAsk, Refused."""
     broker, now_ms = await _broker_for(session, message.topic), world.wall_ms()
     try:
         wire = to_wire(with_unique_id(message, UniqueIdMaker(world).make(now_ms)))

@@ -1,6 +1,6 @@
-"""Who waits until something is durable: connections, for the answer to a request, and others inside the broker.
+"""Connections and futures that wait for durability.
 
-An answer is encoded when its fate is known: it is a success, or lost, or overdue.
+An answer is encoded when its outcome is known: success, loss or time-out.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from rocketmq_broker.store import StoreUnwritable
 
 
 class FrameSink(Protocol):
-    """Where answers go: a Connection."""
+    """A destination of answers: a Connection."""
 
     def send(self, frame: bytes) -> None:
         """Sends a whole frame."""
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """Sends whole frames, and waits for no others."""
+        """Sends whole frames without waiting for more."""
 
 
 _Answer: TypeAlias = tuple[int, FrameSink, SerializeType, int, CommandHeader | None, bytes]
@@ -33,14 +33,14 @@ A tuple, and not the request: that would keep the body of each message in memory
 
 
 class WaitingAnswers:
-    """Answers and futures, each for a commit log offset before which everything must be durable; offsets come ascending."""
+    """Answers and futures, each for a commit log offset before which everything must be durable. Offsets ascend."""
 
     def __init__(self) -> None:
         self._answers: deque[_Answer] = deque()
         self._futures: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def __bool__(self) -> bool:
-        """Whether anybody waits."""
+        """Returns whether any answer or future waits."""
         return bool(self._answers or self._futures)
 
     def add(self, position: int, sink: FrameSink, request: Answerable, header: CommandHeader | None, body: bytes) -> None:
@@ -48,11 +48,11 @@ class WaitingAnswers:
         self._answers.append((position, sink, request.serialize_type, request.opaque, header, body))
 
     def add_future(self, position: int, future: asyncio.Future[None]) -> None:
-        """Queues a future of somebody inside the broker."""
+        """Queues a future of another part of the broker."""
         self._futures.append((position, future))
 
     def succeed(self, position: int) -> None:
-        """Sends the answers for which everything before that offset had to be durable, in one go to each connection."""
+        """Sends the answers up to that offset, in one go to each connection, and completes the futures."""
         waiting = self._answers
         frames: dict[FrameSink, list[bytes]] = {}
         while waiting and waiting[0][0] <= position:
@@ -70,7 +70,7 @@ class WaitingAnswers:
                 future.set_result(None)
 
     def fail_behind(self, position: int, remark: str) -> None:
-        """Answers that what was appended behind that offset is lost, and nothing of where it would have been."""
+        """Answers with errors for all records after that offset, which are lost. The errors omit positions."""
         lost = []
         while self._answers and self._answers[-1][0] > position:
             lost.append(self._answers.pop())
@@ -80,7 +80,7 @@ class WaitingAnswers:
             _fail(self._futures.pop()[1], remark)
 
     def time_out(self, position: int, remark: str) -> None:
-        """Answers that what was appended before that offset took too long; it may still become durable (FLUSH_DISK_TIMEOUT)."""
+        """Answers for records up to that offset that they took too long; they may still become durable (FLUSH_DISK_TIMEOUT)."""
         while self._answers and self._answers[0][0] <= position:
             _, sink, serialize_type, opaque, header, body = self._answers.popleft()
             sink.send(encode_answer(serialize_type, opaque, ResponseCode.FLUSH_DISK_TIMEOUT, header, body, remark))

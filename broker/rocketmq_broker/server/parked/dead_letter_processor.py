@@ -1,4 +1,4 @@
-"""What operators see of parked messages, and what they do about dead letters: retry or dismiss. RocketMQ has nothing like it."""
+"""Lists parked messages, and retries or dismisses dead letters, for operators. RocketMQ has no such requests."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class DeadLetterProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Operators' requests of this project's own about dead letters and discarded messages."""
+        """The handlers of this project's own requests about dead letters and discarded messages."""
         return {
             AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
             AdminRequestCode.LIST_MARKS: self.list_marks,
@@ -64,12 +64,12 @@ class DeadLetterProcessor:
         }
 
     def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """How many dead letters and discarded messages nobody has treated yet, by group."""
+        """Answers with the number of untreated dead letters and discarded messages, by group."""
         body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """What was done about the messages of a part of a queue."""
+        """Answers with the marks of the messages in a part of a queue."""
         header = command.decode_header(ListMarksRequestHeader)
         topic, first = header.topic.encode(), header.queue_offset
         if header.history:
@@ -82,7 +82,7 @@ class DeadLetterProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def retry(self, connection: Connection, command: RemotingCommand) -> None:
-        """The group gets the message once more, as if for the first time; no other group does."""
+        """Delivers the message to its group once more, with a new count of attempts; to no other group."""
         header = command.decode_header(RetryDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a retry") if header.reason else ""
         letter, group, before = self._dead_letter(header.offset)
@@ -93,7 +93,7 @@ class DeadLetterProcessor:
         self._mark(connection, command, letter, Treatment.RETRIED, reason, retries)
 
     def dismiss(self, connection: Connection, command: RemotingCommand) -> None:
-        """The message needs no attention any more; the reason is kept."""
+        """Marks the message as needing no attention; keeps the reason."""
         header = command.decode_header(DismissDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a dismissal")
         letter, _, before = self._dead_letter(header.offset)
@@ -102,7 +102,7 @@ class DeadLetterProcessor:
         self._mark(connection, command, letter, Treatment.DISMISSED, reason, retries_of(letter))
 
     def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
-        """The dead letter there, its group, and what was done about it last. Raises RequestRefused."""
+        """Returns the dead letter at that offset, its group, and its last mark. Raises RequestRefused."""
         try:
             record = decode_record(self._store.read_queued(commit_log_offset))
         except UnreadableRecord as error:

@@ -1,4 +1,4 @@
-"""Messages to clients: the processors of this room, built and added to the dispatcher."""
+"""Builds the processors of this room, and adds them to the dispatcher."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ YOUNG_QUEUE_SHARE_OF_MEMORY: Final = 0.4
 def build_pulling(
     context: ServerContext, *, max_messages: int, max_bytes: int, short_polling_ms: int | None, broker_permission: int
 ) -> PullProcessor:
-    """`short_polling_ms` is None for long polling. Whoever builds it tells it of arrivals."""
+    """Builds the processors. `short_polling_ms` is None for long polling. The caller has to report arrivals."""
     held_pulls = HeldPulls()
     pull = PullProcessor(
         store=context.store,

@@ -1,4 +1,4 @@
-"""Single messages, by key or by where they are stored (RocketMQ's QueryMessageProcessor)."""
+"""Finds single messages by key or position (RocketMQ's QueryMessageProcessor)."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ class QueryProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Messages are found by key, or read at a commit log offset."""
+        """The handlers that find messages by key, or read one at a commit log offset."""
         return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
 
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """The newest messages of a topic with a key, or with the id that their producer gave them.
+        """Answers with the newest messages of a topic with a key, or with their producer's message id.
 
-        A query that takes long, for very many other messages of the same hash, goes on in slices and is answered later.
+        A long query, past very many other messages of the same hash, goes on in slices and is answered later.
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
@@ -65,7 +65,7 @@ class QueryProcessor:
         return None
 
     async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
-        """One at a time: others want to be served as well."""
+        """Searches for one query at a time, so that other requests are served as well."""
         try:
             async with self._turn:
                 for _ in range(MOST_SLICES):
@@ -81,7 +81,7 @@ class QueryProcessor:
             self._long_queries -= 1
 
     def view_message(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The message at a commit log offset, which an offset message id holds."""
+        """Answers with the message at a commit log offset, which an offset message id holds."""
         header = command.decode_header(ViewMessageRequestHeader)
         try:
             record = self._store.read_queued(header.offset)
@@ -92,7 +92,7 @@ class QueryProcessor:
 
 
 def _slice(steps: Steps, steady_ns: Callable[[], int]) -> QueriedMessages | None:
-    """Goes on for a moment; the result if that is the end of it."""
+    """Searches for a slice of time. Returns the result if the search ended, else None."""
     end_ns = steady_ns() + int(SLICE_S * 1e9)
     while steady_ns() < end_ns:
         try:

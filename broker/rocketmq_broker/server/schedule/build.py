@@ -1,4 +1,4 @@
-"""Delayed messages: the parts of this room, built and tied to the rest of the broker."""
+"""Builds the parts of this room, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build_delayed_delivery(
     clock: BrokerClock,
     longest_sleep_s: float,
 ) -> DelayedDelivery:
-    """It hears of lost records and of leaps of the clock; whoever builds it tells it of arrivals."""
+    """Builds delayed delivery, which hears of lost records and leaps of the clock. The caller has to report arrivals."""
     delayed_delivery = DelayedDelivery(
         store=store,
         group_commit=group_commit,

@@ -1,4 +1,4 @@
-"""Looks at pending transactions that are due, and asks their producers (RocketMQ's TransactionalMessageCheckService)."""
+"""Checks due pending transactions with their producers (RocketMQ's TransactionalMessageCheckService)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHORTEST_SLEEP_S = 0.02
 
 
 class CheckService:
-    """Does what is due."""
+    """Handles transactions that are due: checks, puts back or discards them."""
 
     def __init__(
         self,
@@ -38,10 +38,10 @@ class CheckService:
         expiry_clock: Callable[[], int],
         longest_sleep_s: float,
     ) -> None:
-        """`appended` is told when the store has something to write (GroupCommit).
+        """`appended` is called when the store has something to write (GroupCommit).
 
-        `expiry_clock` says the time by which a transaction may be discarded for its age (ExpiryClock).
-        `longest_sleep_s` bounds what `due_s` returns: the event loop's clock may go slower than `clock`.
+        `expiry_clock` gives the time for discarding transactions by age (ExpiryClock). `longest_sleep_s` bounds the result of
+        `due_s`: the event loop's clock may be slower than `clock`.
         """
         self._messages = messages
         self._requests = requests
@@ -54,16 +54,16 @@ class CheckService:
         self._known_bad: set[int] = set()
 
     def ask_only(self, may_check: Callable[[Connection, bytes], bool]) -> None:
-        """Asks only those producers about a transaction of a topic that may see its half message."""
+        """Restricts checks to producers that may see the half message, by topic."""
         self._requests.may_check = may_check
 
     def look_now(self) -> float | None:
-        """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
+        """Handles due transactions. Returns in how many seconds something is due next; None if nothing is pending."""
         self.look(self._clock())
         return self.due_s()
 
     def due_s(self) -> float | None:
-        """In how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
+        """Returns in how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)
@@ -71,7 +71,7 @@ class CheckService:
         return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._longest_sleep_s)
 
     def look(self, now_ms: int) -> None:
-        """Does what is due at that time, but not too much at once."""
+        """Handles a bounded number of transactions due at that time."""
         before = self._messages.appended_position
         self._requests.notice_time(now_ms)
         for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
@@ -111,7 +111,7 @@ class CheckService:
             self._lose(transaction, now_ms)
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
-        """Parks the message. The log has a line for it once it is on disk (ParkedMessages)."""
+        """Parks the message. ParkedMessages logs it once it is on disk."""
         try:
             self._messages.discard(transaction, now_ms)
         except NotWrittenYet:
@@ -153,7 +153,7 @@ class CheckService:
         )  # fmt: skip
 
     def _pass_over(self, transaction: PendingTransaction, error: Exception) -> None:
-        """Leaves a transaction for the next time, and says why the first time."""
+        """Leaves a transaction for the next time. Logs the reason the first time."""
         self._messages.counts.bad_records += 1
         if transaction.commit_log_offset in self._known_bad:
             return

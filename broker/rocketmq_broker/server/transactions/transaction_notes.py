@@ -1,4 +1,4 @@
-"""Keeps what the next start needs: the consumer offsets of CID_RMQ_SYS_TRANS, and how often each transaction was checked."""
+"""Saves data for the next start: the consumer offsets of CID_RMQ_SYS_TRANS, and each transaction's number of checks."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ KEEP_INTERVAL_S = 2.0
 
 
 class CheckCountsFile(Protocol):
-    """Where check counts survive a restart (ConfigFile)."""
+    """A file of check counts, which survive a restart (ConfigFile)."""
 
     def read(self, decode: Callable[[Any], dict[int, int]]) -> dict[int, int]:
-        """The decoded content. Raises DamagedStore."""
+        """Returns the decoded content. Raises DamagedStore."""
 
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the content; durable when it returns. Raises OSError."""
 
 
 def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
-    """How often each transaction was checked; nothing if the file is damaged: that costs a few checks, and no start."""
+    """Returns each transaction's number of checks; nothing for a damaged file, which costs a few checks, but no start."""
     try:
         return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
@@ -96,7 +96,7 @@ class TransactionNotes:
         self._noted = None
         self.note_offsets()
         with self._counts_turn:
-            # A thread of `keep` may have been left behind with older counts.
+            # A thread of `keep` with older counts may still run.
             self._is_finished = True
             self._counts_file.write(self._counts())
 

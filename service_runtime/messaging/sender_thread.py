@@ -14,7 +14,7 @@ class NotSent(Exception):
     """The broker did not take the message. It may be stored all the same."""
 
 
-class MessageSender:
+class SenderThread:
     """A producer with an event loop of its own in a thread. Starting needs no broker to be there: sending does."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int) -> None:
