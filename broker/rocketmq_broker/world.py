@@ -5,8 +5,8 @@ clients also live by the event loop (`loop.time()`, `call_later`, `asyncio.sleep
 run can be repeated byte for byte. Two other things from outside have their own ports: files
 `rocketmq_broker.store.files.FileSystem`, connections `rocketmq_broker.remoting.network.Network`.
 
-Only roots ask for `current_world()`: what a process or a program makes first. They hand in what other objects need. Those keep it:
-no message costs a look-up.
+Only roots ask for `current_world()`: what a process or a program makes first. They hand in what other objects need, which keep
+it: no message costs a look-up.
 """
 
 from __future__ import annotations

@@ -12,18 +12,17 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from credit_service.domain.credit import Credit
 from credit_service.service_layer.crediting import Credited
-from credit_service.service_layer.order_listener import OrderListener as CreditListener
+from credit_service.service_layer.order_listener import CreditingListener
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
-from inventory_service.service_layer.order_listener import OrderListener as InventoryListener
+from inventory_service.service_layer.order_listener import ShippingListener
 from order_messages import order_created
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from order_service.domain.order import Item
-from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.attempt import Attempt, TransactionFailed
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing
-from order_service.service_layer.sending import BrokerUnavailable
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere
 from rocketmq_broker.message import Message
@@ -105,12 +104,12 @@ async def trade(rocketmq: RocketMQ, world: World, orders: Engine, credits: Engin
     room, doubts = SqlStockRoom(stock, world), Doubts(Holds(now_s=world.steady_s), 1, world.steady_s)
     first = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
     for group, listener in (
-        ("credit_service", CreditListener(AtOnce(Ledger(credits, world)))),
-        ("inventory_service", InventoryListener(room, NoTeller(), doubts)),
+        ("credit_service", CreditingListener(AtOnce(Ledger(credits, world)))),
+        ("inventory_service", ShippingListener(room, NoTeller(), doubts)),
     ):
         await rocketmq.consumer(group, order_created.TOPIC, listener, tags=order_created.TAG, consume_from_where=first)
     for _ in range(2):
-        with suppress(BrokerUnavailable):
+        with suppress(TransactionFailed):
             placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
         await producer.send_message_in_transaction(*outbox.sent.pop())
         await rocketmq.advance(minutes=5)
