@@ -1,11 +1,12 @@
 """Everything that differs between two runs: time, chance, and the names of process and machine.
 
-Broker, name server and client read the clock, draw random numbers and ask for the process id only here, or by the event loop
-(`loop.time()`, `call_later`, `asyncio.sleep`). So a test can replace the real world, and a run can be repeated byte for byte.
-Two other things from outside have their own ports: files
+Broker, name server, clients and services read the clock, draw random numbers and ask for the process id only here; broker and
+clients also live by the event loop (`loop.time()`, `call_later`, `asyncio.sleep`). So a test can replace the real world, and a
+run can be repeated byte for byte. Two other things from outside have their own ports: files
 `rocketmq_broker.store.files.FileSystem`, connections `rocketmq_broker.remoting.network.Network`.
 
-An object takes what it needs from `current_world()` when it is made, and keeps it: no message costs a look-up.
+Only roots ask for `current_world()`: what a process or a program makes first. They hand in what other objects need, which keep
+it: no message costs a look-up.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Intervals in seconds. Whoever owns the broker's time may lengthen them: each turn costs, and brings nobody an answer."""
+    """Intervals in seconds. A maker that owns the broker's time may lengthen them: each turn costs, and answers no client."""
 
     upkeep_s: float = 1.0
     """Statistics, the store's lock, and messages that were kept for too long."""

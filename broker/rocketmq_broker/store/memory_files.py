@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
-import random
 from pathlib import Path
 from typing import Final, NoReturn
 
 from rocketmq_broker.store.files import FileSystem
+from rocketmq_broker.world import Chance
 
 _PAGE: Final = 64 * 1024
 _SECTOR: Final = 64
@@ -100,7 +100,7 @@ class _File:
         file.sync()
         return file
 
-    def torn(self, chance: random.Random) -> _File:
+    def torn(self, chance: Chance) -> _File:
         """Each of its sectors as it was synced or as it was written since."""
         copies = self.copy(), self.copy(is_synced_only=True)
         file = chance.choice(copies)
@@ -146,7 +146,7 @@ class MemoryFiles:
         """What the next process finds if this one is killed: everything written."""
         return self._left({path: file.copy() for path, file in self._files.items()})
 
-    def powered_off(self, torn_by: random.Random | None = None) -> MemoryFiles:
+    def powered_off(self, torn_by: Chance | None = None) -> MemoryFiles:
         """What the next process finds after a power failure: all that is synced, and by chance more."""
         if torn_by is None:
             return self._left({path: file.copy(is_synced_only=True) for path, file in self._durable.items()})
