@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 from rocketmq_broker.store.files import FileSystem
-from rocketmq_broker.world import Chance
 
 _PAGE: Final = 64 * 1024
-_SECTOR: Final = 64
+
+Tear: TypeAlias = Callable[[bytes, bytes], bytes]
+"""From what was written of a file, and what of it was synced, to what a power failure leaves."""
 
 
 class _File:
@@ -100,14 +102,11 @@ class _File:
         file.sync()
         return file
 
-    def torn(self, chance: Chance) -> _File:
-        """Each of its sectors as it was synced or as it was written since."""
-        copies = self.copy(), self.copy(is_synced_only=True)
-        file = chance.choice(copies)
-        for position in range(0, file.length if self.unsynced else 0, _SECTOR):
-            sector = chance.choice(copies).read(_SECTOR, position).ljust(_SECTOR, b"\0")
-            file.write(sector[: file.length - position], position)
-        return file.copy()
+    def torn(self, tear: Tear) -> _File:
+        synced, file = self.copy(is_synced_only=True), _File()
+        file.write(tear(self.read(self.length, 0), synced.read(synced.length, 0)), 0)
+        file.sync()
+        return file
 
     def _shown(self, position: int, end: int) -> bytes:
         length = max(0, end - position)
@@ -146,12 +145,12 @@ class MemoryFiles:
         """What the next process finds if this one is killed: everything written."""
         return self._left({path: file.copy() for path, file in self._files.items()})
 
-    def powered_off(self, torn_by: Chance | None = None) -> MemoryFiles:
-        """What the next process finds after a power failure: all that is synced, and by chance more."""
-        if torn_by is None:
-            return self._left({path: file.copy(is_synced_only=True) for path, file in self._durable.items()})
-        names = self._files if torn_by.random() < 0.5 else self._durable
-        return self._left({path: file.torn(torn_by) for path, file in names.items()})
+    def powered_off(self, tear: Tear | None = None, *, are_names_lost: bool = True) -> MemoryFiles:
+        """What the next process finds after a power failure: all that is synced, and what `tear` leaves of the rest."""
+        names = self._durable if are_names_lost else self._files
+        if tear is None:
+            return self._left({path: file.copy(is_synced_only=True) for path, file in names.items()})
+        return self._left({path: file.torn(tear) for path, file in names.items()})
 
     def content(self, path: Path) -> bytes:
         """What a file holds, without the zeros at its end that were never written."""
