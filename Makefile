@@ -7,7 +7,10 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
-SIDE_BY_SIDE := -n logical --dist loadfile --no-loadscope-reorder
+# All tests together wait for half of their time: half as many processes more use it.
+LANES := logical
+test: LANES := $(shell expr `getconf _NPROCESSORS_ONLN` '*' 3 / 2)
+SIDE_BY_SIDE = -n $(LANES) --dist loadfile --no-loadscope-reorder
 CORE := message protocol store transaction filter
 
 # With COMPILED=1 a target runs the broker that `make compile` makes in build/compiled; without it, always the Python source.

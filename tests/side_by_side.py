@@ -1,24 +1,38 @@
-"""Which tests one process of pytest-xdist runs one after the other: those of a file, and all chapters of the tutorials."""
+"""Which tests one process of pytest-xdist runs one after the other: those of a file, and all that shares one place."""
 
+import functools
+import re
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-CHAPTERS: Final = "tutorials"
+ONE_PLACE: Final = "the fixed ports and the folder data"
+_CHECKOUT: Final = Path(__file__).parents[1]
+_COMPOSE: Final = "tests/e2e/test_compose.py"
+_BLOCKS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
 
 
 def scope_of(nodeid: str) -> str:
     """The name of what a test belongs to.
 
-    The chapters share ports and a folder, so only one runs at a time: with two processes on them one would always wait.
+    Who shares the place runs one at a time: with two processes on it one would always wait.
     """
     path = nodeid.partition("::")[0]
-    return CHAPTERS if path.startswith(f"{CHAPTERS}/") and path.endswith("/README.md") else path
+    return ONE_PLACE if path == _COMPOSE or needs_the_place(_CHECKOUT / path) else path
+
+
+@functools.cache
+def needs_the_place(path: Path) -> bool:
+    """Whether it is a chapter of the tutorials with a block that names a fixed port or the folder that chapters share."""
+    is_chapter = path.name == "README.md" and path.parts[-3] == "tutorials"
+    return is_chapter and any(_NAMES_THE_PLACE.search(block) for block in _BLOCKS.findall(path.read_text()))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Distributes by file as `--dist loadfile` does, but for the chapters."""
+    """Distributes by file as `--dist loadfile` does, but for what shares one place."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

@@ -8,8 +8,10 @@ from typing import Any, Final
 import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
+from sybil.sybil import SybilCollection
 
 from tests.fixed_ports import the_fixed_ports
+from tests.side_by_side import needs_the_place
 from tutorials.shell import Shell, compare_output, run_block
 
 CHECKOUT: Final = Path(__file__).parent.parent
@@ -18,14 +20,16 @@ LONGEST_S: Final = 1200
 
 
 def start_shell(namespace: dict[str, Any]) -> None:
-    """Before a chapter's first block: a shell in the checkout as a fresh clone has it, without the folder data/tutorial.
-
-    All chapters share that folder, which each makes for itself, and some of them ports: one runs at a time.
-    """
+    """Before a chapter's first block: a shell in the checkout."""
     namespace["held"] = ExitStack()
+    namespace["shell"] = Shell(CHECKOUT)
+
+
+def start_shell_alone(namespace: dict[str, Any]) -> None:
+    """Before the first block of a chapter that shares ports or the folder data/tutorial, which a fresh clone lacks."""
+    start_shell(namespace)
     namespace["held"].enter_context(the_fixed_ports())
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
-    namespace["shell"] = Shell(CHECKOUT)
 
 
 def end_shell(namespace: dict[str, Any]) -> None:
@@ -34,12 +38,18 @@ def end_shell(namespace: dict[str, Any]) -> None:
     namespace["held"].close()
 
 
-pytest_collect_file = Sybil(
-    parsers=[CodeBlockParser("bash", run_block), CodeBlockParser("text", compare_output)],
-    patterns=["*/README.md"],
-    setup=start_shell,
-    teardown=end_shell,
-).pytest()
+def chapters(*, sharing: bool) -> Sybil:
+    """The chapters that share the place, one at a time, or those that do not."""
+    found = (path for path in CHECKOUT.glob("tutorials/*/README.md") if needs_the_place(path) is sharing)
+    return Sybil(
+        parsers=[CodeBlockParser("bash", run_block), CodeBlockParser("text", compare_output)],
+        patterns=[f"{path.parent.name}/README.md" for path in found],
+        setup=start_shell_alone if sharing else start_shell,
+        teardown=end_shell,
+    )
+
+
+pytest_collect_file = SybilCollection((chapters(sharing=True), chapters(sharing=False))).pytest()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -14,11 +14,15 @@ import os
 import random
 import socket
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+Chance: TypeAlias = random.Random
+"""Draws random numbers: in a test those of a seed."""
 
 
 def address_of_this_machine() -> str:
@@ -52,23 +56,26 @@ class World:
     """Nanoseconds since the epoch."""
     steady_ns: Callable[[], int] = time.monotonic_ns
     """Nanoseconds since an arbitrary moment; they never go back."""
-    random: random.Random = field(default_factory=random.Random)
+    sleep: Callable[[float], None] = time.sleep
+    """Lets the calling thread wait for so many seconds."""
+    random: Chance = field(default_factory=Chance)
     process_id: Callable[[], int] = os.getpid
     nonce: Callable[[int], bytes] = os.urandom
     """Returns that many bytes that nobody else has."""
+    host_name: Callable[[], str] = socket.gethostname
     local_address: Callable[[], str] = address_of_this_machine
-    clocks_differ: bool = True
-    """Whether the wall clock may be set, or may run at another speed than the steady clock and the event loop's."""
-    upkeep_s: float = 1.0
-    """Seconds between two runs of a broker's upkeep: statistics, the lock, and what it has kept for too long."""
     watch: Watch | None = None
     """The watch that must know of the threads in which listeners run; None if there is none."""
-    listeners_need_threads: bool = True
-    """Whether a listener that is a plain function may wait. Otherwise it runs on the event loop, in an order that repeats."""
+    has_threads: bool = True
+    """Whether listeners have threads. Without them a plain function runs on the event loop, where it cannot wait."""
 
     def wall_ms(self) -> int:
         """Returns milliseconds since the epoch."""
         return self.wall_ns() // 1_000_000
+
+    def new_uuid(self) -> uuid.UUID:
+        """Makes a random UUID."""
+        return uuid.UUID(bytes=self.nonce(16), version=4)
 
     def steady_s(self) -> float:
         """Returns seconds since an arbitrary moment."""

@@ -12,13 +12,18 @@ PEER = Path(__file__).with_name("peer")
 START_SECONDS = 600
 """The first start downloads the jars."""
 STOP_SECONDS = 120
+SHORT_LIVED = "-XX:TieredStopAtLevel=1"
+"""The JVMs are over before a thorough compilation would pay."""
 
 
 @contextmanager
-def apache_rocketmq(home: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None) -> Iterator[str]:
+def apache_rocketmq(
+    home: Path, *, version: str = "4.9.7", settings: Mapping[str, str] | None = None, is_store_needed: bool = False
+) -> Iterator[str]:
     """Runs a name server and a broker with their data below `home`; gives the name server's address.
 
-    `settings` are the environment variables that `peer` lists.
+    `settings` are the environment variables that `peer` lists. In the end both are killed: a broker whose store is needed
+    afterwards stops properly, which takes it ten seconds.
     """
     namesrv_port, broker_port = free_ports(2)
     environment = {
@@ -28,8 +33,9 @@ def apache_rocketmq(home: Path, *, version: str = "4.9.7", settings: Mapping[str
         "HEAP": "512m",
         **(settings or {}),
     }
+    environment["JAVA_OPTIONS"] = f"{SHORT_LIVED} {environment.get('JAVA_OPTIONS', '')}"
     try:
         subprocess.run([PEER, "start", home, version], env=environment, check=True, timeout=START_SECONDS)
         yield f"127.0.0.1:{namesrv_port}"
     finally:
-        subprocess.run([PEER, "stop", home], check=True, timeout=STOP_SECONDS)
+        subprocess.run([PEER, "stop" if is_store_needed else "drop", home], check=True, timeout=STOP_SECONDS)

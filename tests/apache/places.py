@@ -43,14 +43,17 @@ class Place:
         self._namesrv_port, self._broker_port = free_ports(2)
         self._stays = 0
 
-    def serve(self, owner: str, *, version: str = "4.9.7") -> AbstractContextManager[Running]:
-        """Starts `apache`, in that version, or `ours` on the store, and stops it in the end unless it was killed."""
+    def serve(self, owner: str, *, version: str = "4.9.7", is_last: bool = False) -> AbstractContextManager[Running]:
+        """Starts `apache`, in that version, or `ours` on the store, and stops it in the end unless it was killed.
+
+        Apache's may be killed if it `is_last`: nobody needs the store after it.
+        """
         self._stays += 1
         home = self._home / f"{owner}-{self._stays}"
-        return self._ours(home) if owner == "ours" else self._apache(home, version)
+        return self._ours(home) if owner == "ours" else self._apache(home, version, is_last=is_last)
 
     @contextmanager
-    def _apache(self, home: Path, version: str) -> Iterator[Running]:
+    def _apache(self, home: Path, version: str, *, is_last: bool) -> Iterator[Running]:
         settings = {
             "STORE": str(self.store),
             "NAMESRV_PORT": str(self._namesrv_port),
@@ -59,7 +62,7 @@ class Place:
             "CHECK_INTERVAL_MS": str(CHECK_INTERVAL_MS),
             "CHECK_MAX": str(CHECK_MAX),
         }
-        with apache_rocketmq(home, version=version, settings=settings):
+        with apache_rocketmq(home, version=version, settings=settings, is_store_needed=not is_last):
             yield self._running(lambda: _kill(int((home / "broker.pid").read_text())))
 
     @contextmanager

@@ -16,12 +16,11 @@ from demo.ports import free_ports
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
-from pipelines.judging.totals import SUMMED
+from pipelines.judging.totals import SUMMED, Tolerance
 from pipelines.reconciliation import Books, Outcome, reconcile
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.queue_ranges import consumer_offsets, decided_without_record
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record
 from pipelines.sources.reading import Reading
-from pipelines.tolerance import Tolerance
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
@@ -184,7 +183,7 @@ def serving(owner: str, start_broker: Callable[..., BrokerProcess], home: Path) 
         return
     (port,) = free_ports(1)
     settings = {"BROKER_PORT": str(port), "TRANSACTION_TIMEOUT_MS": PATIENT_MS, "CHECK_INTERVAL_MS": "1000"}
-    with apache_rocketmq(home, settings=settings) as namesrv_addr:
+    with apache_rocketmq(home, settings=settings, is_store_needed=True) as namesrv_addr:
         yield Serving(namesrv_addr, f"127.0.0.1:{port}", home / "store")
 
 

@@ -258,5 +258,5 @@ async def test_a_store_goes_on_under_the_other_broker(
         if is_killed:
             broker.kill()
 
-    with place.serve(second) as broker:
+    with place.serve(second, is_last=True) as broker:
         await take_over(place, broker, books, left, is_apache_after_a_kill=is_killed and second == "apache")

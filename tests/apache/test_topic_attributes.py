@@ -50,6 +50,6 @@ async def test_attributes_go_to_rocketmq_5_and_back_and_4_9_7_opens_a_store_that
     with place.serve("ours") as ours:
         assert await told(ours, "orders") == {"message.type": "FIFO"}
         assert await told(ours, "payments") == {"message.type": "TRANSACTION"}
-    with place.serve("apache", version="4.9.7") as apache_4:
+    with place.serve("apache", version="4.9.7", is_last=True) as apache_4:
         topics = TopicConfigSerializeWrapper.decode((await ask(apache_4, RequestCode.GET_ALL_TOPIC_CONFIG)).body)
         assert {"orders", "payments"} <= topics.topic_config_table.keys()

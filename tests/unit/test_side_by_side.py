@@ -1,7 +1,9 @@
 import ast
 from pathlib import Path
 
-from tests.side_by_side import scope_of
+import pytest
+
+from tests.side_by_side import ONE_PLACE, needs_the_place, scope_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -11,9 +13,26 @@ def test_the_tests_of_a_file_stay_together() -> None:
     assert scope_of("tutorials/twice-is-once/test_twice.py::test_a") == "tutorials/twice-is-once/test_twice.py"
 
 
-def test_all_chapters_stay_together() -> None:
-    chapters = {scope_of(f"tutorials/{chapter}/README.md::line:{line},column:1") for chapter in ("a", "b") for line in (1, 2)}
-    assert len(chapters) == 1
+@pytest.mark.parametrize(
+    "path", ["tutorials/see-it-happen/README.md", "tutorials/pay-later/README.md", "tests/e2e/test_compose.py"]
+)
+def test_what_shares_the_fixed_ports_or_the_folder_data_stays_together(path: str) -> None:
+    assert {scope_of(f"{path}::line:{line},column:1") for line in (1, 2)} == {ONE_PLACE}
+
+
+def test_a_chapter_that_shares_nothing_runs_beside_the_others() -> None:
+    assert scope_of("tutorials/kill-everything/README.md::line:1,column:1") == "tutorials/kill-everything/README.md"
+
+
+@pytest.mark.parametrize(
+    ("block", "shares"),
+    [("curl 127.0.0.1:8080/orders", True), ("mkdir -p data/tutorial", True), ("make demo", False), ("echo 18080 mydata", False)],
+)
+def test_a_chapter_shares_what_its_blocks_name(tmp_path: Path, block: str, shares: bool) -> None:
+    chapter = tmp_path / "tutorials" / "a" / "README.md"
+    chapter.parent.mkdir(parents=True)
+    chapter.write_text(f"It says data/ and 8080.\n\n```bash\n{block}\n```\n")
+    assert needs_the_place(chapter) is shares
 
 
 def test_the_tests_have_one_spark_session_for_a_process() -> None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rocketmq_broker.app.access import guard
 from rocketmq_broker.app.errors import StartError
 from rocketmq_broker.app.opened_store import OpenedStore, open_store
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.app.ports import BrokerPorts, cannot_listen, listening
 from rocketmq_broker.app.serving import Serving, build_serving
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.client import RemotingClient
@@ -30,7 +31,7 @@ from rocketmq_broker.server.clients.lock_processor import LockProcessor
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule import delayed_delivery
-from rocketmq_broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.store import FileSystem, FlushDiskType, StoreError, StoreUnwritable
@@ -49,9 +50,6 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_CHECKPOINT_EVERY: Final = 5
-"""Runs of upkeep between two checkpoints."""
-_SILENT_CLIENTS_EVERY_S: Final = 10
 _REPLIES_END_WITHIN_S: Final = 1.0
 """Seconds for the last replies. A reply that is stored and pushed is answered at once, unless its requester hangs."""
 
@@ -62,23 +60,23 @@ class Broker:
     def __init__(
         self,
         settings: BrokerSettings,
-        wall: Callable[[], int] | None = None,
         *,
+        pace: Pace = Pace(),  # noqa: B008 - frozen
         files: FileSystem | None = None,
         new_flushing: NewFlushing = Flusher,
         requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
     ) -> None:
-        """`wall` shows the milliseconds since the epoch, and may be set at any time; the default is the world's clock.
+        """Time, chance and names are those of `current_world()`, whose wall clock may be set at any time.
 
         Tests replace the disk (`files`, `new_flushing`), and put a handler between the
         connections and the broker (`requests_to`, which gets the broker's request handler).
         """
         self._settings = settings
-        world = current_world()
-        self._clocks_differ, self._upkeep_s = world.clocks_differ, world.upkeep_s
+        self._world = world = current_world()
+        self._pace = pace
         self._files = files
         self._new_flushing = new_flushing
-        self._clock = BrokerClock(wall)
+        self._clock = BrokerClock(world.wall_ms, world.steady_ns)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._contexts, client_tls = _tls(settings)
@@ -90,6 +88,7 @@ class Broker:
             self._contexts,
             memory=self._memory,
             most_connections=settings.server_max_connections,
+            steady_ns=world.steady_ns,
         )
         self._name_servers_peer = Dispatcher()
         self._client = RemotingClient(self._name_servers_peer, tls=client_tls)
@@ -187,7 +186,7 @@ class Broker:
             FlushDiskType(settings.flush_disk_type),
             async_flush_interval_s=settings.flush_interval_commit_log / 1000,
             flush_timeout_s=settings.sync_flush_timeout / 1000,
-            checkpoint_interval_s=_CHECKPOINT_EVERY * self._upkeep_s,
+            checkpoint_interval_s=self._pace.checkpoint_s,
             new_flushing=self._new_flushing,
         )
         try:
@@ -202,6 +201,8 @@ class Broker:
                 self._client,
                 self.name_servers,
                 self._clock,
+                self._world.random,
+                self._pace,
             )
         except (StoreError, OSError) as error:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
@@ -223,7 +224,8 @@ class Broker:
                 settings.bind_address,
                 settings.namesrv_listen_port,
                 kv_config_path=kv_config_path,
-                clock=self._clock.steady_ms,
+                steady_ns=self._world.steady_ns,
+                scan_interval_s=self._pace.silent_brokers_s,
                 guard_changes=self._guard_changes if settings.acl_enable else None,
                 contexts=self._contexts,
                 memory=self._memory,
@@ -253,10 +255,8 @@ class Broker:
             raise cannot_listen(error, *where) from None
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
-        settings, tasks, context = self._settings, self._tasks, serving.context
-        upkeep_s = self._upkeep_s
-        if self._clocks_differ:
-            tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
+        settings, tasks, context, pace = self._settings, self._tasks, serving.context, self._pace
+        tasks.every(pace.wall_clock_s, "following the wall clock", self._clock.follow)
         tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
         serving.transactions.start(tasks)
@@ -268,14 +268,14 @@ class Broker:
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked
         tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
-        tasks.every(upkeep_s, "expired parked messages", parked.forget_expired)
-        tasks.every(upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
+        tasks.every(pace.upkeep_s, "expired parked messages", parked.forget_expired)
+        tasks.every(pace.upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: context.statistics.sample_flows(self._clock()))
-        tasks.every(upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
+        tasks.every(pace.upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
         tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
         for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
             tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
-        tasks.every(max(_SILENT_CLIENTS_EVERY_S, upkeep_s), "closing silent clients", context.clients.processor.close_expired)
+        tasks.every(pace.silent_clients_s, "closing silent clients", context.clients.processor.close_expired)
         tasks.start("forgetting expired locks", self._forget_locks(context.clients.locks))
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
@@ -290,7 +290,7 @@ class Broker:
 
     async def _forget_locks(self, locks: LockProcessor) -> None:
         while True:
-            await asyncio.sleep(max(_SILENT_CLIENTS_EVERY_S, self._upkeep_s))
+            await asyncio.sleep(self._pace.silent_clients_s)
             for _ in locks.forget_expired():
                 await asyncio.sleep(0)
 

@@ -33,12 +33,14 @@ class BrokerPorts:
         *,
         memory: MemoryBudget,
         most_connections: int,
+        steady_ns: Callable[[], int],
     ) -> None:
         """`listen_port` 0 takes any port that is free together with the one two below it.
 
         Both ports show the same certificate and share the memory; `most_connections` counts for each.
         """
         self._memory = memory
+        self._steady_ns = steady_ns
         self._most_connections = most_connections
         self._host = host
         self._wanted_port = listen_port
@@ -105,6 +107,7 @@ class BrokerPorts:
             memory=self._memory,
             most_connections=self._most_connections,
             contexts=self._contexts,
+            steady_ns=self._steady_ns,
         )
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.app.opened_store import OpenedStore
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.config.settings import OTHER_NAMES
 from rocketmq_broker.config.without_effect import TRUE_HERE
@@ -41,6 +42,7 @@ from rocketmq_broker.store import MessageStore
 from rocketmq_broker.store.tables.config_file import ConfigFile
 from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.world import Chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +70,22 @@ def build_serving(
     client: RemotingClient,
     name_servers: Sequence[str],
     clock: BrokerClock,
+    random: Chance,
+    pace: Pace,
 ) -> Serving:
     """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
-    context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock)
+    context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock, random)
     registration = _registration(context, settings, client, name_servers)
     expiry_clock = ExpiryClock(clock, clock.steady_ms, store.messages.recovery.last_store_timestamp or None)
     parked = build_parked(context)
-    transactions = _transactions(context, settings, parked, expiry_clock)
+    transactions = _transactions(context, settings, parked, expiry_clock, pace)
     delayed_delivery = build_delayed_delivery(
         store=store.messages,
         offsets=store.delay_offsets,
         topic_table=context.topic_table,
         group_commit=group_commit,
         clock=clock,
+        longest_sleep_s=pace.longest_sleep_s,
     )
     pull_processor = _pulling(context, settings)
     store.messages.arrival_listener = Arrivals(
@@ -118,6 +123,7 @@ def _context(
     dispatcher: Dispatcher,
     tasks: Tasks,
     clock: BrokerClock,
+    random: Chance,
 ) -> ServerContext:
     topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
     subscription_groups = SubscriptionGroupTable(
@@ -139,6 +145,7 @@ def _context(
         dispatcher=dispatcher,
         tasks=tasks,
         clock=clock,
+        random=random,
     )
 
 
@@ -175,7 +182,7 @@ def _registration(
 
 
 def _transactions(
-    context: ServerContext, settings: BrokerSettings, parked: ParkedMessages, expiry_clock: ExpiryClock
+    context: ServerContext, settings: BrokerSettings, parked: ParkedMessages, expiry_clock: ExpiryClock, pace: Pace
 ) -> Transactions:
     return build_transactions(
         store=context.store,
@@ -196,6 +203,8 @@ def _transactions(
         ),
         clock=context.clock,
         expiry_clock=expiry_clock,
+        longest_sleep_s=pace.longest_sleep_s,
+        idle_notes_s=pace.idle_notes_s,
     )
 
 

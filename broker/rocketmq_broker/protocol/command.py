@@ -15,10 +15,11 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from rocketmq_broker.message.java_numbers import Int32
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
 from rocketmq_broker.protocol.command_codec import binary_header, frame, json_header, split_binary_header
-from rocketmq_broker.protocol.command_header import CommandHeader, Header, Int32, decode_json_header
+from rocketmq_broker.protocol.command_header import CommandHeader, Header, decode_json_header
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, FrameError
 
 RESPONSE_FLAG: Final = 1
@@ -145,6 +146,13 @@ def encode_response(
 ) -> bytes:
     """Encodes the whole frame of a response, in the request's serializer."""
     return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
+
+
+def encode_answer(
+    serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
+) -> bytes:
+    """Encodes what `encode_response` does, for a request of which only those two numbers are known."""
+    return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
 
 
 def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingCommand:

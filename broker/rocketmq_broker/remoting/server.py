@@ -1,6 +1,7 @@
 """The listening end (RocketMQ's NettyRemotingServer)."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.remoting.complaints import Complaints
@@ -24,6 +25,7 @@ class RemotingServer:
         port: int,
         handler: RequestHandler,
         *,
+        steady_ns: Callable[[], int],
         limits: ConnectionLimits | None = None,
         memory: MemoryBudget | None = None,
         most_connections: int = DEFAULT_MOST_CONNECTIONS,
@@ -32,6 +34,7 @@ class RemotingServer:
     ) -> None:
         """Port 0 takes any free port. `memory` may be shared with other servers; connections beyond the most are closed.
 
+        `steady_ns` shows nanoseconds since some moment or other.
         Without `contexts`, or where their mode is disabled, TLS is refused.
         """
         self.host = host
@@ -42,6 +45,7 @@ class RemotingServer:
         self._limits = limits or ConnectionLimits(max_header_length=MAX_REQUEST_HEADER_LENGTH)
         self._memory = memory or MemoryBudget()
         self._most_connections = most_connections
+        self._steady_ns = steady_ns
         self._turn: Turn | None = None
         self._complaints = Complaints()
         self._backlog = backlog
@@ -80,7 +84,7 @@ class RemotingServer:
         self._listener = None
 
     async def _bind(self) -> Listener:
-        self._turn = Turn(asyncio.get_running_loop())
+        self._turn = Turn(asyncio.get_running_loop(), self._steady_ns)
         listener = self._listener = await self._network.bind(self._new_connection, self.host, self._port, self._backlog)
         self._port = listener.port
         return listener

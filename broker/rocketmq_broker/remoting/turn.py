@@ -7,8 +7,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from rocketmq_broker.world import current_world
-
 TURN_S: Final = 0.01
 """Seconds. Several servers may share a loop, and a turn's last request ends after it: together they stay below 50 ms."""
 
@@ -19,10 +17,11 @@ class Turn:
     Later turns call the callbacks with the longest wait first; a callback that waits again comes last.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float = TURN_S) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, steady_ns: Callable[[], int], seconds: float = TURN_S) -> None:
+        """`steady_ns` is in nanoseconds since some moment or other."""
         self._loop = loop
         self._length_ns = int(seconds * 1e9)
-        self._now_ns = current_world().steady_ns
+        self._now_ns = steady_ns
         self._ends_ns: int | None = None
         self._waiting: deque[Callable[[], None]] = deque()
 

@@ -1,4 +1,4 @@
-"""The database has an id, and rows by which an old copy of it is known: epochs of processes, and adoptions."""
+"""Adds the database's id, and rows that tell an old copy: epochs of processes, and adoptions."""
 
 import time
 import uuid
@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Makes three tables, and the id: random, and the same in each copy that is taken of the database."""
+    """Makes three tables, and the id: random, and the same in each later copy of the database."""
     identity = op.create_table(
         "database_identity",
         sa.Column("database_id", sa.String(32), primary_key=True),
@@ -35,6 +35,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drops the three tables: half messages that name them are decided without them then."""
+    """Drops the three tables. Half messages with witnesses are then decided without them."""
     for name in ("adoptions", "epochs", "database_identity"):
         op.drop_table(name)

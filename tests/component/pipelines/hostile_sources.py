@@ -39,11 +39,11 @@ except Exception as error:
 """
 READ_TABLES = """
 import sys
-from pipelines.sources.database_source import TableSource
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_source import TableSource
+from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import read_here
 from pyspark.sql.types import LongType, StringType, StructField, StructType
-from pipelines.sources import tables
+from pipelines.sources.databases import tables
 orders, credits = map(parse_database_url, sys.argv[1:3])
 try:
     rows = 0

@@ -18,7 +18,7 @@ from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
 from pipelines.reconciliation import Books, reconcile
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.spark import session
 from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, BrokenBooks

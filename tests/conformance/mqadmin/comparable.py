@@ -46,7 +46,7 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?<=commitLogDiskRatio_).+"), "PATH AND RATIO"),
     (re.compile(r"(?<=OK, )\d+$", re.MULTILINE), "TOPICS"),
     # Ours has the half topic from the start, Apache's after the first check.
-    (re.compile(r".*\bRMQ_SYS_TRANS_HALF_TOPIC\b.*\n?"), ""),
+    (re.compile(r"^.*\bRMQ_SYS_TRANS_HALF_TOPIC\b.*\n?", re.MULTILINE), ""),
     (re.compile(r" {2,}"), "  "),
     (re.compile(r" +$", re.MULTILINE), ""),
 )
@@ -59,7 +59,7 @@ _VARYING_FIGURE = re.compile(
 """Measured, or about thread pools, which ours has not."""
 _UNORDERED = {"topicList", "statsAll", "brokerConsumeStats", "producer"}
 """Commands that print a hash set as it comes."""
-_OF_MQADMIN = re.compile(r".*\bCLIENT_INNER_PRODUCER\b.*\n?")
+_OF_MQADMIN = re.compile(r"^.*\bCLIENT_INNER_PRODUCER\b.*\n?", re.MULTILINE)
 """Producers of mqadmin's own: one may linger after its command, or not have come yet."""
 
 

@@ -1,4 +1,4 @@
-"""From requests to screens and deeds, and from failures to pages with a sentence."""
+"""Maps requests to screens and deeds, and failures to pages with a sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Routes:
         self._streams = streams
 
     def of_screens(self, screens: Iterable[Screen]) -> list[Route]:
-        """Each screen at its path, and what is live of it below, at `live`."""
+        """Returns a route for each screen at its path, and for its live part at `live` below."""
         routes = []
         for screen in screens:
             routes.append(Route(screen.path, self._page_of(screen), methods=["GET"]))
@@ -47,12 +47,12 @@ class Routes:
         return routes
 
     def of_deeds(self, deeds: Iterable[Deed]) -> list[Route]:
-        """Each deed at its path, by POST alone."""
+        """Returns a route for each deed at its path, by POST only."""
         return [Route(deed.path, self._doing(deed), methods=["POST"]) for deed in deeds]
 
     @property
     def exception_handlers(self) -> Mapping[Any, Any]:
-        """Pages for what fails; none of them shows a traceback."""
+        """Pages for failures, none with a traceback."""
         return {AdminError: self._on_admin_error, HTTPException: self._on_http_error, Exception: self._on_any_error}
 
     def _page_of(self, screen: Screen) -> Any:
@@ -121,7 +121,7 @@ class Routes:
 
 
 def live_path(screen: Screen) -> str:
-    """Where a screen's live part is."""
+    """Returns the path of a screen's live part."""
     return f"{screen.path.rstrip('/')}/live"
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
 """Time for which a broker may hold a pull, with the grace for its answer."""
@@ -22,9 +22,9 @@ class ProcessQueue:
     event loop and is not thread-safe, except `withdrawn`, for which listeners wait in their threads.
     """
 
-    def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] | None = None) -> None:
-        """Starts at `begin_offset`. `now_s` is a clock that never goes back."""
-        self.now_s = now_s or current_world().steady_s
+    def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
+        """Consumption begins at `begin_offset`."""
+        self.now_s = world.steady_s
         """The clock of this queue's times; any thread may call it."""
         self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()
         self.queue = queue
@@ -32,7 +32,7 @@ class ProcessQueue:
         """The offset of the next pull: all messages before it were pulled or filtered out."""
         self.is_dropped = False
         """Whether another consumer has the queue now, so that results for it no longer count."""
-        self.withdrawn = Withdrawal()
+        self.withdrawn = Withdrawal(world.watch)
         """Set when listeners must soon let go of the queue's messages; their answers count until the queue is dropped."""
         self.message_bytes = 0
         self._unacknowledged: dict[int, MessageExt] = {}

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from operator import mul
 from pathlib import Path
 from typing import ClassVar, Final
@@ -24,14 +25,18 @@ from rocketmq_broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""Entries, or messages without keys; all keys of the last few messages count, up to a thousand each."""
-_LOOKED_AT_ONCE: Final = 4
+"""Entries, or messages without keys; of the last message all keys count, a thousand at most."""
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
+_MAX_INT: Final = 0x7FFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _LONGEST_REMEMBERED: Final = 512
 """Bytes of properties, and of a key, whose hash codes and factors are cached: some MiB in all."""
+_ID_LENGTH: Final = 32
+_BEGINNING_OF_ID: Final = 24
+"""Of the 32 digits of a client's id, those that say which client it is, and two of the four bytes of its time."""
+_ID_FACTOR: Final = pow(31, _ID_LENGTH, _MASK + 1)
 _LAST_MS: Final = 253_402_214_400_000
 """A time on the last day of the year 9999."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
@@ -220,15 +225,22 @@ class Index:
         """Adds the oldest waiting records to the file, as many as take a few milliseconds."""
         entries: list[tuple[int, int, int]] = []
         looked_at = 0
-        # Senders choose the number of keys: a few records at a time, until there are enough entries.
-        while looked_at < min(len(self._waiting), _APPLIED_AT_ONCE) and len(entries) < _APPLIED_AT_ONCE:
-            entries += [
-                (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
-                for request in self._waiting[looked_at : looked_at + _LOOKED_AT_ONCE]
-                if request.is_indexed and request.commit_log_offset > self.end_offset
-                for partial in _partial_hashes(request.properties)
-            ]
-            looked_at += _LOOKED_AT_ONCE
+        for request in islice(self._waiting, _APPLIED_AT_ONCE):
+            looked_at += 1
+            commit_log_offset, properties = request.commit_log_offset, request.properties
+            if not request.is_indexed or commit_log_offset <= self.end_offset:
+                continue
+            # What is remembered is short: a client chooses how many keys it sends, and of which length.
+            partial_hashes = (_remembered_hashes if len(properties) <= _LONGEST_REMEMBERED else _partial_hashes)(properties)
+            if not partial_hashes:
+                continue
+            topic_hash, store_timestamp = _topic_hash(request.topic), request.store_timestamp
+            for key_hash, factor in partial_hashes:
+                # As _key_hash does it: a call for each key costs more than the sum.
+                code = topic_hash * factor + key_hash & _MASK
+                entries.append((code if code <= _MAX_INT else -code & _MAX_INT, commit_log_offset, store_timestamp))
+            if len(entries) >= _APPLIED_AT_ONCE:
+                break
         applied = self._waiting[:looked_at]
         while entries:
             taken = self._writable(entries[0][2]).put(entries)
@@ -277,38 +289,39 @@ def _value(properties: bytes, name: bytes) -> bytes:
 
 def _key_hash(topic: bytes, key: bytes) -> int:
     """Computes the absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
-    return _with_topic(topic, _partial_hash(key))
-
-
-def _with_topic(topic: bytes, partial: tuple[int, int]) -> int:
-    key_hash, factor = partial
-    code = (_topic_hash(topic) * factor + key_hash) & _MASK
-    if code >= 0x80000000:
-        code = 0x100000000 - code
-    return code if code < 0x80000000 else 0
+    key_hash, factor = _partial_hash(key)
+    code = _topic_hash(topic) * factor + key_hash & _MASK
+    return code if code <= _MAX_INT else -code & _MAX_INT
 
 
 def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
-    """Returns the partial hashes of all keys."""
-    # Only short texts are cached: a client chooses the number and the length of its keys.
-    return (
-        _remembered_hashes(properties) if len(properties) <= _LONGEST_REMEMBERED else tuple(map(_partial_hash, _keys(properties)))
-    )
+    """Of all keys."""
+    return tuple(map(_partial_hash, _keys(properties)))
 
 
 @lru_cache(maxsize=512)
 def _remembered_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
     """Caches the hashes: a half message and its message have the same properties, and so do all op messages."""
-    return tuple(map(_partial_hash, _keys(properties)))
+    return _partial_hashes(properties)
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
     """Returns the key's part of the hash code, and the factor of the part before it."""
-    if len(key) <= _LONGEST_REMEMBERED and key.isascii():
-        weights, factor = _weights(len(key))
-        return sum(map(mul, key, weights)), factor
-    text = key.decode(errors="replace")
-    return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
+    length = len(key)
+    if length > _LONGEST_REMEMBERED or not key.isascii():
+        text = key.decode(errors="replace")
+        return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
+    if length == _ID_LENGTH:
+        weights, _ = _weights(_ID_LENGTH - _BEGINNING_OF_ID)
+        return _hash_of_beginning(key[:_BEGINNING_OF_ID]) + sum(map(mul, key[_BEGINNING_OF_ID:], weights)), _ID_FACTOR
+    weights, factor = _weights(length)
+    return sum(map(mul, key, weights)), factor
+
+
+@lru_cache(maxsize=512)
+def _hash_of_beginning(beginning: bytes) -> int:
+    """The part that the beginning of an id has in its hash code: for a minute it is that of all ids that a client makes."""
+    return sum(map(mul, beginning, _weights(_ID_LENGTH)[0]))
 
 
 @lru_cache(maxsize=_LONGEST_REMEMBERED)

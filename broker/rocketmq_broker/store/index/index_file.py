@@ -128,13 +128,16 @@ class IndexFile:
         if number <= 1:
             _, begin_offset, begin = taken[0]
         slots, waiting, dirty_pages, slot_number = self._loaded_slots(), self._waiting_entries, self._dirty_pages, self.slots
+        stored_ms, seconds = begin, 0
         for key_hash, commit_log_offset, store_timestamp in taken:
             at = key_hash % slot_number * SLOT_SIZE
             (older,) = _SLOT.unpack_from(slots, at)
             if not 0 < older < number:
                 older = 0
                 slot_count += 1
-            seconds = min(max((store_timestamp - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
+            if store_timestamp != stored_ms:
+                stored_ms = store_timestamp
+                seconds = min(max((store_timestamp - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
             waiting += ENTRY.pack(key_hash, commit_log_offset, seconds, older)
             _SLOT.pack_into(slots, at, number)
             dirty_pages.add(at // _PAGE)

@@ -17,7 +17,7 @@ import pytest
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records, host_bytes
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
-from rocketmq_broker.protocol.command import ReplyTo, encode_response
+from rocketmq_broker.protocol.command import ReplyTo
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.server.durability import flusher, group_commit
 from rocketmq_broker.server.durability.group_commit import GroupCommit
@@ -75,8 +75,7 @@ class Stage:
         )
         self.group_commit.appended()
         if opaque is not None:
-            frame = encode_response(ReplyTo(opaque, SerializeType.JSON), ResponseCode.SUCCESS)
-            self.group_commit.after_durable(appended.end_position, self.client, frame)
+            self.group_commit.after_durable(appended.end_position, self.client, ReplyTo(opaque, SerializeType.JSON))
         return appended
 
     @property

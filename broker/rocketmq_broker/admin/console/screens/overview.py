@@ -1,4 +1,4 @@
-"""The first page: is everything well, what waits for a person, and the figures of the last minutes."""
+"""The first page: findings, messages that need a person, and the figures of the last minutes."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rocketmq_broker.admin.options import now_ms
 
 
 class OverviewFacts(NamedTuple):
-    """What the first page shows."""
+    """The content of the first page."""
 
     findings: list[Finding]
     charts: list[Chart]
 
     @property
     def wrong(self) -> list[Finding]:
-        """What needs a person."""
+        """The findings that need a person."""
         return [finding for finding in self.findings if finding.is_wrong]
 
 
 def screen(sampler: Sampler) -> Screen:
-    """The screen, with the figures that the sampler has."""
+    """Returns the screen, with the sampler's figures."""
 
     async def find(visit: Visit) -> OverviewFacts:
         findings = [one for broker, requests in await visit.brokers.addressed() for one in await _examined(requests, broker)]
