@@ -1,7 +1,7 @@
-"""Files in memory: alone, or over another file system, of which nothing is changed.
+"""Files in memory: alone, or over another file system, which they leave unchanged.
 
-Alone they are a disk that knows what is synced, and can lose its power. Over the real disk a store can be opened as its broker's
-next start would open it, only to see what that start would find and do.
+Alone they are a disk that records syncs and can lose its power. Over the real disk a store can be opened as by its broker's
+next start, only to see the findings and actions of that start.
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ _SECTOR: Final = 64
 
 
 class _File:
-    """Pages that were written, over a file of the base; all else up to `length` reads as zero."""
+    """Written pages over a file of the base; other bytes up to `length` read as zero."""
 
     __slots__ = ("base", "below", "end", "length", "pages", "path", "shown", "sizes_when_synced", "unsynced", "users")
 
     def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
         self.base = base
         self.path = path
-        """Where the base has it."""
+        """The file's path in the base."""
         self.below = -1
         """The base's open file, while it has users."""
         self.users = 0
         self.length = length
         self.end = length
-        """Behind the last byte that was written."""
+        """The position after the last written byte."""
         self.shown = length
-        """How many bytes of the base's file still show."""
+        """The number of bytes of the base's file that still show."""
         self.pages: dict[int, bytearray] = {}
         self.unsynced: dict[int, bytearray | None] = {}
-        """The pages that have changed since the last sync, as they were then."""
+        """The pages changed since the last sync, with their content at that sync."""
         self.sizes_when_synced = (length, length, length)
 
     def open(self) -> None:
-        """Raises OSError."""
+        """Opens the base's file for the first user. Raises OSError."""
         if self.base is not None and not self.users:
             self.below = self.base.open(self.path)
         self.users += 1
@@ -101,7 +101,7 @@ class _File:
         return file
 
     def torn(self, chance: random.Random) -> _File:
-        """Each of its sectors as it was synced or as it was written since."""
+        """Returns a copy in which each sector is the synced or the written one, by chance."""
         copies = self.copy(), self.copy(is_synced_only=True)
         file = chance.choice(copies)
         for position in range(0, file.length if self.unsynced else 0, _SECTOR):
@@ -128,7 +128,7 @@ class MemoryFiles:
     """Files by their paths. Contents are durable after `sync`, names after `sync_directory`, and directories at once."""
 
     def __init__(self, base: FileSystem | None = None) -> None:
-        """Shows what `base` has, and changes nothing of it. It takes none of the base's locks either."""
+        """Shows the files of `base`, leaves them unchanged, and takes none of the base's locks."""
         self.reads = 0
         self.writes = 0
         self._base = base
@@ -137,36 +137,36 @@ class MemoryFiles:
         self._hidden: set[Path] = set()
         """Files of the base that have been deleted or renamed."""
         self._folders: dict[Path, set[str]] = {}
-        """The names in each; of the base's folders those that were added."""
+        """The names in each folder; in the base's folders, the added ones."""
         self._opened: dict[int, _File | Path] = {}
         self._locked: dict[int, _File | Path] = {}
         self._next = 1
 
     def killed(self) -> MemoryFiles:
-        """What the next process finds if this one is killed: everything written."""
+        """Returns the files after a kill of the process: everything written."""
         return self._left({path: file.copy() for path, file in self._files.items()})
 
     def powered_off(self, torn_by: random.Random | None = None) -> MemoryFiles:
-        """What the next process finds after a power failure: all that is synced, and by chance more."""
+        """Returns the files after a power failure: everything synced, and by chance more."""
         if torn_by is None:
             return self._left({path: file.copy(is_synced_only=True) for path, file in self._durable.items()})
         names = self._files if torn_by.random() < 0.5 else self._durable
         return self._left({path: file.torn(torn_by) for path, file in names.items()})
 
     def content(self, path: Path) -> bytes:
-        """What a file holds, without the zeros at its end that were never written."""
+        """Returns a file's content without the unwritten zeros at its end."""
         file = self._files[path]
         return file.read(file.end, 0)
 
     @property
     def paths(self) -> list[Path]:
-        """All files that have been opened or made here."""
+        """Returns all files that were opened or created here."""
         return sorted(self._files)
 
     # FileSystem
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """See FileSystem."""
+        """Opens a file of memory or of the base; with `create`, makes a missing one in memory."""
         file = self._found(path)
         if file is None:
             if not create:
@@ -178,52 +178,52 @@ class MemoryFiles:
         return self._handle(file)
 
     def close(self, file: int) -> None:
-        """See FileSystem."""
+        """Closes the file and ends its lock."""
         self._locked.pop(file, None)
         opened = self._opened.pop(file)
         if isinstance(opened, _File):
             opened.close()
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """See FileSystem."""
+        """Returns bytes from a position; fewer at the end of the file."""
         self.reads += 1
         return self._file(file).read(length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """See FileSystem."""
+        """Writes into memory; durable after `sync`."""
         self.writes += 1
         self._file(file).write(data, position)
 
     def truncate(self, file: int, length: int) -> None:
-        """See FileSystem."""
+        """Sets the file's length; a new part reads as zero."""
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """See FileSystem."""
+        """Returns the first position at or after `position` in a written page or in the base's data, or None."""
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
-        """See FileSystem. Nothing comes to the base."""
+        """Makes the file's content durable here; the base gets nothing."""
         self._file(file).sync()
 
     def sync_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Makes the names in the directory durable."""
         self._durable = {found: file for found, file in self._durable.items() if found.parent != path}
         self._durable |= {found: file for found, file in self._files.items() if found.parent == path}
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """See FileSystem."""
+        """Creates a directory, unless it exists here."""
         if path not in self._folders:
             self._folders[path] = set()
             self._name(path)
 
     def remove_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes a directory."""
         self._folders.pop(path, None)
         self._forget(path)
 
     def rename(self, source: Path, target: Path) -> None:
-        """See FileSystem."""
+        """Replaces the target by the source; durable after `sync_directory`."""
         file = self._found(source)
         if file is None:
             _raise(errno.ENOENT, source)
@@ -232,33 +232,33 @@ class MemoryFiles:
         self._name(target)
 
     def unlink(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes a file, or hides the base's."""
         if self.size(path) is None:
             _raise(errno.ENOENT, path)
         self._forget(path)
 
     def list(self, path: Path) -> list[str]:
-        """See FileSystem."""
+        """Returns the sorted names here and in the base."""
         below = [] if self._base is None else self._base.list(path)
         return sorted(self._folders.get(path, set()).union(name for name in below if path / name not in self._hidden))
 
     def size(self, path: Path) -> int | None:
-        """See FileSystem."""
+        """Returns the size in bytes; None for a missing file."""
         file = self._files.get(path)
         if file is not None:
             return file.length
         return None if self._base is None or path in self._hidden else self._base.size(path)
 
     def is_directory(self, path: Path) -> bool:
-        """See FileSystem."""
+        """Returns whether the path is a directory here or in the base."""
         return path in self._folders or (self._base is not None and self._base.is_directory(path))
 
     def open_directory(self, path: Path) -> int:
-        """See FileSystem."""
+        """Opens a directory for locking."""
         return self._handle(path)
 
     def lock(self, file: int) -> bool:
-        """See FileSystem."""
+        """Takes the lock unless another handle of this object has it. Returns whether it did."""
         wanted = self._opened[file]
         if any(held == wanted for other, held in self._locked.items() if other != file):
             return False
@@ -266,11 +266,11 @@ class MemoryFiles:
         return True
 
     def is_still(self, file: int, path: Path) -> bool:
-        """See FileSystem."""
+        """Returns whether the path still leads to the open file or directory."""
         return self._opened[file] in (path, self._files.get(path))
 
     def used_ratio(self, path: Path) -> float:
-        """See FileSystem. Memory is never full."""
+        """Returns the base's used ratio; without a base 0, because memory is never full."""
         return 0.0 if self._base is None else self._base.used_ratio(path)
 
     def _file(self, handle: int) -> _File:
@@ -290,7 +290,7 @@ class MemoryFiles:
         return file
 
     def _name(self, path: Path) -> None:
-        """Puts the path into its folder, and that one into its own."""
+        """Adds the path to its folder, and each folder to its parent."""
         for child, folder in zip((path, *path.parents), path.parents, strict=False):
             self._folders.setdefault(folder, set()).add(child.name)
 
