@@ -8,19 +8,19 @@ from demo.scenarios.scenario import Database, Question
 
 
 def one_order(state: str) -> Question:
-    """Whether the customer has one order, and that in this state."""
+    """Asks whether the customer has exactly one order in this state."""
     sql = f"SELECT count(*) FROM orders WHERE customer = :customer AND state = '{state}'"
     return Question(f"How many orders are {state}?", Database.ORDERS, sql, 1)
 
 
 def entries(expected: int) -> Question:
-    """Credits and reversals of credits."""
+    """Asks for the number of credits and reversals."""
     sql = "SELECT count(*) FROM credits WHERE customer = :customer"
     return Question("How many entries does the credit database have?", Database.CREDITS, sql, expected)
 
 
 def points(expected: int) -> Question:
-    """The sum of all entries."""
+    """Asks for the sum of all entries."""
     sql = "SELECT coalesce(sum(points), 0) FROM credits WHERE customer = :customer"
     return Question("How many points are that?", Database.CREDITS, sql, expected)
 

@@ -1,4 +1,4 @@
-"""What a scenario is, and what a run of it leaves behind."""
+"""A scenario, and the record of a run of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Database(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a database, and the answer that is expected."""
+    """A question to a database, with the expected answer."""
 
     words: str
     database: Database
@@ -32,7 +32,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Something that goes wrong, with what to watch and what to expect."""
+    """A fault, with the things to watch and to expect."""
 
     name: str
     """In addresses."""
@@ -50,7 +50,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that the scenario did or saw."""
+    """A step of the run, done or seen by the scenario."""
 
     at_ms: int
     what: str
@@ -65,12 +65,12 @@ class Finding:
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer is the one that was expected."""
+        """True if the answer is the expected one."""
         return self.answer == self.question.expected
 
 
 class State(Enum):
-    """How far a run is. The values are words for the screen."""
+    """The state of a run. The values are words for the screen."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -93,9 +93,9 @@ class Run:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether everything is as it should be."""
+        """True if the run has ended with only right answers."""
         return self.state is State.ENDED and bool(self.findings) and all(finding.is_right for finding in self.findings)
 
     def note(self, what: str) -> None:
-        """Something was done or seen just now."""
+        """Records a step with the present time."""
         self.steps.append(Step(time.time_ns() // 1_000_000, what))
