@@ -1,4 +1,4 @@
-"""The schema of each message between the services, with its version: the one place that producers and consumers share.
+"""What the services say: the schema of each message with its version, and, in `states`, the words of their rows.
 
     topic                 tag        says                                          producer            consumers
     orders                created    an order is placed, or paid where it          order_service       credit_service,
@@ -12,5 +12,5 @@ Each body is JSON with the order id, which is also the message's key. A version 
 version ignores unknown fields, and a consumer of a newer one has defaults for missing fields. Any other change gets a new tag or
 topic.
 
-No service imports another one. Each imports this package, which knows neither the broker nor a database.
+No service imports another one; each imports this package, as does the reconciliation. It knows neither the broker nor a database.
 """

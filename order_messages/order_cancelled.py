@@ -7,14 +7,14 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from order_messages.body import Body, Currency, Customer, Text, TotalCents
+from order_messages.body import Currency, Customer, MessageBody, Text, TotalCents
 
 TOPIC: Final = "order_cancellations"
 TAG: Final = "cancelled"
 VERSION: Final = 1
 
 
-class OrderCancelled(Body):
+class OrderCancelled(MessageBody):
     """An order that the order service has cancelled, for good."""
 
     version: int = Field(1, ge=1)

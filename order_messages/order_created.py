@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from order_messages.body import Body, Currency, Customer, Text, TotalCents
+from order_messages.body import Currency, Customer, MessageBody, Text, TotalCents
 
 TOPIC: Final = "orders"
 TAG: Final = "created"
@@ -24,7 +24,7 @@ class OrderedItem(BaseModel):
     quantity: int = Field(ge=1, le=10**9)
 
 
-class OrderCreated(Body):
+class OrderCreated(MessageBody):
     """An order that the order service has stored."""
 
     version: int = Field(1, ge=1)

@@ -7,14 +7,14 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from order_messages.body import Body, Text
+from order_messages.body import MessageBody, Text
 
 TOPIC: Final = "order_shortages"
 TAG: Final = "short"
 VERSION: Final = 1
 
 
-class StockShort(Body):
+class StockShort(MessageBody):
     """An order that inventory cannot ship, and will never ship."""
 
     version: int = Field(1, ge=1)

@@ -66,8 +66,8 @@ class World:
     local_address: Callable[[], str] = address_of_this_machine
     watch: Watch | None = None
     """Who must know of threads that listeners run in, if anybody must."""
-    listeners_need_threads: bool = True
-    """Whether a listener that is a plain function may wait; otherwise it runs on the event loop, in an order that repeats."""
+    has_threads: bool = True
+    """Whether listeners have threads. Without them a plain function runs on the event loop, where it cannot wait."""
 
     def wall_ms(self) -> int:
         """Milliseconds since the epoch."""

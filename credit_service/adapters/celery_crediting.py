@@ -1,8 +1,6 @@
 """Writes credits through Celery: sends a batch to a worker, and waits until its task has stored it."""
 
 import json
-import time
-import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -11,6 +9,7 @@ from credit_service.adapters.credit_wire import WireCredit, to_wire
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
 from credit_service.service_layer.faults import Fault, fault_of
+from rocketmq_broker.world import World
 
 _SLICE_S: Final = 0.5
 """How soon a wait notices that it is given up."""
@@ -26,11 +25,11 @@ class CeleryCrediting:
     copy of the old answer, which says nothing about the present database.
     """
 
-    def __init__(self, tasks: CreditTasks, *, timeout_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        """`timeout_s` is the time that a batch waits for the answer of its task in one try."""
+    def __init__(self, tasks: CreditTasks, world: World, *, timeout_s: float) -> None:
+        """`timeout_s` is how long a batch waits for the answer of its task at a time."""
         self._tasks = tasks
         self._timeout_s = timeout_s
-        self._now_s = now_s
+        self._now_s, self._new_uuid = world.steady_s, world.new_uuid
         self._unanswered: dict[str, str] = {}
         """The task id of each batch whose last try had no answer."""
 
@@ -39,7 +38,7 @@ class CeleryCrediting:
         batch = [to_wire(credit) for credit in credits]
         content = json.dumps(batch, sort_keys=True)
         task_id = self._unanswered.pop(content, None) if is_again else None
-        task_id = task_id or str(uuid.uuid4())
+        task_id = task_id or str(self._new_uuid())
         try:
             answer = self._answer(self._sent(task_id, batch, is_again), is_given_up)
         except CreditingUnavailable:

@@ -12,7 +12,7 @@ from redis import Redis
 
 from credit_service.adapters.celery_app import CREDIT_TASK, QUEUE, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit
-from credit_service.domain.credit import EntryKind
+from order_messages.states import EntryKind
 
 _REDIS_TIMEOUT_S: Final = 2.0
 

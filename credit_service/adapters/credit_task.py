@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from credit_service.adapters.celery_app import CREDIT_TASK, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 
 WriteEntries = Callable[[list[WireCredit]], list[str]]
@@ -39,6 +40,7 @@ class EndingRequest(Request):
 def register_credit_task(
     app: Celery,
     database_url: str,
+    world: World,
     on_open: Callable[[Engine], None] = lambda _: None,
     wrapped: Callable[[WriteEntries], WriteEntries] = lambda write: write,
 ) -> None:
@@ -51,7 +53,7 @@ def register_credit_task(
     def ledger() -> Ledger:
         engine = create_database_engine(database_url)
         on_open(engine)
-        return Ledger(engine)
+        return Ledger(engine, world)
 
     def write_to_ledger(credits: list[WireCredit]) -> list[str]:
         return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]

@@ -18,7 +18,7 @@ from typing import Final
 from credit_service.adapters.celery_tasks import CreditTasks, Task
 from credit_service.adapters.credit_task import WriteEntries
 from credit_service.adapters.credit_wire import WireCredit
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.order_listener import CreditingListener
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
 from rocketmq_broker.message import MessageExt
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
@@ -47,15 +47,15 @@ class FailingDelivery:
 
 
 @dataclass(frozen=True, slots=True)
-class FailingListener:
-    """The order listener, in a process that may end before or after it."""
+class FailingOrderListener:
+    """The order listener, in a process that may end before it or after it."""
 
-    listener: OrderListener
+    listener: CreditingListener
     failpoints: ArmedFailpoints
     end_process: Callable[[], None] = exit_at_once
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Runs the listener between the two failpoints."""
+        """See `CreditingListener`."""
         self._end_if_hit(EXIT_AT_DELIVERY, messages)
         status = self.listener(messages, context)
         self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)

@@ -6,19 +6,19 @@ the order of their keys, so two batches cannot wait for each other. A reversal m
 """
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import stamina
 from sqlalchemy import Engine, func, tuple_
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
-from credit_service.domain.credit import ANNULLED_BY, REPAIRED_BY, Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages.states import BY_REFUSAL, BY_REPAIR, EntryKind
+from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
 from service_runtime.database.sessions import Sessions
@@ -28,6 +28,10 @@ logger = logging.getLogger(__name__)
 
 _Key = tuple[str, EntryKind]
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
+_MOST_TRIES: Final = 3
+_TRY_FOR_S: Final = 5.0
+_SHORTEST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 0.5
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
@@ -79,9 +83,10 @@ def _may_pass(failure: Exception) -> bool:
 class Ledger:
     """The credit database; safe to use from several threads and processes."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine, reads_one_moment=True)
+        self._world = world
+        self._sessions = Sessions(engine, now_s=world.steady_s, reads_one_moment=True)
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes a batch of credits and reversals; durable on return. Returns one outcome for each, in their order.
@@ -101,8 +106,17 @@ class Ledger:
                 logger.error("the database refuses the %s of order %s: %s", credit.kind, credit.order_id, failure)
             return [CreditOutcome.IMPOSSIBLE]
 
-    @stamina.retry(on=_may_pass, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
     def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        """Pauses differ by chance, so that two batches that hold each other up do not meet again."""
+        ends_s = self._world.steady_s() + _TRY_FOR_S
+        for _ in range(_MOST_TRIES - 1):
+            try:
+                return self._credit_in_one_transaction(credits)
+            except DatabaseFailure as failure:
+                pause_s = self._world.random.uniform(_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S)
+                if not _may_pass(failure) or self._world.steady_s() + pause_s > ends_s:
+                    raise
+                self._world.sleep(pause_s)
         return self._credit_in_one_transaction(credits)
 
     def _credit_in_one_transaction(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
@@ -137,7 +151,7 @@ class Ledger:
         """Inserts the missing entries. Returns the keys of those really inserted."""
         if not by_key:
             return set()
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = self._world.wall_ms()
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
         # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
         statement = self._sessions.insert(_CREDITS).on_conflict_do_nothing(index_elements=["order_id", "kind"])
@@ -179,7 +193,7 @@ class Ledger:
     def is_written_after(self, number: int, kind: str) -> bool:
         """Returns whether an order's entry of that kind is newer than `number`. Refusals and repairs do not count."""
         id_of_message = col(CreditRow.message_id)
-        of_orders = ~id_of_message.startswith(ANNULLED_BY), ~id_of_message.startswith(REPAIRED_BY)
+        of_orders = ~id_of_message.startswith(BY_REFUSAL), ~id_of_message.startswith(BY_REPAIR)
         entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)
         with self._sessions.reading() as session:
             return session.exec(entries.limit(1)).first() is not None

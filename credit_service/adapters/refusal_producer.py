@@ -7,7 +7,7 @@ from credit_service.service_layer.refusing import RefusalNotTold
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
 from rocketmq_broker.message import Message
-from service_runtime.messaging.message_sender import MessageSender, NotSent
+from service_runtime.messaging.sender_thread import NotSent, SenderThread
 from service_runtime.observing.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "credit_service"
@@ -17,7 +17,7 @@ PRODUCER_GROUP: Final = "credit_service"
 class RefusalProducer:
     """Sends refusals (`service_layer.refusing.RefusalTeller`); safe to use from several threads."""
 
-    sender: MessageSender
+    sender: SenderThread
 
     def tell(self, order_id: str, reason: str) -> None:
         """Sends the message; stored on return. Raises RefusalNotTold."""

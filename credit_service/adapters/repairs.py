@@ -12,7 +12,9 @@ from sqlmodel import Session, col, select
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import BalanceRow, CreditRow
-from credit_service.domain.credit import REPAIRED_BY, Credit, CreditOutcome, EntryKind, points_for
+from credit_service.domain.credit import Credit, CreditOutcome, points_for
+from order_messages.states import BY_REPAIR, EntryKind
+from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
 logger = logging.getLogger(__name__)
@@ -40,10 +42,10 @@ class Repaired:
 class Repairs:
     """Repairs one ledger; safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._ledger = Ledger(engine)
-        self._sessions = Sessions(engine)
+        self._ledger = Ledger(engine, world)
+        self._sessions = Sessions(engine, now_s=world.steady_s)
 
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
         """Writes the reversal of an order's credit, which must be of this amount; durable on return.
@@ -55,7 +57,7 @@ class Repairs:
             order_id=order_id,
             customer=customer,
             amount_cents=amount_cents,
-            message_id=REPAIRED_BY + repair_id,
+            message_id=BY_REPAIR + repair_id,
             transaction_id=None,
             kind=EntryKind.REVERSAL,
         )

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from order_messages.states import BY_REFUSAL, EntryKind
+
 CENTS_IN_A_UNIT: Final = 100
 RULE: Final = "one credit point for each full unit of currency"
 
@@ -11,21 +13,6 @@ RULE: Final = "one credit point for each full unit of currency"
 def points_for(total_cents: int) -> int:
     """Returns the points of an order: one for each full unit of currency, none for a part of a unit."""
     return total_cents // CENTS_IN_A_UNIT
-
-
-ANNULLED_BY: Final = "refused "
-"""What stands before the message's id in the entries of an order that was refused."""
-REPAIRED_BY: Final = "repair "
-"""What stands before the repair's id, in place of a message's, in an entry that a repair wrote."""
-
-
-class EntryKind(StrEnum):
-    """The effect of an entry on the customer's balance. An order has at most one entry of each kind."""
-
-    CREDIT = "credit"
-    """Adds the points of an order."""
-    REVERSAL = "reversal"
-    """Takes the points of a cancelled order back."""
 
 
 _SIGN_OF: Final = {EntryKind.CREDIT: 1, EntryKind.REVERSAL: -1}
@@ -60,14 +47,14 @@ class Credit:
         return self.order_id, self.kind
 
     def annulled(self) -> "tuple[Credit, Credit]":
-        """Returns a credit and a reversal of nothing. Once they are written, the order can be neither credited nor reversed."""
-        nothing = replace(self, amount_cents=0, message_id=ANNULLED_BY + self.message_id)
+        """A credit and a reversal over nothing. Once they are written, the order can be neither credited nor reversed."""
+        nothing = replace(self, amount_cents=0, message_id=BY_REFUSAL + self.message_id)
         return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
 
     @property
     def is_annulled(self) -> bool:
-        """True for an entry of a refused order."""
-        return self.amount_cents == 0 and self.message_id.startswith(ANNULLED_BY)
+        """Whether this is an entry of an order that was refused."""
+        return self.amount_cents == 0 and self.message_id.startswith(BY_REFUSAL)
 
     def is_redelivery_of(self, other: "Credit") -> bool:
         """Returns whether both are the same kind of entry for the same order, customer and amount.

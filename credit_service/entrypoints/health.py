@@ -1,6 +1,6 @@
 """The health of the credit service for orchestrators and operators: /readyz and /healthz."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ from redis import RedisError
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.failing.holds import Cause, Holding
+from service_runtime.failing.holds import HoldCause, Holding
 from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
@@ -37,7 +37,7 @@ class Held(Protocol):
         """Returns what is held now; None if nothing is."""
 
 
-class Queues(Protocol):
+class ConsumerQueues(Protocol):
     """The port to the consumer's queues."""
 
     def progress(self) -> Sequence[QueueProgress]:
@@ -72,8 +72,9 @@ class HealthSources:
     broker: Needed
     workers: Workers
     holds: Held
-    queues: Queues
+    queues: ConsumerQueues
     dead_letters: DeadLetters
+    now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
     """For how long what they said of their readiness counts."""
 
@@ -86,6 +87,7 @@ class HealthSources:
                 Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
             ],
+            steady_s=self.now_s,
             for_s=self.readiness_counts_s,
         )
 
@@ -107,13 +109,13 @@ class WorkerHealth(BaseModel):
     """For how long tasks have waited without this worker taking one; 0 if none waits, or it takes them."""
 
 
-class HeldHealth(BaseModel):
+class HeldOrdersHealth(BaseModel):
     """Orders that the consumer keeps and tries again and again; the log says why."""
 
     orders: int
     batches: int
     for_s: float
-    cause: Cause
+    cause: HoldCause
     """refusal: the database refuses them, and has taken no other since. suspicion: their task fails, and no other has passed."""
 
 
@@ -127,7 +129,7 @@ class QueueHealth(BaseModel):
     for_s: float
 
 
-class HealthResponse(BaseModel):
+class CreditHealthResponse(BaseModel):
     """All in detail.
 
     degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none,
@@ -140,7 +142,7 @@ class HealthResponse(BaseModel):
     redis: Word
     broker: Word
     workers: list[WorkerHealth]
-    held: HeldHealth | None
+    held: HeldOrdersHealth | None
     queues: int
     """How many queues of orders this service has."""
     standing_still: list[QueueHealth]
@@ -172,7 +174,7 @@ def get_healthz() -> Response:
     attention = attention_for(sources.dead_letters)
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
-        HealthResponse(
+        CreditHealthResponse(
             status=status_of(is_whole, holding, attention),
             database=database,
             redis=redis,
@@ -215,8 +217,8 @@ def _worker_health(worker: LivingWorker) -> WorkerHealth:
     )
 
 
-def _held_health(holding: Holding) -> HeldHealth:
-    return HeldHealth(
+def _held_health(holding: Holding) -> HeldOrdersHealth:
+    return HeldOrdersHealth(
         orders=holding.orders,
         batches=holding.batches,
         for_s=round(holding.held_for_s, 1),
@@ -235,5 +237,5 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
     )
 
 
-def _answer(report: HealthResponse) -> Response:
+def _answer(report: CreditHealthResponse) -> Response:
     return json_response(report, http_status(report))

@@ -6,7 +6,8 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from credit_service.adapters.ledger import CustomerCredit, LedgerEntry
-from credit_service.domain.credit import RULE, EntryKind
+from credit_service.domain.credit import RULE
+from order_messages.states import EntryKind
 from service_runtime.times import rfc3339
 
 

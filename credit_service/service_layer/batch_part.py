@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from credit_service.service_layer.faults import Fault, Record
+from credit_service.service_layer.faults import Fault, FaultRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class BatchPart:
         )
         return part if fault is Fault.OUTAGE else part._suspected(passed_before, passed)
 
-    def record(self, *, is_in_the_way: bool) -> Record:
-        """Returns the facts for `next_step`."""
-        return Record(
+    def record(self, *, is_in_the_way: bool) -> FaultRecord:
+        """For `next_step`."""
+        return FaultRecord(
             orders=self.end - self.begin,
             tries=self.tries,
             others_pass=self.others_pass,

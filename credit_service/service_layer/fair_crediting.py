@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.failing.holds import HeldBatch
-from service_runtime.failing.refusals import Doubts, Verdict
+from service_runtime.failing.refusals import Doubts, RefusalVerdict
 
 _REASON: Final = "the credit database refuses them (the workers' log says why), and has taken no other order since"
 
@@ -38,7 +39,7 @@ class FairCrediting:
                 continue
             pause = partial(self.patient.wait, context)
             for position, verdict in self.doubts.settle(of_kind, kind, _REASON, try_again, pause).items():
-                if verdict is Verdict.GIVES_WAY:
+                if verdict is RefusalVerdict.GIVES_WAY:
                     outcomes[position] = Later.GAVE_WAY
         return outcomes
 

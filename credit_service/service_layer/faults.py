@@ -60,8 +60,8 @@ def fault_of(error: BaseException) -> Fault:
     return Fault.SUSPECT
 
 
-class Step(Enum):
-    """The next step for orders whose task failed."""
+class FaultStep(Enum):
+    """What to do with orders whose task failed."""
 
     HOLD = auto()
     """Keep them, pause, and try again."""
@@ -77,8 +77,8 @@ FAILURES_ALONE: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """The facts about the orders whose task has just failed."""
+class FaultRecord:
+    """What is known of the orders whose task has just failed."""
 
     orders: int
     tries: int = 0
@@ -91,15 +91,15 @@ class Record:
     """See `Holds.is_in_the_way`."""
 
 
-def next_step(fault: Fault, record: Record) -> Step:
-    """Returns the step after a failed task."""
+def next_step(fault: Fault, record: FaultRecord) -> FaultStep:
+    """What follows when a task has failed."""
     is_outage = fault is Fault.OUTAGE and record.failures_alone < FAILURES_ALONE
     if is_outage:
-        return Step.HOLD
+        return FaultStep.HOLD
     if record.orders > 1:
-        return Step.SPLIT
+        return FaultStep.SPLIT
     if record.others_pass or record.failures_alone >= FAILURES_ALONE:
-        return Step.GIVE_BACK
+        return FaultStep.GIVE_BACK
     if record.is_in_the_way:
-        return Step.GIVE_WAY
-    return Step.HOLD
+        return FaultStep.GIVE_WAY
+    return FaultStep.HOLD

@@ -8,7 +8,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.entry_of_message import entry_of
 from credit_service.service_layer.refusing import Refusing
-from order_messages.body import UnreadableMessage
+from order_messages.body import UnreadableBody
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.observing.log_context import logging_about_message
@@ -29,7 +29,7 @@ class BatchCrediting(Protocol):
         """Returns the outcome of each credit, durable on return."""
 
 
-class OrderListener:
+class CreditingListener:
     """Acknowledges a message only after its credit is stored.
 
     A message beyond redelivery becomes a dead letter at once: it is unreadable, it contradicts the ledger, or the database
@@ -69,7 +69,7 @@ class OrderListener:
         for message in messages:
             try:
                 readable.append((message, entry_of(message)))
-            except UnreadableMessage as error:
+            except UnreadableBody as error:
                 with logging_about_message(message):
                     logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)

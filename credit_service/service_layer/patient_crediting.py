@@ -10,14 +10,14 @@ from typing import Final
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.batch_part import BatchPart
 from credit_service.service_layer.crediting import Credited, Crediting, CreditingFailed, CreditingUnavailable, Later
-from credit_service.service_layer.faults import Fault, Step, next_step
+from credit_service.service_layer.faults import Fault, FaultStep, next_step
 from rocketmq_broker.client import ConsumeContext
-from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 _SLICE_S: Final = 1.0
 """How soon a pause notices that tasks pass again."""
-_CAUSE_OF: Final = {Fault.OUTAGE: Cause.OUTAGE, Fault.SUSPECT: Cause.SUSPICION}
+_CAUSE_OF: Final = {Fault.OUTAGE: HoldCause.OUTAGE, Fault.SUSPECT: HoldCause.SUSPICION}
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +62,10 @@ class PatientCrediting:
                 self.wait(context, 0)
                 step = self._step_after(result)
                 parts.extend(_what_is_left(step, result, credits))
-                if step is Step.GIVE_WAY:
-                    self.holds.gave_way(1, Cause.SUSPICION)
+                if step is FaultStep.GIVE_WAY:
+                    self.holds.gave_way(1, HoldCause.SUSPICION)
                     outcomes[part.begin] = Later.GAVE_WAY
-                if step is Step.HOLD:
+                if step is FaultStep.HOLD:
                     failures += 1
                     held.hold(_CAUSE_OF[result.fault], result.reason)
                     self._pause(context, pause_s(failures), credits[part.begin].kind)
@@ -99,7 +99,7 @@ class PatientCrediting:
             self.wait(context, min(seconds, _SLICE_S))
             seconds -= _SLICE_S
 
-    def _step_after(self, failure: _Failure) -> Step:
+    def _step_after(self, failure: _Failure) -> FaultStep:
         tries = failure.part.tries
         record = failure.part.record(is_in_the_way=self.holds.is_in_the_way(tries, self.threads))
         return next_step(failure.fault, record)
@@ -114,14 +114,14 @@ def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
         begin = end
 
 
-def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
-    """Returns the parts still to try."""
+def _what_is_left(step: FaultStep, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
+    """The parts that are to be tried further."""
     part, reason = failure.part, failure.reason
-    if step is Step.SPLIT:
+    if step is FaultStep.SPLIT:
         logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)
         return part.halves()
-    if step is Step.GIVE_BACK:
+    if step is FaultStep.GIVE_BACK:
         order_id = credits[part.begin].order_id
         logger.error("order %s comes again later: its task fails while those of other orders succeed: %s", order_id, reason)
         return ()
-    return () if step is Step.GIVE_WAY else (part,)
+    return () if step is FaultStep.GIVE_WAY else (part,)

@@ -4,7 +4,6 @@ It asks for that worker's heartbeat, within a second, and uses the worker's own 
 """
 
 import os
-import socket
 import sys
 from typing import Final
 
@@ -14,6 +13,7 @@ from redis import RedisError
 
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker, WorkerHeartbeats
 from credit_service.settings import WorkerSettings
+from rocketmq_broker.world import current_world
 from service_runtime.starting.start import first_error, say
 
 PROGRAM: Final = "credit_service.worker --check"
@@ -59,7 +59,7 @@ def find_worker(living: list[LivingWorker], name: str) -> LivingWorker | None:
 
 
 def _is_dead(heartbeat: Heartbeat) -> bool:
-    if heartbeat.host != socket.gethostname():
+    if heartbeat.host != current_world().host_name():
         return False
     try:
         os.kill(heartbeat.pid, 0)

@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from types import FrameType
 from typing import Final, Never
 
@@ -23,6 +22,7 @@ from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
 from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
 from credit_service.worker.taking import Taking
+from rocketmq_broker.world import current_world
 from service_runtime.database.engine import DatabaseUnusable
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.observing.log_format import set_log_format
@@ -67,12 +67,12 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
     # Opened here only to wait for the database and to migrate it; no connection may live on in the forked processes.
     open_to_serve(settings, MIGRATIONS).dispose()
-    app = create_celery(redis_url)
+    app, world = create_celery(redis_url), current_world()
     on_open = trace_database if settings.traces_enabled else lambda _: None
-    register_credit_task(app, database_url, on_open, lambda write: _with_failpoints(write, settings))
-    taking = Taking()
+    register_credit_task(app, database_url, world, on_open, lambda write: _with_failpoints(write, settings))
+    taking = Taking(now_s=world.steady_s)
     step = heartbeat_step(
-        heartbeats, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
+        heartbeats, world, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
     )
     app.steps["consumer"].add(step)
 
@@ -110,7 +110,7 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
 
 def _with_failpoints(write: WriteEntries, settings: WorkerSettings) -> WriteEntries:
     folder = settings.failpoints_folder
-    return write if folder is None else failing(write, ArmedFailpoints(folder))
+    return write if folder is None else failing(write, ArmedFailpoints(folder, current_world().wall_ms))
 
 
 def _trace(**_: object) -> None:
@@ -145,5 +145,5 @@ def start_again(reason: str) -> Never:
         if process.pid is not None:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
-    time.sleep(_PAUSE_BEFORE_NEW_START_S)
+    current_world().sleep(_PAUSE_BEFORE_NEW_START_S)
     os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])

@@ -1,13 +1,12 @@
 """Whether a worker takes tasks, judged by the tasks and not by a running loop."""
 
-import time
 from collections.abc import Callable
 
 
 class Taking:
     """Counts the tasks that a worker takes, and the time without tasks taken although some wait."""
 
-    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that is never set back."""
         self._now_s = now_s
         self._taken = 0

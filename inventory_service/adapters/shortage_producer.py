@@ -7,7 +7,7 @@ from inventory_service.service_layer.ports import ShortageNotTold
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
 from rocketmq_broker.message import Message
-from service_runtime.messaging.message_sender import MessageSender, NotSent
+from service_runtime.messaging.sender_thread import NotSent, SenderThread
 from service_runtime.observing.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "inventory_service"
@@ -17,7 +17,7 @@ PRODUCER_GROUP: Final = "inventory_service"
 class ShortageProducer:
     """Sends shortages (`service_layer.ports.ShortageTeller`); safe to use from several threads."""
 
-    sender: MessageSender
+    sender: SenderThread
 
     def tell(self, order_id: str, missing: str) -> None:
         """Sends the message; stored on return. Raises ShortageNotTold."""

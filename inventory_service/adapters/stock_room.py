@@ -5,26 +5,27 @@ ships nothing twice, and an order called off before its creation is not shipped.
 their names, so two shipments cannot wait for each other.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
-from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
+from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
+from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
 
 class SqlStockRoom:
     """The inventory database; safe to use from several threads and processes. Each method raises DatabaseFailure."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine)
+        self._now_ms = world.wall_ms
+        self._sessions = Sessions(engine, now_s=world.steady_s)
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
-        """Ships the order if there is enough; durable on return."""
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
+        """See `service_layer.ports.StockRoom`."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):
                 return _shipment(_locked(session, order_id))
@@ -75,9 +76,8 @@ class SqlStockRoom:
         return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
-        """Inserts the order's row with this state. Returns whether it is the first message of the order."""
-        now_ms = time.time_ns() // 1_000_000
-        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=now_ms)
+        """Whether no message of the order came before; then its row is there now, with this state."""
+        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=self._now_ms())
         claimed = insert.on_conflict_do_nothing(index_elements=["order_id"]).returning(col(ShipmentRow.order_id))
         return session.execute(claimed).first() is not None
 

@@ -25,7 +25,7 @@ class ShipmentState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShipmentLine:
     """A quantity of one article."""
 
     article: str
@@ -44,8 +44,8 @@ class Shipment:
     """Whether this message wrote it; else it was there before."""
 
 
-def totals(lines: Iterable[Line]) -> dict[str, int]:
-    """Returns the quantity of each article over all lines, in their order."""
+def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
+    """The quantity of each article, also where several lines want it; in the lines' order."""
     wanted: Counter[str] = Counter()
     for line in lines:
         wanted[line.article] += line.quantity

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from inventory_service.domain.shipment import Line, Shipment
+from inventory_service.domain.shipment import Shipment, ShipmentLine
 
 
 class StockRoom(Protocol):
@@ -12,8 +12,8 @@ class StockRoom(Protocol):
     Each method raises DatabaseFailure; its subclass DatabaseRefusal says that the database answered, but refuses the rows.
     """
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
-        """Ships the order if there is enough; durable on return. Leaves an order with an earlier message alone."""
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
+        """Ships the order if there is enough; durable on return. An order that was here before is left as it is."""
 
     def call_off(self, order_id: str) -> Shipment:
         """Returns a shipped order to stock, or prevents a later shipment; durable on return."""

@@ -4,8 +4,8 @@ import logging
 from typing import Final
 
 from order_messages import order_created
-from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
+from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
 from rocketmq_broker.message import Message
 
@@ -52,8 +52,9 @@ class OrderBroker:
             raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
         except ClientError as error:
             logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
-            raise BrokerUnavailable(
-                "the broker cannot be reached or did not store the half message; nothing was ordered or changed"
+            raise TransactionFailed(
+                Outcome.NOT_STARTED,
+                "the broker cannot be reached or did not store the half message; nothing was ordered or changed",
             ) from error
 
     def why_unready(self) -> str | None:

@@ -7,8 +7,6 @@ docs/decisions/0053.
 
 import logging
 import threading
-import uuid
-from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import CursorResult, func, update
@@ -16,6 +14,7 @@ from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
 from order_service.domain.history import Witness
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions
 
@@ -29,10 +28,10 @@ logger = logging.getLogger(__name__)
 class OrderHistory:
     """A process's knowledge of its database's history; safe to use from several threads."""
 
-    def __init__(self, sessions: Sessions, now_ms: Callable[[], int]) -> None:
+    def __init__(self, sessions: Sessions, world: World) -> None:
         """`sessions` are with the order database."""
         self._sessions = sessions
-        self._now_ms = now_ms
+        self._now_ms, self._new_uuid = world.wall_ms, world.new_uuid
         self._turn = threading.Lock()
         self._epoch: Witness | None = None
         self._renewed_when_ms = 0
@@ -107,7 +106,7 @@ class OrderHistory:
             is_there = known is not None and _renew(session, known, number)
             if known is None or not is_there:
                 database_id = session.exec(select(DatabaseIdentityRow.database_id)).one()
-                epoch = Witness(database_id, uuid.uuid4().hex, number)
+                epoch = Witness(database_id, self._new_uuid().hex, number)
                 session.add(EpochRow(epoch_id=epoch.epoch_id, started_at_ms=now_ms, renewed_at_ms=number))
             else:
                 epoch = Witness(known.database_id, known.epoch_id, number)

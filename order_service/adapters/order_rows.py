@@ -3,37 +3,35 @@
 It writes rows as values and not as objects, which costs less than SQLAlchemy's unit of work.
 """
 
-import time
 from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Item, Order
-from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
+from order_service.domain.timeline import OrderTransaction
 
 Values = dict[str, object]
 """A row's values, by the names of its columns."""
 
 
 def transaction_values(
-    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind, now_ms: int
 ) -> Values:
-    """Returns the row of a transaction that is written now."""
+    """The row of a transaction that is written at `now_ms`."""
     return {
         "transaction_id": transaction_id,
         "order_id": order_id,
         "state": state.value,
-        "created_at_ms": time.time_ns() // 1_000_000,
+        "created_at_ms": now_ms,
         "kind": kind.value,
     }
 
 
-def transaction_of(row: TransactionRow) -> Transaction:
-    """Converts a row to a transaction."""
-    return Transaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
+def transaction_of(row: TransactionRow) -> OrderTransaction:
+    """The transaction of this row."""
+    return OrderTransaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
 
 
 def order_values(order: Order) -> Values:

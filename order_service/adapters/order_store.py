@@ -10,7 +10,7 @@ the table in `domain.life_cycle`, together with the transaction's row: the secon
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.order_rows import (
     Values,
@@ -31,18 +32,12 @@ from order_service.adapters.order_rows import (
 )
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
 from order_service.domain.history import Witness
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.order_store import (
-    HistoryDoubted,
-    IdempotencyKeyTaken,
-    NotCancellable,
-    OrderNotTaken,
-    TransactionDecided,
-)
-from order_service.service_layer.placing import system_now_ms
+from order_service.domain.timeline import OrderTransaction
+from order_service.service_layer.attempt import Outcome, TransactionFailed
+from order_service.service_layer.order_store import HistoryDoubted
+from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.sessions import Sessions
 
@@ -56,10 +51,11 @@ logger = logging.getLogger(__name__)
 class SqlOrderStore:
     """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
 
-    def __init__(self, engine: Engine, now_ms: Callable[[], int] = system_now_ms) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine)
-        self._history = OrderHistory(self._sessions, now_ms)
+        self._now_ms = world.wall_ms
+        self._sessions = Sessions(engine, now_s=world.steady_s)
+        self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:
         """Returns the database's witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown."""
@@ -76,30 +72,31 @@ class SqlOrderStore:
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Writes order, items and transaction row by one local commit; durable on return.
 
-        Raises TransactionDecided, IdempotencyKeyTaken or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
             connection = session.connection()
-            _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
-            with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
+            _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
+            with _unless_taken(_ORDERS.c.idempotency_key, Outcome.KEY_TAKEN):
                 insert_order(connection, order)
         self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
         """Writes the order's state CANCELLED and the transaction's row by one local commit; durable on return.
 
-        Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, NOT_CANCELLABLE) or DatabaseUnavailable when nothing was written, and
+        OutcomeUnknown.
         """
-        committed = transaction_values(
-            transaction_id, TransactionState.COMMITTED, cancellation.order_id, TransactionKind.CANCELLATION
-        )
+        kind = TransactionKind.CANCELLATION
+        committed = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
         with self._sessions.writing() as session:
             _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
             if row is None or not order_of(row).state.is_told:
-                raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
-            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+                reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
+                raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
+            _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
         self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
@@ -161,7 +158,7 @@ class SqlOrderStore:
         transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable, OutcomeUnknown or, without a
         row in a database that may be an old copy, HistoryDoubted; then the broker must ask again.
         """
-        marker = transaction_values(transaction_id, TransactionState.ROLLED_BACK, None, kind)
+        marker = self._transaction(transaction_id, TransactionState.ROLLED_BACK, None, kind)
         insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
@@ -192,8 +189,8 @@ class SqlOrderStore:
         with self._sessions.reading() as session:
             return session.exec(query).first()
 
-    def find_transactions(self, order_id: str) -> list[Transaction]:
-        """Returns the transactions that name the order, the oldest first."""
+    def find_transactions(self, order_id: str) -> list[OrderTransaction]:
+        """The transactions that name the order, the oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
         with self._sessions.reading() as session:
             return [transaction_of(row) for row in session.exec(query)]
@@ -220,6 +217,11 @@ class SqlOrderStore:
         """Returns why no row can be written now, in one line; None if rows can be written."""
         return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
 
+    def _transaction(
+        self, transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+    ) -> Values:
+        return transaction_values(transaction_id, state, order_id, kind, self._now_ms())
+
     def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
         reason = self._history.reason_to_doubt(session, witness)
         if reason is not None:
@@ -238,8 +240,7 @@ def insert_order(connection: Connection, order: Order) -> None:
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:
-    decided = TransactionDecided(f"transaction {values['transaction_id']} is decided already")
-    with _unless_taken(_TRANSACTIONS.c.transaction_id, decided):
+    with _unless_taken(_TRANSACTIONS.c.transaction_id, Outcome.DECIDED_BEFORE):
         connection.execute(_TRANSACTIONS.insert(), values)
 
 
@@ -274,13 +275,13 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 
 @contextmanager
-def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
-    """Raises `if_taken` if the block meets a row with the same key. Other violations pass through."""
+def _unless_taken(key: Column[Any], if_taken: Outcome) -> Iterator[None]:
+    """Raises TransactionFailed with this outcome if a row with the same key is there; another violation passes through."""
     try:
         yield
     except IntegrityError as error:
         if is_duplicate(error, key):
-            raise if_taken from error
+            raise TransactionFailed(if_taken) from error
         raise
 
 

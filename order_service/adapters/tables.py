@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from order_messages.states import OrderState, TransactionKind
 from service_runtime.database.columns import ROW_ID
 
 MIGRATIONS: Final = "order_service:migrations"
@@ -29,7 +30,7 @@ class OrderRow(OrderDatabase, table=True):
     currency: str = Field(max_length=3)
     idempotency_key: str | None = Field(default=None, max_length=255)
     created_at_ms: int = Field(sa_type=BigInteger)
-    state: str = Field(max_length=16, sa_column_kwargs={"server_default": "PLACED"})
+    state: str = Field(max_length=16, sa_column_kwargs={"server_default": OrderState.PLACED.value})
     pay_until_ms: int | None = Field(default=None, sa_type=BigInteger)
     paid_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     ended_at_ms: int | None = Field(default=None, sa_type=BigInteger)
@@ -60,7 +61,9 @@ class TransactionRow(OrderDatabase, table=True):
     order_id: str | None = Field(default=None, max_length=36, index=True)
     state: str = Field(max_length=16)
     created_at_ms: int = Field(sa_type=BigInteger)
-    kind: str = Field(default="order", max_length=16, sa_column_kwargs={"server_default": "order"})
+    kind: str = Field(
+        default=TransactionKind.ORDER.value, max_length=16, sa_column_kwargs={"server_default": TransactionKind.ORDER.value}
+    )
 
 
 class DatabaseIdentityRow(OrderDatabase, table=True):

@@ -1,4 +1,4 @@
-"""The states of an order, and the transitions between them.
+"""What leads from one state of an order to another. `order_messages.states` has the states themselves.
 
                      paid at once                                   CANCEL
         (request) ─────────────────────────────────────> PLACED ───────────────┐
@@ -15,23 +15,10 @@ PLACED and PAID are told: the broker gets COMMIT, and consumers the message. An 
 again, by a second transactional message. CANCELLED from AWAITING_PAYMENT, and EXPIRED, were never told: the broker gets ROLLBACK.
 """
 
-from enum import Enum, StrEnum, auto
+from enum import Enum, auto
 from typing import Final
 
-
-class OrderState(StrEnum):
-    """The state of an order."""
-
-    PLACED = "PLACED"
-    AWAITING_PAYMENT = "AWAITING_PAYMENT"
-    PAID = "PAID"
-    CANCELLED = "CANCELLED"
-    EXPIRED = "EXPIRED"
-
-    @property
-    def is_told(self) -> bool:
-        """True if the order's message is, or will be, with its consumers."""
-        return self in (OrderState.PLACED, OrderState.PAID)
+from order_messages.states import OrderState
 
 
 class OrderEvent(Enum):

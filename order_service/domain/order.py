@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState
+from order_service.domain.life_cycle import OrderEvent
 
 MAX_CUSTOMER_LENGTH: Final = 100
 MAX_ITEMS: Final = 100
@@ -68,6 +69,8 @@ class Cancellation:
     order: Order
     reason: str
     cancelled_at_ms: int
+    event: OrderEvent = OrderEvent.CANCEL
+    """What happens to the order; it is possible for one that was told."""
 
     @property
     def order_id(self) -> str:

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import (
     MAX_CUSTOMER_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -16,8 +16,7 @@ from order_service.domain.order import (
     Item,
     Order,
 )
-from order_service.domain.timeline import Event, Happening
-from order_service.domain.transaction import TransactionState
+from order_service.domain.timeline import Happening, OrderTimelineEvent
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
 from service_runtime.text import NO_CONTROL_CHARACTERS
@@ -149,8 +148,8 @@ class EventResponse(BaseModel):
     because: str | None = None
 
     @classmethod
-    def of(cls, event: Event) -> Self:
-        """Returns the response for an event."""
+    def of(cls, event: OrderTimelineEvent) -> Self:
+        """The response for an event."""
         told = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
         return cls(at=rfc3339(event.at_ms), what=event.what, transaction=told, because=event.because)
 
@@ -192,7 +191,7 @@ class OrderPageResponse(BaseModel):
     next: str | None
 
 
-class HealthResponse(BaseModel):
+class OrderHealthResponse(BaseModel):
     """What works: `status` is ok if everything does, degraded if no order can be placed, attention if a person should look."""
 
     status: Literal["ok", "degraded", "attention"]

@@ -15,7 +15,6 @@ Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder. Each is a step 
 `order_service.adapters.failing_network` loses the frames; this module does the rest.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -42,15 +41,15 @@ _LOST_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class FailingListener:
-    """A TransactionListener that fails on purpose at an armed failpoint."""
+class FailingTransactionListener:
+    """A TransactionListener that fails on purpose where a failpoint is armed."""
 
     listener: TransactionListener
     failpoints: ArmedFailpoints
     lose_decision: Callable[[str, str], None]
     """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
+    wait: Callable[[float], None]
     end_process: Callable[[], None] = exit_at_once
-    wait: Callable[[float], None] = time.sleep
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         """Returns the listener's decision, which does not reach the broker if a failpoint is hit."""

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_messages.states import OrderState, TransactionState
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.placing import system_now_ms
-from order_service.service_layer.sending import TransactionalSender, failure_of, send_attempt
+from order_service.service_layer.sending import TransactionalSender, send_attempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class OrderCancelling:
 
     store: OrderStore
     sender: TransactionalSender
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
 
     def cancel(self, order_id: str, reason: str) -> Cancelled:
         """Cancels an order, and returns it. A second cancellation changes nothing.
@@ -47,10 +47,10 @@ class OrderCancelling:
         progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
         return self._answer(order, progress)
 
-    def _answer(self, order: Order, progress: Progress) -> Cancelled:
-        if progress.outcome in (Outcome.UNKNOWN, Outcome.RUNNING):
+    def _answer(self, order: Order, progress: AttemptProgress) -> Cancelled:
+        if progress.outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
         if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
             # Another request has cancelled the order in between.
             return Cancelled(self.store.find_order(order.order_id) or order)
-        raise failure_of(progress)
+        raise TransactionFailed(progress.outcome)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from order_messages import credit_refused
-from order_messages.body import UnreadableMessage
+from order_messages.body import UnreadableBody
 from order_messages.credit_refused import CreditRefused
 from order_messages.stock_short import StockShort
 from order_service.domain.order import MAX_REASON_LENGTH
+from order_service.service_layer.attempt import TransactionFailed
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.sending import TransactionFailed
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
@@ -45,7 +45,7 @@ class CompensationListener:
             try:
                 with logging_about_message(message), span_about([message], "compensate"):
                     self._cancel(*_order_and_reason(message), context)
-            except UnreadableMessage as error:
+            except UnreadableBody as error:
                 logger.error("message %s goes to the dead letters, it tells of no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
             except UnknownOrder as error:
@@ -75,7 +75,7 @@ class CompensationListener:
 
 
 def _order_and_reason(message: MessageExt) -> tuple[str, str]:
-    """Returns the id of the order to cancel, and the reason. Raises UnreadableMessage."""
+    """The order that is to be cancelled, and why. Raises UnreadableBody."""
     if message.topic == credit_refused.TOPIC:
         refused = CreditRefused.read(message.body)
         return refused.order_id, f"not credited: {refused.reason}"[:MAX_REASON_LENGTH]

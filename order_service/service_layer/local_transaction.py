@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from order_service.domain.order import Cancellation, Order, reason_to_refuse
-from order_service.service_layer.attempt import Outcome, Wanted
-from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderStore, TransactionDecided
+from order_service.service_layer.attempt import Outcome, TransactionFailed, Wanted
+from order_service.service_layer.order_store import OrderStore
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 
 logger = logging.getLogger(__name__)
@@ -63,13 +63,10 @@ class CancellingLocally:
 def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
     try:
         store()
-    except TransactionDecided:
-        logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
-        return Outcome.DECIDED_BEFORE
-    except IdempotencyKeyTaken:
-        return Outcome.KEY_TAKEN
-    except NotCancellable:
-        return Outcome.NOT_CANCELLABLE
+    except TransactionFailed as failed:
+        if failed.outcome is Outcome.DECIDED_BEFORE:
+            logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
+        return failed.outcome
     except DatabaseUnavailable as error:
         logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
         return Outcome.UNAVAILABLE

@@ -1,27 +1,11 @@
-"""The port to the order database, and its refusals."""
+"""The port to the order database."""
 
 from typing import Protocol
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 from service_runtime.database.database_errors import DatabaseFailure
-
-
-class OrderNotTaken(Exception):
-    """Base of the refusals: the database answered, and wrote nothing."""
-
-
-class TransactionDecided(OrderNotTaken):
-    """The transaction's row exists: check-back has rolled it back."""
-
-
-class IdempotencyKeyTaken(OrderNotTaken):
-    """Another order of the customer has the key."""
-
-
-class NotCancellable(OrderNotTaken):
-    """The order's cancellation has no message in its state: it is cancelled already, or its own message was never sent."""
 
 
 class HistoryDoubted(DatabaseFailure):
@@ -54,10 +38,10 @@ class OrderStore(TransactionStore, Protocol):
         """Returns the database's state for the next half message."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
-        """Writes order, items and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+        """Writes order, items and transaction row; one local commit makes them durable. Raises TransactionFailed."""
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
-        """Writes the order's state and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+        """Writes the order's state and transaction row; one local commit makes them durable. Raises TransactionFailed."""
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
         """Returns the order afterwards: PAID if possible, EXPIRED if overdue, else unchanged; None if it is unknown."""

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState
 from order_service.domain.order import Order
 from order_service.service_layer.order_store import OrderStore
-from order_service.service_layer.placing import system_now_ms
 
 
 class UnknownOrder(Exception):
@@ -22,7 +21,7 @@ class OrderPaying:
     """Pays orders. It asks no bank: each request counts as a payment."""
 
     store: OrderStore
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
 
     def pay(self, order_id: str) -> Order:
         """Pays an order, and returns it. A second payment changes nothing. Raises UnknownOrder and ImpossibleNow."""

@@ -7,13 +7,12 @@ import logging
 from collections.abc import Callable, Mapping
 
 from order_messages import order_cancelled, order_created
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import DECISION_OF, Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
-from order_service.service_layer.placing import system_now_ms
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
@@ -21,23 +20,6 @@ from service_runtime.observing.log_context import logging_about_message
 from service_runtime.observing.tracing import span_about
 
 logger = logging.getLogger(__name__)
-
-# The decision for the broker, by the outcome in the order database.
-_DECISION_OF = {
-    Outcome.STORED: LocalTransactionState.COMMIT_MESSAGE,
-    Outcome.AWAITING_PAYMENT: LocalTransactionState.UNKNOWN,
-    Outcome.REFUSED: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.KEY_TAKEN: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.NOT_CANCELLABLE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.DECIDED_BEFORE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.UNAVAILABLE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.UNKNOWN: LocalTransactionState.UNKNOWN,
-}
-_ANSWER_OF = {
-    TransactionState.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
-    TransactionState.ROLLED_BACK: LocalTransactionState.ROLLBACK_MESSAGE,
-    TransactionState.PENDING: LocalTransactionState.UNKNOWN,
-}
 
 
 class DatabaseTransactionListener:
@@ -53,7 +35,7 @@ class DatabaseTransactionListener:
         local_transaction: LocalTransaction,
         *,
         failpoints: Failpoints,
-        now_ms: Callable[[], int] = system_now_ms,
+        now_ms: Callable[[], int],
     ) -> None:
         """`local_transaction` does the kind's work in the database."""
         self._kind = kind
@@ -72,7 +54,7 @@ class DatabaseTransactionListener:
         arg.conclude(outcome, reason)
         if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
             self._failpoints.after_local_commit()
-        return _DECISION_OF[outcome]
+        return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final after that.
@@ -101,16 +83,14 @@ class DatabaseTransactionListener:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         logger.info("check-back of transaction %s: %s", transaction_id, state.value)
-        return _ANSWER_OF[state]
+        return DECISION_OF[state]
 
 
 class OrderTransactionListener(DatabaseTransactionListener):
     """The listener for messages of orders."""
 
-    def __init__(
-        self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
-    ) -> None:
-        """`order_limit_cents` is the highest total; orders above it are rolled back."""
+    def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
+        """`order_limit_cents` is the total above which an order is rolled back."""
         placing = PlacingLocally(store, order_limit_cents)
         super().__init__(TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms)
 
@@ -118,13 +98,13 @@ class OrderTransactionListener(DatabaseTransactionListener):
 class CancellationTransactionListener(DatabaseTransactionListener):
     """The listener for messages of cancellations."""
 
-    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms) -> None:
-        """`store` holds the orders."""
+    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
+        """`store` has the orders."""
         super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), failpoints=failpoints, now_ms=now_ms)
 
 
 def transaction_listeners(
-    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
+    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]
 ) -> Mapping[str, TransactionListener]:
     """Returns the listener of each topic to which the order service sends in transactions."""
     orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, failpoints=failpoints, now_ms=now_ms)

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from order_messages.states import OrderState, TransactionState
 from pipelines.errors import StateUnusable
 from pipelines.judging.cut_off import CutOff
 from pipelines.sources.databases.adbc import read_query
@@ -44,8 +45,8 @@ def next_marks(
 
     Raises UnreadableDatabase, UnreadableStore, and StateUnusable if a source lost rows, read or unread.
     """
-    # An order that awaits its payment, and its transaction, change later: they count as young.
-    is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = 'AWAITING_PAYMENT')"
+    # An order that awaits its payment, and its transaction, are changed later: they count as young.
+    is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = '{OrderState.AWAITING_PAYMENT}')"
     orders = _mark(order_database, "orders", before.orders, is_young)
     young_item = f"order_id IN (SELECT order_id FROM orders WHERE id > {orders})"
     return Marks(
@@ -59,8 +60,8 @@ def next_marks(
 
 
 def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
-    """Returns the time just below the first transaction row that will change."""
-    chosen = f"created_at_ms > {before_ms} AND state = 'PENDING'"
+    """The time below that of the first transaction row that will change."""
+    chosen = f"created_at_ms > {before_ms} AND state = '{TransactionState.PENDING}'"
     query = f"SELECT CAST(MIN(created_at_ms) AS BIGINT) AS first_ms FROM transactions WHERE {chosen}"
     first_ms = read_query(address, query).to_pylist()[0]["first_ms"]
     until_ms = judged_until_ms if first_ms is None else min(judged_until_ms, int(first_ms) - 1)

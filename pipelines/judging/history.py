@@ -8,6 +8,8 @@ that tests can judge thousands of histories without a JVM.
 from collections.abc import Mapping
 from typing import Final
 
+from order_messages.states import OrderState
+
 KEY: Final = {
     "order_id": "string",
     "unnamed": "string",
@@ -78,8 +80,7 @@ FIRST: Final = {
 }
 """The least of the events' values.
 
-Of `order_state` that is the later one: a run that reads what is new may read an order twice, and in the alphabet CANCELLED comes
-before the states that lead to it.
+Of `order_state` it is the last one, in the order of `OrderState`: a run that reads what is new may read an order twice.
 """
 
 LAST: Final = {
@@ -121,4 +122,12 @@ def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
     filled = {name: name for name in EVENT_COLUMNS} if said is None else said
     counted = {name: f"COALESCE(SUM({filled[name]}), 0)" if name in filled else "0" for name in COUNTS}
     functions = dict.fromkeys(SUMS, "SUM") | dict.fromkeys(FIRST, "MIN") | dict.fromkeys(LAST, "MAX")
-    return counted | {name: f"{function}({filled[name]})" if name in filled else "NULL" for name, function in functions.items()}
+    told = {name: f"{functions[name]}({filled[name]})" if name in filled else "NULL" for name in functions}
+    last_state = {"order_state": _last_state(filled["order_state"])} if "order_state" in filled else {}
+    return counted | told | last_state
+
+
+def _last_state(state: str) -> str:
+    """The last of the events' states. One that no service writes counts as later than all others: it is not overlooked."""
+    ranks = " ".join(f"WHEN '{known}' THEN '{rank}'" for rank, known in enumerate(OrderState, 10))
+    return f"SUBSTR(MAX(CASE {state} {ranks} ELSE '99' END || {state}), 3)"

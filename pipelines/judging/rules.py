@@ -9,18 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from order_messages.states import BY_REFUSAL, BY_REPAIR, OrderState
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.written_words import (
-    AWAITING_PAYMENT,
-    BY_REFUSAL,
-    BY_REPAIR,
-    CANCELLED,
-    EXPIRED,
-    ORDER_STATES,
-    PAID,
-    PLACED,
-)
 
 _NEVER: Final = "-1"
 
@@ -45,13 +36,13 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "is_from_future": f"latest_at_ms > {cut_off.future_from_ms}",
         "is_too_early": f"credited_at_ms {too_early} OR delivered_at_ms {too_early}",
         "is_awaiting": (
-            f"order_state = '{AWAITING_PAYMENT}' AND committed_rows = 0 AND credit_rows = 0 AND NOT "
+            f"order_state = '{OrderState.AWAITING_PAYMENT}' AND committed_rows = 0 AND credit_rows = 0 AND NOT "
             f"COALESCE(delivered_at_ms {old}, FALSE)"
         ),
         "is_changing": (
             f"{is_young('paid_at_ms')} OR {is_young('ended_at_ms')} OR {is_young('cancelled_at_ms')} "
             f"OR {is_young('cancel_delivered_at_ms')} "
-            f"OR (order_state = '{AWAITING_PAYMENT}' AND ({is_young('delivered_at_ms')} "
+            f"OR (order_state = '{OrderState.AWAITING_PAYMENT}' AND ({is_young('delivered_at_ms')} "
             f"OR (deliveries = 0 AND (credit_rows = 0 OR {is_young('credited_at_ms')}))))"
         ),
         "is_cancelling": (
@@ -91,7 +82,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "was_doubled": "deliveries > 1 AND (born_at_ms = last_born_at_ms OR (halves > 0 AND deliveries > halves))",
         "is_long_on_its_way": (
             f"CASE WHEN cancelled_rows > 0 THEN cancelled_at_ms {overdue} WHEN paid_at_ms IS NOT NULL THEN paid_at_ms {overdue} "
-            f"WHEN order_state = '{AWAITING_PAYMENT}' AND pay_until_ms IS NOT NULL THEN pay_until_ms {overdue} "
+            f"WHEN order_state = '{OrderState.AWAITING_PAYMENT}' AND pay_until_ms IS NOT NULL THEN pay_until_ms {overdue} "
             f"ELSE COALESCE(ordered_at_ms {overdue}, FALSE) OR COALESCE(half_at_ms {overdue}, FALSE) "
             f"OR COALESCE(delivered_at_ms {overdue}, FALSE) END"
         ),
@@ -138,20 +129,24 @@ _ASKED_FOR: Final = (
 )
 """Who asked for the reversal: a repair, the refusal of the order, or a cancellation that was announced."""
 
-_STATE: Final = f"""CASE order_state
-    WHEN '{PLACED}' THEN cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
-        AND ended_at_ms IS NULL AND cancel_deliveries = 0
-    WHEN '{PAID}' THEN cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
-        AND cancel_deliveries = 0
-    WHEN '{AWAITING_PAYMENT}' THEN cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
-        AND deliveries = 0 AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL
-    WHEN '{CANCELLED}' THEN pending_rows = 0 AND ended_at_ms IS NOT NULL AND (paid_at_ms IS NULL OR paid_at_ms <= pay_until_ms)
+_GOES_WITH: Final = {
+    OrderState.PLACED: """cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
+        AND ended_at_ms IS NULL AND cancel_deliveries = 0""",
+    OrderState.PAID: """cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
+        AND cancel_deliveries = 0""",
+    OrderState.AWAITING_PAYMENT: """cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
+        AND deliveries = 0 AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL""",
+    OrderState.CANCELLED: """pending_rows = 0 AND ended_at_ms IS NOT NULL AND (paid_at_ms IS NULL OR paid_at_ms <= pay_until_ms)
         AND CASE WHEN committed_rows = 0 THEN cancelled_rows = 0 AND rolled_back_rows > 0 AND paid_at_ms IS NULL
-            ELSE cancelled_rows = 1 AND (pay_until_ms IS NULL) = (paid_at_ms IS NULL) END
-    WHEN '{EXPIRED}' THEN committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
-        AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms
-    ELSE FALSE END"""
+            ELSE cancelled_rows = 1 AND (pay_until_ms IS NULL) = (paid_at_ms IS NULL) END""",
+    OrderState.EXPIRED: """committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
+        AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
+}
 """What goes with each state of an order. That an order that stands has its COMMITTED row is a rule of its own."""
+
+_STATE: Final = "\n    ".join(
+    ("CASE order_state", *(f"WHEN '{state}' THEN {_GOES_WITH[state]}" for state in OrderState), "ELSE FALSE END")
+)
 
 STAGE: Final = """CASE
     WHEN is_reversed AND has_credit THEN 'reversed'
@@ -169,7 +164,7 @@ STAGE: Final = """CASE
 
 _ENDED: Final = (
     "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
-    f"AND COALESCE(order_state IN ('{CANCELLED}', '{EXPIRED}'), FALSE)"
+    f"AND COALESCE(order_state IN ('{OrderState.CANCELLED}', '{OrderState.EXPIRED}'), FALSE)"
 )
 _IS_CANCELLING: Final = (
     "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering)) "
@@ -276,7 +271,8 @@ _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDE
 _FOUND_TOO_MUCH: Final = (
     f"finding IN ('{Finding.CREDIT_WITHOUT_ORDER}', '{Finding.MESSAGE_WITHOUT_ORDER}', '{Finding.TRANSACTION_WITHOUT_ORDER}')"
 )
-_KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in ORDER_STATES)
+_KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in OrderState)
+_STATES_THAT_STAND: Final = ", ".join(f"'{state}'" for state in OrderState if state.is_told)
 _STATE_IS_UNKNOWN: Final = f"NOT COALESCE(order_state IN ({_KNOWN_STATES}), FALSE)"
 _IS_TAKEN_BACK: Final = "(is_cancelled OR cancel_deliveries > 0)"
 _KEEPS_CREDIT: Final = "has_credit AND NOT is_reversed"
@@ -321,8 +317,8 @@ CAUSES: Final = (
     (Cause.DAMAGE, f"{_FOUND_TOO_MUCH} AND damaged > 0"),
     (Cause.NO_MESSAGE, f"{_FOUND_TOO_MUCH} AND {{is_log_read}}"),
     (Cause.STATE, f"finding = '{Finding.STATE_MISMATCH}' AND {_STATE_IS_UNKNOWN}"),
-    (Cause.STANDS, f"finding = '{Finding.STATE_MISMATCH}' AND order_state IN ('{PLACED}', '{PAID}') AND {_IS_TAKEN_BACK}"),
-    (Cause.CREDITED, f"finding = '{Finding.STATE_MISMATCH}' AND order_state NOT IN ('{PLACED}', '{PAID}') AND {_KEEPS_CREDIT}"),
+    (Cause.STANDS, f"finding = '{Finding.STATE_MISMATCH}' AND order_state IN ({_STATES_THAT_STAND}) AND {_IS_TAKEN_BACK}"),
+    (Cause.CREDITED, f"finding = '{Finding.STATE_MISMATCH}' AND order_state NOT IN ({_STATES_THAT_STAND}) AND {_KEEPS_CREDIT}"),
     (Cause.ROWS, f"finding = '{Finding.STATE_MISMATCH}'"),
     (Cause.FUTURE, f"finding = '{Finding.WRONG_TIME}' AND is_from_future"),
     (Cause.TOO_EARLY, f"finding = '{Finding.WRONG_TIME}'"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
 from pipelines.repair.plan import Action, Plan, Step, StepOutcome, done, done_before, failed
 from rocketmq_broker.admin.asking.discarded import discarded_with_id
@@ -14,6 +12,7 @@ from rocketmq_broker.admin.messages.sending import send
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import MessageError, MessageExt, topics
 from rocketmq_broker.message.record import Record, to_message
+from rocketmq_broker.world import current_world
 
 
 class BrokerSteps:
@@ -72,7 +71,7 @@ class BrokerSteps:
         if original is not None and (differs := contradiction(step.order, original.body)) is not None:
             return failed(differs)
         again = message_again(step, self._plan.topic, self._plan.consumer_group, original)
-        address, sent = await send(self._session, again, time.time_ns() // 1_000_000)
+        address, sent = await send(self._session, again, current_world())
         return done(f"{sent.offset_message_id} sent to {destination} at broker {address}")
 
     async def _original(self, step: Step) -> MessageExt | None:

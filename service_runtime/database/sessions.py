@@ -1,7 +1,6 @@
 """Sessions with a service's database: for reading, and for writing with a known outcome or an explicit unknown one."""
 
-import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final
 
@@ -24,8 +23,15 @@ _JUST_NOW_S: Final = 1.0
 class Sessions:
     """Opens sessions with one database; safe to use from several threads."""
 
-    def __init__(self, engine: Engine, *, reads_one_moment: bool = False, turn_timeout_s: float = _TURN_TIMEOUT_S) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`.
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        now_s: Callable[[], float],
+        reads_one_moment: bool = False,
+        turn_timeout_s: float = _TURN_TIMEOUT_S,
+    ) -> None:
+        """`engine` is from `service_runtime.database.opening.open_database`, `now_s` a clock that is never set back.
 
         With `reads_one_moment` all statements of a reading session see the database at one moment; SQLite always does that.
         `turn_timeout_s` bounds a writer's wait for the other writers of this process, on SQLite.
@@ -33,12 +39,13 @@ class Sessions:
         is_postgresql = engine.dialect.name == "postgresql"
         isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
         self._engine = engine
+        self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
         self._turn = None if is_postgresql else WritersTurn(turn_timeout_s)
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """INSERT of this kind of database, which knows ON CONFLICT."""
         self._written_s: float | None = None
-        """When the last database commit was done, by `time.monotonic`."""
+        """When the last database commit was done, by that clock."""
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -62,7 +69,7 @@ class Sessions:
                 yield session
                 session.flush()
                 _commit_in_database(session)
-                self._written_s = time.monotonic()
+                self._written_s = self._now_s()
         except TurnNotGiven as error:
             raise DatabaseUnavailable(str(error)) from error
         except SQLAlchemyError as error:
@@ -91,7 +98,7 @@ class Sessions:
         return None
 
     def _wrote_just_now(self) -> bool:
-        return self._written_s is not None and time.monotonic() - self._written_s < _JUST_NOW_S
+        return self._written_s is not None and self._now_s() - self._written_s < _JUST_NOW_S
 
     def _forget_schema_after(self, error: SQLAlchemyError) -> None:
         """Drops SQLite's connections after an error that may come from an old schema.

@@ -8,7 +8,7 @@ folder. The file `hits` beside it records the hits, a line of JSON each.
 import json
 import logging
 import os
-import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -50,6 +50,7 @@ class ArmedFailpoints:
     """The failpoints of a folder, which may be missing."""
 
     folder: Path
+    now_ms: Callable[[], int]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
         """Returns whether the failpoint was armed for this content. If so, disarms it and records the hit."""
@@ -62,7 +63,7 @@ class ArmedFailpoints:
         except FileNotFoundError:
             return False
         logger.warning("failpoint %s is hit", name)
-        hit = Hit(time.time_ns() // 1_000_000, name, meant_for.decode(errors="replace"), transaction_id)
+        hit = Hit(self.now_ms(), name, meant_for.decode(errors="replace"), transaction_id)
         with (self.folder / _HITS).open("a") as hits:
             hits.write(json.dumps(asdict(hit)) + "\n")
         return True

@@ -2,7 +2,6 @@
 
 import logging
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ _MOST_TRIES: Final = 60
 logger = logging.getLogger(__name__)
 
 
-class Cause(StrEnum):
-    """The cause of a hold; the first one present stands for all."""
+class HoldCause(StrEnum):
+    """Why something is held; the first of them that holds anything stands for all."""
 
     OUTAGE = "outage"
     """Something is away: nobody's fault."""
@@ -42,12 +41,12 @@ class Holding:
     """Since something is held without a break."""
     reason: str
     """Of the failure that was seen last."""
-    cause: Cause
+    cause: HoldCause
 
     @property
     def is_outage(self) -> bool:
-        """True if something is away, or the database refuses several orders and has taken none since."""
-        return self.cause is Cause.OUTAGE or (self.cause is Cause.REFUSAL and self.orders > 1)
+        """Whether something is away, or the database refuses more than one order, and took none since."""
+        return self.cause is HoldCause.OUTAGE or (self.cause is HoldCause.REFUSAL and self.orders > 1)
 
 
 class Holds:
@@ -57,11 +56,11 @@ class Holds:
     write that began after the moment of a refusal, and passed, shows that the database takes its kind.
     """
 
-    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that is never set back."""
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._held: dict[HeldBatch, Cause] = {}
+        self._held: dict[HeldBatch, HoldCause] = {}
         self._began_s = self._reminded_s = 0.0
         self._reason = ""
         self._orders_ever = self._orders_left = 0
@@ -69,7 +68,7 @@ class Holds:
         self._passed: Counter[str] = Counter()
         self._latest: dict[str, int] = {}
         self._ways_given = 0
-        self._aside: deque[tuple[float, int, Cause]] = deque()
+        self._aside: deque[tuple[float, int, HoldCause]] = deque()
 
     def moment(self) -> int:
         """Returns a number greater than all before."""
@@ -100,11 +99,11 @@ class Holds:
         """
         with self._lock:
             patience = min(_FEWEST_TRIES + self._ways_given // threads, _MOST_TRIES)
-            in_doubt = sum(cause is not Cause.OUTAGE for batch, cause in self._held.items() if not batch.is_counted_without)
+            in_doubt = sum(cause is not HoldCause.OUTAGE for batch, cause in self._held.items() if not batch.is_counted_without)
             return in_doubt >= threads and tries >= patience
 
-    def gave_way(self, orders: int, cause: Cause) -> None:
-        """Notes orders that leave a thread to others. They count as held until the broker redelivers them after ASIDE_S."""
+    def gave_way(self, orders: int, cause: HoldCause) -> None:
+        """Orders leave a thread to others: the broker delivers them again after ASIDE_S. They count as held until then."""
         with self._lock:
             self._ways_given += 1
             self._orders_left += orders
@@ -120,8 +119,8 @@ class Holds:
             self._forget_what_came_again()
             return self._state() if self._held or self._aside else None
 
-    def hold(self, batch: "HeldBatch", cause: Cause, reason: str) -> None:
-        """Holds the batch, or continues to hold it."""
+    def hold(self, batch: "HeldBatch", cause: HoldCause, reason: str) -> None:
+        """The batch is held, or held further."""
         with self._lock:
             now_s, is_first = self._now_s(), not self._held
             if batch not in self._held and not batch.is_counted_without:
@@ -161,7 +160,7 @@ class Holds:
             batches=len(counted),
             held_for_s=self._now_s() - self._began_s,
             reason=self._reason,
-            cause=next(cause for cause in Cause if cause in causes),
+            cause=next(cause for cause in HoldCause if cause in causes),
         )
 
     def _forget_what_came_again(self) -> None:
@@ -181,8 +180,8 @@ class HeldBatch:
         self.is_counted_without = within is not None
         self.is_held = self.is_counted_without
 
-    def hold(self, cause: Cause, reason: str) -> None:
-        """Holds the batch."""
+    def hold(self, cause: HoldCause, reason: str) -> None:
+        """It has to wait."""
         self.is_held = True
         self._holds.hold(self, cause, reason)
 

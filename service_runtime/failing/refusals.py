@@ -5,14 +5,13 @@ again. Until then the database is to blame: the orders are held, and one of them
 threads, so that no other could pass, give way: they come again later without spending a redelivery (docs/decisions, 0052).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
 
 from service_runtime.database.database_errors import DatabaseFailure
-from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 SETTLED_S: Final = 60.0
@@ -21,8 +20,8 @@ _SLICE_S: Final = 1.0
 """How soon a pause notices that something passes."""
 
 
-class Verdict(Enum):
-    """The verdict on an order that stays refused."""
+class RefusalVerdict(Enum):
+    """What became of an order that was refused, and is refused still."""
 
     BLAMED = auto()
     """Another one was written after the first refusal, and this one was refused again: it is its own fault."""
@@ -47,8 +46,8 @@ class Doubts:
     holds: Holds
     threads: int
     """How many threads write at a time."""
+    now_s: Callable[[], float]
     elsewhere: Elsewhere | None = None
-    now_s: Callable[[], float] = time.monotonic
 
     def settle(
         self,
@@ -57,26 +56,26 @@ class Doubts:
         reason: str,
         try_again: Callable[[Sequence[int], HeldBatch], Sequence[int]],
         wait: Callable[[float], None],
-    ) -> dict[int, Verdict]:
-        """Returns the verdict on each order that stays refused, once no doubt is left.
+    ) -> dict[int, RefusalVerdict]:
+        """The verdict on each that stays refused; returns when no doubt is left.
 
         `refused` are positions; `try_again` writes some of them, and returns those that are refused again. Errors of `try_again`
         and `wait` pass through.
         """
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, RefusalVerdict] = {}
         left = list(refused)
         witness = _Witness(self, kind)
         tries = 0
         with self.holds.batch(len(left)) as held:
             while left:
                 held.orders = len(left)
-                held.hold(Cause.REFUSAL, reason)
+                held.hold(HoldCause.REFUSAL, reason)
                 if witness.has_seen_another():
-                    verdicts |= dict.fromkeys(try_again(left, held), Verdict.BLAMED)
+                    verdicts |= dict.fromkeys(try_again(left, held), RefusalVerdict.BLAMED)
                     break
                 if self.holds.is_in_the_way(tries, self.threads):
-                    self.holds.gave_way(len(left), Cause.REFUSAL)
-                    verdicts |= dict.fromkeys(left, Verdict.GIVES_WAY)
+                    self.holds.gave_way(len(left), HoldCause.REFUSAL)
+                    verdicts |= dict.fromkeys(left, RefusalVerdict.GIVES_WAY)
                     break
                 tries += 1
                 self._pause(witness, pause_s(tries), wait)

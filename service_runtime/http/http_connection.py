@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -13,8 +12,8 @@ from typing import Any, Final
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
-class Turn(Enum):
-    """The party whose turn it is on a connection, and its task."""
+class ConnectionTurn(Enum):
+    """Whose turn it is on a connection, and for what."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"
@@ -30,16 +29,16 @@ class Patience:
     to_end_request_s: float = 20.0
     to_read_answer_s: float = 60.0
 
-    def limit_s(self, turn: Turn) -> float | None:
-        """Returns the client's limit; None if it is not the client's turn."""
-        if turn is Turn.TO_ASK:
+    def limit_s(self, turn: ConnectionTurn) -> float | None:
+        """The most that the client may take; None if it is not the client's turn."""
+        if turn is ConnectionTurn.TO_ASK:
             return self.to_ask_s
-        if turn is Turn.TO_END_REQUEST:
+        if turn is ConnectionTurn.TO_END_REQUEST:
             return self.to_end_request_s
-        return self.to_read_answer_s if turn is Turn.TO_READ_ANSWER else None
+        return self.to_read_answer_s if turn is ConnectionTurn.TO_READ_ANSWER else None
 
 
-_FIRST_TO_GO: Final = (Turn.TO_ASK, Turn.TO_END_REQUEST)
+_FIRST_TO_GO: Final = (ConnectionTurn.TO_ASK, ConnectionTurn.TO_END_REQUEST)
 
 
 class PatientChannel(HTTPChannel):  # type: ignore[misc]
@@ -51,20 +50,22 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
     """
 
     patience: Patience
+    now_s: Callable[[], float]
+    """A clock that is never set back."""
     crowd: int
     """With more connections than these each new one takes the place of another."""
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         super().__init__(server, sock, addr, adj, map=map)
-        self._turn = Turn.TO_ASK
+        self._turn = ConnectionTurn.TO_ASK
         self._request_id = id(None)
-        self._since_s = time.monotonic()
+        self._since_s = self.now_s()
         if map is not None and len(map) > self.crowd:
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
 
     def readable(self) -> bool:
-        """Returns whether to read; waitress's loop asks at least once a second. Closes a connection that took too long."""
-        now_s = time.monotonic()
+        """Whether to read; waitress's loop asks each connection at least once a second. Closes it if it took too long."""
+        now_s = self.now_s()
         turn = self.turn
         # Each request of a connection has its full time, although the loop may never see the moment between two.
         request_id = id(self.request)
@@ -76,17 +77,17 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         return bool(super().readable())
 
     @property
-    def turn(self) -> Turn:
-        """The present turn."""
+    def turn(self) -> ConnectionTurn:
+        """Whose turn it is."""
         if self.total_outbufs_len:
-            return Turn.TO_READ_ANSWER
+            return ConnectionTurn.TO_READ_ANSWER
         if self.requests:
-            return Turn.OURS
-        return Turn.TO_ASK if self.request is None else Turn.TO_END_REQUEST
+            return ConnectionTurn.OURS
+        return ConnectionTurn.TO_ASK if self.request is None else ConnectionTurn.TO_END_REQUEST
 
     @property
     def waiting_since_s(self) -> float:
-        """The start of the present turn, by the monotonic clock."""
+        """Since when its turn has been what it is, by `now_s`."""
         return self._since_s
 
     def _cut_off(self) -> None:
@@ -103,6 +104,6 @@ def _make_room(channels: Iterable[PatientChannel]) -> None:
         min(waiting, key=lambda one: one.waiting_since_s).will_close = True
 
 
-def patient_channel(patience: Patience, crowd: int) -> type[PatientChannel]:
-    """Returns the class of a server's connections, with the server's limits."""
-    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd})
+def patient_channel(patience: Patience, crowd: int, now_s: Callable[[], float]) -> type[PatientChannel]:
+    """The class of a server's connections, with the server's limits."""
+    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd, "now_s": staticmethod(now_s)})

@@ -3,7 +3,6 @@
 import logging
 import resource
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -12,6 +11,7 @@ from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import BaseWSGIServer, create_server  # type: ignore[import-untyped]
 
+from rocketmq_broker.world import World
 from service_runtime.http.http_connection import Patience, patient_channel
 from service_runtime.http.listening import listen_on
 from service_runtime.settings.common import HttpSettings
@@ -34,6 +34,7 @@ class HttpServer:
     def __init__(
         self,
         app: Flask,
+        world: World,
         *,
         host: str,
         port: int,
@@ -50,6 +51,7 @@ class HttpServer:
         most_connections = most_connections or _connection_limit()
         sockets = listen_on(host, port)
         self._stop_timeout_s = stop_timeout_s
+        self._now_s, self._sleep = world.steady_s, world.sleep
         self._is_stopped = False
         self._open: dict[int, Any] = {}
         self._server = create_server(
@@ -65,7 +67,7 @@ class HttpServer:
             clear_untrusted_proxy_headers=True,
         )
         self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
-        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED))
+        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED), world.steady_s)
         for listener in self._listeners:
             listener.channel_class = channel
         shown_port = sockets[0].getsockname()[1]
@@ -75,10 +77,11 @@ class HttpServer:
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
 
     @classmethod
-    def of(cls, app: Flask, settings: HttpSettings) -> Self:
-        """Returns the server of a service, by its settings. Raises CannotStart."""
+    def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
+        """The server of a service, as its settings say. Raises CannotStart."""
         return cls(
             app,
+            world,
             host=settings.http_host,
             port=settings.http_port,
             threads=settings.http_threads,
@@ -103,10 +106,10 @@ class HttpServer:
             self._end_loop()
             return
         self._in_loop(self._stop_listening)
-        deadline = time.monotonic() + self._stop_timeout_s
-        while self._connections() and time.monotonic() < deadline:
+        deadline_s = self._now_s() + self._stop_timeout_s
+        while self._connections() and self._now_s() < deadline_s:
             self._in_loop(self._close_idle)
-            time.sleep(_LOOK_EVERY_S)
+            self._sleep(_LOOK_EVERY_S)
         cut_off = len(self._connections())
         if cut_off:
             logger.warning("%d connections had requests that did not end within %g s", cut_off, self._stop_timeout_s)

@@ -2,34 +2,17 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from flask import Flask, Response, json, request
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException, InternalServerError
-from werkzeug.http import HTTP_STATUS_CODES
+
+from service_runtime.http.problem import KnowsItsProblem, Problem
 
 _RETRY_AFTER_S: Final = 5
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The answer to an error. `detail` replaces the error's own text, which is then only logged.
-
-    A title other than the status's name has its own type, which /docs explains.
-    """
-
-    status: int
-    title: str
-    detail: str | None = None
-
-    @property
-    def has_type(self) -> bool:
-        """True if its type distinguishes it from other errors of the same status."""
-        return self.title != HTTP_STATUS_CODES.get(self.status)
 
 
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
@@ -37,6 +20,9 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
 
     def known(error: Exception) -> Response:
         problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
+        return answer(error, problem)
+
+    def answer(error: Exception, problem: Problem) -> Response:
         if problem.detail is not None:
             logger.warning("%s %s: %s", request.method, request.path, error)
         return problem_response(problem.status, problem.title, problem.detail or str(error))
@@ -44,6 +30,7 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
     app.register_error_handler(ValidationError, _wrong_input)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(KnowsItsProblem, lambda error: answer(error, error.problem))
     for kind in problem_of:
         app.register_error_handler(kind, known)
 

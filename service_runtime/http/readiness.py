@@ -5,7 +5,6 @@ callers ask, and counts as a no until it ends.
 """
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -56,20 +55,21 @@ class Readiness:
         self,
         needs: Sequence[Need],
         *,
+        steady_s: Callable[[], float],
         within_s: float = WITHIN_S,
         for_s: float = FOR_S,
-        steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """An answer counts for `for_s`; callers wait `within_s` for it at most."""
         self._questions = [_Question(need, for_s, steady_s) for need in needs]
         self._within_s = within_s
+        self._steady_s = steady_s
 
     def missing(self) -> tuple[Missing, ...]:
         """Returns the missing needs; none if work is possible."""
         for question in self._questions:
             question.ask()
-        end_s = time.monotonic() + self._within_s
-        answers = [(question.need, question.answer(end_s - time.monotonic(), self._within_s)) for question in self._questions]
+        end_s = self._steady_s() + self._within_s
+        answers = [(question.need, question.answer(end_s - self._steady_s(), self._within_s)) for question in self._questions]
         return tuple(Missing(need.name, why, need.to_do) for need, why in answers if why is not None)
 
 

@@ -1,5 +1,6 @@
 """Limits who may change data over HTTP, and how often: an API key, and a rate for each caller. Both are off by default."""
 
+import hmac
 from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
@@ -7,7 +8,6 @@ import limits
 from flask import Flask, Response, request
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
 
-from service_runtime.http.bearer_key import brings_key
 from service_runtime.http.problems import problem_response
 from service_runtime.settings.common import NamedSettings
 from service_runtime.settings.secret_settings import secret_of
@@ -57,6 +57,14 @@ class WriteGuard:
     def lets_in(self, authorization: str) -> bool:
         """Returns whether a request with this header may change data."""
         return not self.api_key or brings_key(authorization, self.api_key)
+
+
+def brings_key(authorization: str, key: str) -> bool:
+    """Whether a request with this header brings the key; how long the answer takes says nothing about the key.
+
+    `authorization` is as WSGI gives it: each byte of the header a character. The key is text, which clients send in UTF-8.
+    """
+    return hmac.compare_digest(authorization.encode("latin-1", "replace"), f"Bearer {key}".encode())
 
 
 def guard_writes(app: Flask, guard: WriteGuard) -> None:

@@ -78,6 +78,11 @@ HostAddress = Annotated[str, AfterValidator(_address)]
 """A host name or an IP address to listen on."""
 
 
+HttpPort = Annotated[int, Field(ge=0, le=65535, description="port to listen on; 0 picks one")]
+
+HttpThreads = Annotated[int, Field(ge=8, le=512, description="requests that are worked on at once")]
+
+
 class DatabaseSettings(NamedSettings):
     """The place of a service's database, and the waits for it."""
 
@@ -112,12 +117,12 @@ class HttpSettings(NamedSettings):
     """The address and limits of a service's HTTP server."""
 
     http_host: HostAddress = Field("127.0.0.1", description="name or address to listen on")
-    http_port: int = Field(ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_port: HttpPort
     http_known_hosts: HostNames = Field(
         "",
         description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
     )
-    http_threads: int = Field(ge=8, le=512, description="requests that are worked on at once")
+    http_threads: HttpThreads
     metrics_enabled: bool = Field(False, description="serve metrics for Prometheus at /metrics")
     stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")
 

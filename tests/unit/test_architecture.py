@@ -5,6 +5,8 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
@@ -26,17 +28,23 @@ def arrows() -> Edges:
     return drawn
 
 
+@cache
+def imports() -> Edges:
+    """Which module imports which, those included that are imported for their types alone."""
+    graph = grimp.build_graph(*CONTRACTS["root_packages"])
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
 def room_of(module: str, rooms: Edges) -> str | None:
     return next((room for room in rooms if module == room or module.startswith(f"{room}.")), None)
 
 
 def imports_between(rooms: Edges) -> Edges:
     """Which packages of the picture really import which."""
-    graph = grimp.build_graph(*CONTRACTS["root_packages"])
     found: dict[str, set[str]] = {room: set() for room in rooms}
-    for module in graph.modules:
+    for module, names in imports().items():
         importer = room_of(module, rooms)
-        imported = {room_of(name, rooms) for name in graph.find_modules_directly_imported_by(module)}
+        imported = {room_of(name, rooms) for name in names}
         if importer is not None:
             found[importer] |= {room for room in imported if room not in (None, importer)}
     return found
@@ -50,6 +58,10 @@ def reached_from(room: str, edges: Edges) -> set[str]:
         reached |= new
         left += new
     return reached
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    TopologicalSorter(imports()).prepare()  # CycleError names the circle
 
 
 def test_the_picture_of_the_rooms_shows_every_package() -> None:

@@ -5,10 +5,6 @@ import asyncio
 from tutorials.kills.cells import Moment
 
 
-class ProcessDied(BaseException):
-    """The process is dead: as by kill -9, no later line runs. No program catches it."""
-
-
 class Halt:
     """Stops the first process that reaches one moment, and no later one."""
 

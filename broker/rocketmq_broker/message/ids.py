@@ -7,7 +7,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _HOST_AND_OFFSET = struct.Struct(">4sIq")
 
@@ -47,9 +47,8 @@ class UniqueIdMaker:
     drawn anew. Safe to use from several threads.
     """
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
+    def __init__(self, world: World, host: str = "127.0.0.1") -> None:
         """`host` is the IPv4 address others know this machine by."""
-        world = current_world()
         self._host = socket.inet_aton(host)
         self._process_id_now, self._nonce = world.process_id, world.nonce
         self._counter = 0

@@ -13,7 +13,10 @@ from __future__ import annotations
 import socket
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from mmap import mmap
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -255,6 +258,15 @@ def decode_records(data: bytes | memoryview) -> list[Record]:
         records.append(record)
         position += record.size
     return records
+
+
+def records_of(segment: bytes | mmap) -> Iterator[Record]:
+    """The records of a commit log segment, in order. Ends where no intact record begins, such as where nothing is written yet."""
+    position = 0
+    with memoryview(segment) as view, suppress(CorruptRecord):
+        while (record := decode_record(view, position)).is_intact:
+            yield record
+            position += record.size
 
 
 def queue_offset_of(data: bytes) -> int:

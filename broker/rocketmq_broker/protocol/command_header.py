@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Annotated, Self, TypeAlias, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import msgspec
 
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, HeaderError
-
-if TYPE_CHECKING:
-    Int32: TypeAlias = int
-    Int64: TypeAlias = int
-else:
-    # msgspec would take "145.0" and "1e2" for the numbers 145 and 100, which RocketMQ's Long.parseLong refuses. Where a float is
-    # allowed as well, it makes a float of such a text, and no float fulfils these conditions.
-    _NO_FLOAT = Annotated[float, msgspec.Meta(gt=1.0, lt=0.0)]
-    Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | _NO_FLOAT
-    Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _NO_FLOAT
 
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r" - at `\$\.(?P<field>[^`.\[]+)")

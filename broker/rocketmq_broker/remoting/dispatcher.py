@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.errors import StoppedByHook
+from rocketmq_broker.remoting.rpc_hook import RpcHook, ask_hook
 
 Answer = bytes | None
 """The whole frame of the answer, or None if it comes later or never (to a one-way request)."""
@@ -22,9 +21,9 @@ Steps = Generator[None, None, Answer]
 If the connection ends, the work is closed where it is. Until its end no other request of the connection is handled.
 """
 
-Handler = Callable[["Connection", RemotingCommand], Answer | Steps]
+Handler = Callable[[Connection, RemotingCommand], Answer | Steps]
 
-Guard = Callable[["Connection", RemotingCommand], None]
+Guard = Callable[[Connection, RemotingCommand], None]
 """Raises RequestRefused, or another error that has an answer, for a request that may not come in."""
 
 logger = logging.getLogger(__name__)
@@ -150,6 +149,18 @@ class Dispatcher:
                 return encode_response(command, code, remark=str(error))
         logger.error("request of code %d failed", command.code, exc_info=error)
         return encode_response(command, ResponseCode.SYSTEM_ERROR, remark="an internal error; the broker's log has the details")
+
+
+def guard_of(hook: RpcHook) -> Guard:
+    """Shows the hook what peers ask of this end. A request that the hook stops is refused; a one-way one just ends here."""
+
+    def guard(connection: Connection, request: RemotingCommand) -> None:
+        try:
+            ask_hook(hook, connection.peer, request)
+        except StoppedByHook as error:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+
+    return guard
 
 
 def not_supported(connection: Connection, command: RemotingCommand) -> bytes:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from rocketmq_broker.acl import SessionCredentials
-from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.remoting.dispatcher import Guard, RequestRefused
 from rocketmq_broker.remoting.errors import StoppedByHook
 from rocketmq_broker.remoting.own_requests import OwnRequests
-
-if TYPE_CHECKING:
-    from rocketmq_broker.remoting.connection import Connection
 
 
 class RpcHook(Protocol):
@@ -85,18 +81,6 @@ def ask_hook(hook: RpcHook, address: str, request: RemotingCommand) -> None:
         hook.do_before_request(address, request)
     except Exception as reason:
         raise StoppedByHook(f"stopped by the RPC hook: {_in_words(reason)}") from reason
-
-
-def guard_of(hook: RpcHook) -> Guard:
-    """Shows the hook what peers ask of this end. A request that the hook stops is refused; a one-way one just ends here."""
-
-    def guard(connection: Connection, request: RemotingCommand) -> None:
-        try:
-            ask_hook(hook, connection.peer, request)
-        except StoppedByHook as error:
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from error
-
-    return guard
 
 
 def _command(code: int, header: CommandHeader | None, body: bytes) -> RemotingCommand:

@@ -23,8 +23,8 @@ from rocketmq_broker.store.settings import FlushDiskType, StoreConfig
 from rocketmq_broker.store.tables.config_file import DataVersion
 from rocketmq_broker.store.tables.consumer_offsets import ConsumerOffsets
 from rocketmq_broker.store.tables.delay_offsets import DelayOffsets
-from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
-from rocketmq_broker.store.tables.topic_configs import TopicConfig, TopicConfigs
+from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroups
+from rocketmq_broker.store.tables.topic_configs import TopicConfigs
 from rocketmq_broker.store.upkeep.checkpoint_rounds import ROUNDS
 
 __all__ = [
@@ -50,9 +50,7 @@ __all__ = [
     "StoreError",
     "StoreLocked",
     "StoreUnwritable",
-    "SubscriptionGroupConfig",
     "SubscriptionGroups",
-    "TopicConfig",
     "TopicConfigs",
     "UnreadableRecord",
     "Unsynced",

@@ -20,13 +20,13 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.connection import RequestHandler
 from rocketmq_broker.remoting.network import on_network
 from rocketmq_broker.store.files import FileSystem, OsFileSystem
+from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.asked import IS_ASSERTION
 from rocketmq_broker.testing.disk import Disk, FlushHere
 from rocketmq_broker.testing.door import Door
 from rocketmq_broker.testing.faults import Faults
 from rocketmq_broker.testing.journal import Journal, Kind
-from rocketmq_broker.testing.memory_files import MemoryFiles
 from rocketmq_broker.testing.memory_network import MemoryNetwork
 from rocketmq_broker.testing.questions import MOMENT_S, Questions
 from rocketmq_broker.testing.transactions import Inspection
@@ -176,16 +176,16 @@ class RocketMQ(Questions):
 
     # clients
 
-    async def producer(self, group: str, **settings: Any) -> Producer:
-        """Starts a producer that runs until the end of the test; `settings` are those of Producer."""
+    async def producer(self, /, group: str, **settings: Any) -> Producer:
+        """A producer that runs until the end of the test; `settings` are those of Producer."""
         return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
 
-    async def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
-        """Starts a producer of transactional messages that runs until the end of the test."""
+    async def transaction_producer(self, /, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
+        """A producer of transactional messages that runs until the end of the test."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.namesrv_addr, **settings))
 
     async def consumer(
-        self, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
+        self, /, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
     ) -> PushConsumer:
         """Starts a consumer that runs until the end of the test."""
         consumer = PushConsumer(group, namesrv_addr=self.namesrv_addr, **settings)
@@ -413,7 +413,7 @@ def _world(time: VirtualTime, seed: int | None) -> World:
         nonce=chance.randbytes,
         local_address=lambda: _LOCAL_HOST,
         watch=time,
-        listeners_need_threads=seed is None,
+        has_threads=seed is None,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow
 from pyspark.sql import DataFrame
 
+from order_messages.states import TransactionState
 from pipelines.sources.databases.adbc import check_table, known_columns, read_query, read_unreadable
 from pipelines.sources.databases.column_values import NUMBER, readable
 from pipelines.sources.databases.database_address import DatabaseAddress, Driver
@@ -169,7 +170,7 @@ def read_markers(address: DatabaseAddress) -> pyarrow.Table:
     """
     transaction_id = readable(address.driver, "transaction_id", "string", is_nullable=False)
     query = f"SELECT {transaction_id} AS marked_transaction_id, 1 AS markers FROM transactions"
-    return read_query(address, f"{query} WHERE order_id IS NULL AND state = 'ROLLED_BACK'")
+    return read_query(address, f"{query} WHERE order_id IS NULL AND state = '{TransactionState.ROLLED_BACK}'")
 
 
 def count_markers(address: DatabaseAddress) -> int:

@@ -113,3 +113,11 @@ async def test_a_transaction_that_nobody_decides_is_not_committed(rocketmq: Rock
     status, answer = await Control(rocketmq).answer("GET", "committed", {"key": "order-1"})
     assert status == FAILED
     assert "p sends a half message to orders" in answer["error"]
+
+
+async def test_a_program_elsewhere_can_ask_for_all_but_what_it_has_itself(rocketmq: RocketMQ) -> None:
+    control = Control(rocketmq)
+    methods = [name for name, found in vars(RocketMQ).items() if not name.startswith("_") and callable(found)]
+    missing = [name for name in methods if (await control.answer("?", name.replace("_", "-"), {}))[0] == NOT_FOUND]
+    of_its_own = ["start", "stop", "inside", "producer", "transaction_producer", "consumer", "settle", "wait_until", "commit_log"]
+    assert missing == of_its_own

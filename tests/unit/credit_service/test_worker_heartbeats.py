@@ -16,6 +16,7 @@ from credit_service.adapters.celery_app import QUEUE
 from credit_service.adapters.worker_heartbeats import HEARTBEAT_INTERVAL_S, Heartbeat, WorkerHeartbeats
 from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, START_AGAIN_AFTER_S, heartbeat_step
 from credit_service.worker.taking import Taking
+from rocketmq_broker.world import World
 
 
 class SmallRedis:
@@ -206,7 +207,9 @@ def worker() -> Iterator[Worker]:
 
 @pytest.fixture
 def step(heartbeats: WorkerHeartbeats, consumer: CeleryConsumer, worker: Worker) -> Any:
-    return heartbeat_step(heartbeats, name="one", processes=2, taking=worker.taking, start_again=worker.reasons.append)(consumer)
+    return heartbeat_step(heartbeats, World(), name="one", processes=2, taking=worker.taking, start_again=worker.reasons.append)(
+        consumer
+    )
 
 
 def test_the_step_beats_at_once_and_then_every_few_seconds(

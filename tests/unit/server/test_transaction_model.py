@@ -347,9 +347,9 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule()
     def disk_full(self) -> None:
-        self.broker.files.is_full = True
+        self.broker.disk.is_full = True
         self.broker.flush()
-        self.broker.files.is_full = False
+        self.broker.disk.is_full = False
         self.model.go_back_to(self.durable)
 
     @rule()

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -30,16 +31,9 @@ from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
 from rocketmq_broker.server.transactions import NoTransactions, build_transactions
-from rocketmq_broker.store import (
-    Appended,
-    ConsumerOffsets,
-    MessageStore,
-    StoreConfig,
-    StoreUnwritable,
-    TopicConfig,
-    TopicConfigs,
-)
-from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable, TopicConfigs
+from rocketmq_broker.store.memory_files import MemoryFiles
+from rocketmq_broker.testing.disk import Disk
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
@@ -156,6 +150,7 @@ class TransactionBroker:
         self.now_ms = now_ms
         self._stepped_ms = 0
         self.files = files or MemoryFiles()
+        self.disk = Disk(self.files)
         self.policy = policy
         self.answer_timeout_ms = answer_timeout_ms
         self.is_index_enabled = is_index_enabled
@@ -168,9 +163,9 @@ class TransactionBroker:
             index_entries=1000,
             is_index_enabled=is_index_enabled,
         )
-        self.store = MessageStore.open(config, self.files)
+        self.store = MessageStore.open(config, self.disk)
         self.store.publish(self.store.written_position)
-        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.files)
+        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.disk)
         for topic, offset in (offsets or {}).items():
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
@@ -212,7 +207,7 @@ class TransactionBroker:
         self.flush()
 
     def _topic_table(self, queue_nums: int) -> TopicTable:
-        configs = TopicConfigs(ROOT / "config", self.files)
+        configs = TopicConfigs(ROOT / "config", self.disk)
         configs.load()
         rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a")
         topics = TopicTable(configs, rules, clock=lambda: self.now_ms)

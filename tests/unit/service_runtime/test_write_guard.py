@@ -1,4 +1,5 @@
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from flask import Flask
@@ -21,11 +22,12 @@ def an_app(guard: WriteGuard) -> Flask:
         "shop",
         [],
         hosts=KnownHosts(),
-        lane_of={},
+        threads=8,
         problem_of={},
         max_body_bytes=100,
         description=ApiDescription("Shop", "1"),
         guard=guard,
+        new_uuid=uuid4,
     )
     app.add_url_rule("/thing", "read", lambda: "read")
     app.add_url_rule("/thing", "write", lambda: "written", methods=["PUT"])

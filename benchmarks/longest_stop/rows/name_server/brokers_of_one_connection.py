@@ -3,7 +3,8 @@
 import contextlib
 
 from benchmarks.longest_stop.stage import Stage
-from rocketmq_broker.protocol.bodies import DataVersion, RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.message.configs import TopicConfig
+from rocketmq_broker.protocol.bodies import DataVersion, RegisterBrokerBody, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
 

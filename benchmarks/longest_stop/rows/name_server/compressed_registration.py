@@ -4,7 +4,8 @@ import zlib
 
 from benchmarks.longest_stop.rows.name_server.brokers_of_one_connection import header
 from benchmarks.longest_stop.stage import Stage
-from rocketmq_broker.protocol.bodies import RegisterBrokerBody, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.message.configs import TopicConfig
+from rocketmq_broker.protocol.bodies import RegisterBrokerBody, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.codes import RequestCode
 
 WHAT = "compressed registration, 50 kB to 26 MB"

@@ -14,10 +14,10 @@ from rocketmq_broker.client.instance.name_servers import NameServers, name_serve
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.remoting.connection import Connection
-from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
-from rocketmq_broker.remoting.rpc_hook import RpcHook, guard_of
+from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler, guard_of
+from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ class ClientInstance:
 
     def __init__(
         self,
+        world: World,
         namesrv_addr: str | None,
         membership: Callable[[str], HeartbeatData],
         *,
@@ -43,8 +44,9 @@ class ClientInstance:
         What is None of `namesrv_addr`, `credentials` and `tls`, the environment says. `rpc_hook` sees what leaves and what comes.
         """
         addresses = name_server_addresses(namesrv_addr)
-        self.client_ip = current_world().local_address()
-        self.client_id = new_client_id(self.client_ip)
+        self.world = world
+        self.client_ip = world.local_address()
+        self.client_id = new_client_id(world, self.client_ip)
         self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
         if rpc_hook is not None:
             self._dispatcher.guard_by(guard_of(rpc_hook))

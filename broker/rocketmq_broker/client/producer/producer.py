@@ -29,6 +29,7 @@ from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -87,14 +88,16 @@ class Producer(RunsWithin):
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
         )
-        self._replies = PendingReplies()
+        self._replies = PendingReplies(current_world().nonce)
         self._is_known = False
         self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
         """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
         self._lifecycle.require_new()
+        world = current_world()
         instance = ClientInstance(
+            world,
             self._namesrv_addr,
             self._membership,
             credentials=self._credentials,
@@ -103,7 +106,8 @@ class Producer(RunsWithin):
             queues_of_new_topics=self._queues_of_new_topics,
         )
         requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
-        sender = MessageSender(self.group, requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings)
+        ids = UniqueIdMaker(world, instance.client_ip)
+        sender = MessageSender(self.group, requests, instance.routes, ids, self._settings, world)
         instance.answer(self._handlers())
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.routes.watch(

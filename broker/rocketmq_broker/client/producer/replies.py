@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.client.errors import RequestTimedOut, SendFailed
@@ -17,7 +18,6 @@ from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import ReplyMessageRequestHeader
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +29,10 @@ _CORRELATION_BYTES: Final = 16
 class PendingReplies:
     """The requests of one producer that wait for their replies. Belongs to the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, nonce: Callable[[int], bytes]) -> None:
+        """`nonce` makes bytes that nobody else has."""
         self._waiting: dict[str, asyncio.Future[MessageExt]] = {}
-        self._new_id = current_world().nonce
+        self._new_id = nonce
         self.handlers: RequestHandlers = {RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self._arrived}
 
     def begin(self, message: Message, client_id: str, timeout_ms: int) -> tuple[str, Message]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
 """What a broker may hold a pull back, and the grace for its answer."""
@@ -22,9 +22,9 @@ class ProcessQueue:
     event loop: not safe for several threads, but for `withdrawn`, which listeners wait for in threads of their own.
     """
 
-    def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] | None = None) -> None:
-        """Consumption begins at `begin_offset`. `now_s` is a clock that never goes back."""
-        self.now_s = now_s or current_world().steady_s
+    def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
+        """Consumption begins at `begin_offset`."""
+        self.now_s = world.steady_s
         """The clock by which the times of this queue are; any thread may ask it."""
         self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()
         self.queue = queue
@@ -32,7 +32,7 @@ class ProcessQueue:
         """The offset to pull next: everything before it was pulled or filtered out."""
         self.is_dropped = False
         """Whether the queue now belongs to somebody else: results for it no longer count."""
-        self.withdrawn = Withdrawal()
+        self.withdrawn = Withdrawal(world.watch)
         """Set once listeners have to let go of the queue's messages soon; what they answer still counts until it is dropped."""
         self.message_bytes = 0
         self._unacknowledged: dict[int, MessageExt] = {}

@@ -20,7 +20,6 @@ from rocketmq_broker.client.checks.settings_check import (
 )
 from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_loop import PullSettings
@@ -32,6 +31,7 @@ from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,14 @@ class PullConsumer(RunsWithin):
     async def start(self) -> None:
         """Begin. It is no error if no broker is up."""
         self._lifecycle.require_new()
+        world = current_world()
         instance = ClientInstance(
-            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+            world, self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
         )
         requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.start()
-        read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings)
+        read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings, world)
         self._lifecycle.started(_RunningConsumer(instance, requests, read_ahead))
 
     async def shutdown(self) -> None:
@@ -134,7 +135,7 @@ class PullConsumer(RunsWithin):
             running.read_ahead.give_up(queue)
         for queue in wanted - running.read_ahead.queues:
             running.instance.routes.watch(queue.topic)
-            running.read_ahead.read(queue, Subscription.parse(queue.topic, expression, now_ms()))
+            running.read_ahead.read(queue, Subscription.parse(queue.topic, expression, running.instance.world.wall_ms()))
         running.instance.heartbeats.send_soon()
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
@@ -182,7 +183,7 @@ class PullConsumer(RunsWithin):
         check_queue(queue)
         check_number("offset", offset, least=0)
         check_number("max_messages", max_messages, least=1)
-        subscription = Subscription.parse(queue.topic, expression, now_ms())
+        subscription = Subscription.parse(queue.topic, expression, self._lifecycle.running().instance.world.wall_ms())
         requests = await self._requests_about(queue)
         return await requests.pull(
             self.group,

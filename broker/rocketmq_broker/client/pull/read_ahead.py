@@ -18,6 +18,7 @@ from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -40,13 +41,16 @@ class _Reading:
 class ReadAhead:
     """Reads queues, each by a pull loop of its own. A message counts as consumed once it is given out."""
 
-    def __init__(self, group: str, requests: QueueRequests, start_at: StartingOffset, settings: PullSettings) -> None:
+    def __init__(
+        self, group: str, requests: QueueRequests, start_at: StartingOffset, settings: PullSettings, world: World
+    ) -> None:
         """`start_at` holds for queues in which the group has no offset yet."""
         self._group = group
         self._requests = requests
         self._store = BrokerOffsetStore(group, requests)
         self._start_at = start_at
         self._settings = settings
+        self._world = world
         self._readings: dict[MessageQueue, _Reading] = {}
         self._arrived: deque[tuple[ProcessQueue, MessageExt]] = deque()
         self._has_arrived = asyncio.Event()
@@ -119,7 +123,7 @@ class ReadAhead:
     async def _read(self, queue: MessageQueue, reading: _Reading, start: int | None) -> None:
         offset = await self._starting_offset(queue) if start is None else start
         while True:
-            process_queue = reading.process_queue = ProcessQueue(queue, offset)
+            process_queue = reading.process_queue = ProcessQueue(queue, offset, self._world)
             moved_to: list[int] = []
             events = PullEvents(
                 on_messages=self._put,

@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import threading
 
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Watch
 
 
 class Withdrawal(threading.Event):
     """Listeners wait for it in threads, or as coroutines of the consumer's event loop, where alone it is set."""
 
-    def __init__(self) -> None:
-        """Not set."""
+    def __init__(self, watch: Watch | None = None) -> None:
+        """Not set. `watch` lets threads wait by the time of the event loop."""
         super().__init__()
-        self._watch = current_world().watch
+        self._watch = watch
         self._coroutines: set[asyncio.Future[None]] = set()
 
     def set(self) -> None:

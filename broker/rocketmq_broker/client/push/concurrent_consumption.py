@@ -35,7 +35,7 @@ class ConcurrentConsumption:
         message_return: MessageReturn | None,
         *,
         batch_size: int,
-        statistics: ConsumerStatistics | None = None,
+        statistics: ConsumerStatistics,
     ) -> None:
         """Without `message_return` (broadcasting) a message that failed is logged and passed over, as in RocketMQ."""
         self._listener = listener
@@ -43,7 +43,7 @@ class ConcurrentConsumption:
         self._on_progress = on_progress
         self._message_return = message_return
         self._batch_size = batch_size
-        self._statistics = statistics or ConsumerStatistics()
+        self._statistics = statistics
         self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
         self._tasks = Tasks()
         if message_return is not None:

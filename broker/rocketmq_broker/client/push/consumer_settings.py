@@ -8,12 +8,11 @@ from typing import TypedDict
 
 from rocketmq_broker.client.checks.settings_check import check_member, check_whole_number
 from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.message.mistakes import kind_of
 from rocketmq_broker.message.record import LONGEST_BODY
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, MessageModel
 
-_HALF_AN_HOUR_MS = 30 * 60 * 1000
+HALF_AN_HOUR_MS = 30 * 60 * 1000
 _DEFAULT_MAX_RECONSUME_TIMES = 16
 
 
@@ -45,8 +44,8 @@ class ConsumerSettings:
 
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
-    consume_timestamp_ms: int = field(default_factory=lambda: now_ms() - _HALF_AN_HOUR_MS)
-    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch."""
+    consume_timestamp_ms: int
+    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch; half an hour ago unless the program says another."""
     consume_thread_max: int = 20
     consume_message_batch_max_size: int = 1
     """The most messages that the listener is given at a time."""

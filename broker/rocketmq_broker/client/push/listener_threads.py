@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from rocketmq_broker.client.push.listener_runner import Job, ListenerNotRun, ListenerRunner, NoThreadLeft
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Watch
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +28,8 @@ class ListenerThreads(ListenerRunner):
     start when they are needed. What is submitted is bounded by the callers (flow control, `unfinished`).
     """
 
-    def __init__(self, name: str, max_threads: int) -> None:
-        """`name` begins the threads' names."""
+    def __init__(self, name: str, max_threads: int, watch: Watch | None) -> None:
+        """`name` begins the threads' names; `watch` is told of all work."""
         self._name = name
         self._max_threads = max_threads
         self._threads: list[threading.Thread] = []
@@ -38,7 +38,7 @@ class ListenerThreads(ListenerRunner):
         self._is_waking = False
         self._is_stopped = False
         self._all_done = asyncio.Event()
-        self._watch = current_world().watch
+        self._watch = watch
         self.unfinished = 0
 
     def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:

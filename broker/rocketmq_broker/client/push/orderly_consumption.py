@@ -41,7 +41,7 @@ class OrderlyConsumption:
         *,
         batch_size: int,
         max_reconsume_times: int | None,
-        statistics: ConsumerStatistics | None = None,
+        statistics: ConsumerStatistics,
     ) -> None:
         """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: try for ever."""
         self._listener = listener
@@ -50,7 +50,7 @@ class OrderlyConsumption:
         self._message_return = message_return
         self._locks = locks
         self._batch_size = batch_size
-        self._statistics = statistics or ConsumerStatistics()
+        self._statistics = statistics
         self._max_reconsume_times = max_reconsume_times
         self._queues: dict[ProcessQueue, OrderlyQueue] = {}
         self._tasks = Tasks()

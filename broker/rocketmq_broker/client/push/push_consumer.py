@@ -15,7 +15,6 @@ from rocketmq_broker.client.checks.runs_within import RunsWithin
 from rocketmq_broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
@@ -26,13 +25,14 @@ from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.push.consumer_parts import ConsumerParts
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
-from rocketmq_broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
+from rocketmq_broker.client.push.consumer_settings import HALF_AN_HOUR_MS, ConsumerOptions, ConsumerSettings
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +76,7 @@ class PushConsumer(RunsWithin):
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
         check_group("consumer", group)
+        settings.setdefault("consume_timestamp_ms", current_world().wall_ms() - HALF_AN_HOUR_MS)
         self.settings = ConsumerSettings(**settings)
         self.group = group
         self._namesrv_addr = namesrv_addr
@@ -95,7 +96,7 @@ class PushConsumer(RunsWithin):
         Raises IllegalConfiguration, and NotRunning after the shutdown.
         """
         check_topic(topic)
-        subscription = Subscription.parse(topic, expression, now_ms())
+        subscription = Subscription.parse(topic, expression, current_world().wall_ms())
         before = self._subscriptions.get(topic)
         if before is not None and before.expression != subscription.expression and not self._lifecycle.is_started:
             logger.warning(
@@ -201,7 +202,12 @@ class PushConsumer(RunsWithin):
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
         instance = ClientInstance(
-            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+            current_world(),
+            self._namesrv_addr,
+            self._membership,
+            credentials=self._credentials,
+            tls=self._tls,
+            rpc_hook=self._rpc_hook,
         )
         parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
@@ -253,7 +259,7 @@ class PushConsumer(RunsWithin):
     def _add_retry_topic(self) -> None:
         if not self.settings.is_broadcasting:
             retry_topic = topics.retry_topic(self.group)
-            self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", now_ms())
+            self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", current_world().wall_ms())
 
     async def _be_known(self, instance: ClientInstance, parts: ConsumerParts) -> None:
         """Find the brokers and send them a heartbeat, as far as that is possible at once. Raises IllegalConfiguration."""

@@ -6,17 +6,16 @@ from rocketmq_broker.client.checks.listener_check import is_async
 from rocketmq_broker.client.push.listener_runner import ListenerRunner
 from rocketmq_broker.client.push.listener_tasks import ListenerTasks
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 
 class Runners:
     """Runs several listeners: functions in the threads of one pool, async functions as tasks, a bounded number of each."""
 
-    def __init__(self, name: str, most_at_a_time: int) -> None:
+    def __init__(self, name: str, most_at_a_time: int, world: World) -> None:
         """`name` is that of the threads and the tasks. In a world without threads everything is a task."""
         self._tasks: ListenerRunner = ListenerTasks(name, most_at_a_time)
-        has_threads = current_world().listeners_need_threads
-        self._threads: ListenerRunner = ListenerThreads(name, most_at_a_time) if has_threads else self._tasks
+        self._threads: ListenerRunner = ListenerThreads(name, most_at_a_time, world.watch) if world.has_threads else self._tasks
 
     def of(self, listener: object) -> ListenerRunner:
         """What runs this one."""
@@ -28,6 +27,6 @@ class Runners:
             await runner.stop(timeout_s)
 
 
-def runner_of(listener: object, name: str, most_at_a_time: int) -> ListenerRunner:
+def runner_of(listener: object, name: str, most_at_a_time: int, world: World) -> ListenerRunner:
     """What runs a single listener."""
-    return Runners(name, most_at_a_time).of(listener)
+    return Runners(name, most_at_a_time, world).of(listener)

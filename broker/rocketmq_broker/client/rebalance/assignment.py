@@ -14,6 +14,7 @@ from rocketmq_broker.client.rebalance.consumption import Consumption
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.world import World
 
 logger = logging.getLogger(__name__)
 
@@ -30,12 +31,14 @@ class Assignment:
         store: OffsetStore,
         find_start: Callable[[MessageQueue], Awaitable[int]],
         pull: Callable[[ProcessQueue], Coroutine[None, None, None]],
+        world: World,
     ) -> None:
         """`find_start` says where to begin; `pull` is the pull loop of a queue."""
         self._consumption = consumption
         self._store = store
         self._find_start = find_start
         self._pull = pull
+        self._world = world
         self._table: dict[MessageQueue, ProcessQueue] = {}
         self._pulling: dict[MessageQueue, asyncio.Task[None]] = {}
         self._leaving: set[MessageQueue] = set()
@@ -63,7 +66,7 @@ class Assignment:
         except (ClientError, ProtocolError) as error:
             logger.debug("%s cannot be begun yet: %s", queue, error)
             return False
-        process_queue = ProcessQueue(queue, offset)
+        process_queue = ProcessQueue(queue, offset, self._world)
         self._table[queue] = process_queue
         pulling = self._tasks.start(f"client-pull-{queue.topic}-{queue.queue_id}", self._pull(process_queue))
         pulling.add_done_callback(partial(self._pull_ended, process_queue))

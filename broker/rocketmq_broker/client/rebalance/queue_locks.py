@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -24,14 +23,14 @@ HELD_FOR_S = 30.0
 class OwnQueueLocks:
     """The locks this client holds, renewed every 20 s; sooner while one is missing."""
 
-    def __init__(self, group: str, client_id: str, requests: GroupRequests) -> None:
-        """`client_id` is in whose name the brokers lock."""
+    def __init__(self, group: str, client_id: str, requests: GroupRequests, now_s: Callable[[], float]) -> None:
+        """`client_id` is in whose name the brokers lock, `now_s` a clock that is never set back."""
         self._group = group
         self._client_id = client_id
         self._requests = requests
         self._wanted: set[MessageQueue] = set()
         self._held_until_s: dict[MessageQueue, float] = {}
-        self._now_s = current_world().steady_s
+        self._now_s = now_s
         self._tasks = Tasks()
         self._tasks.start("client-queue-locks", self._renew())
 

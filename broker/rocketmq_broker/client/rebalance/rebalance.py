@@ -13,7 +13,7 @@ from rocketmq_broker.client.rebalance.allocation import allocate_averagely
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,7 @@ class Rebalance:
         requests: GroupRequests | None,
         assignment: Assignment,
         on_unknown_here: Callable[[], None],
+        random: Chance,
     ) -> None:
         """Without `requests` (broadcasting) every queue is this client's.
 
@@ -45,7 +46,7 @@ class Rebalance:
         self._requests = requests
         self._assignment = assignment
         self._on_unknown_here = on_unknown_here
-        self._random = current_world().random
+        self._random = random
         self._wake = asyncio.Event()
 
     def trigger(self) -> None:

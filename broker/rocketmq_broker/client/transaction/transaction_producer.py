@@ -31,6 +31,7 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -82,8 +83,9 @@ class TransactionProducer(Producer):
         )
         self._listeners = TopicListeners(f"producer {group}", listener)
         self._check_request_hold_max = check_request_hold_max
-        self._executing = Runners(f"transaction-{group[:100]}", transaction_threads)
-        self._checking = Runners(f"check-{group[:100]}", check_threads)
+        world = current_world()
+        self._executing = Runners(f"transaction-{group[:100]}", transaction_threads, world)
+        self._checking = Runners(f"check-{group[:100]}", check_threads, world)
         self._transactions = Tasks()
 
     async def start(self) -> None:

@@ -17,7 +17,8 @@ from typing import Final
 
 import msgspec
 
-from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.message.configs import TopicConfig
+from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.body import Body, decode_body
 from rocketmq_broker.protocol.errors import BodyError
 

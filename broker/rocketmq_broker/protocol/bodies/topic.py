@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.message import permissions
+from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.protocol.body import Body, BodyPart
-from rocketmq_broker.protocol.command_header import Int32, Int64
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
@@ -16,21 +15,6 @@ class DataVersion(Body):
     timestamp: int = 0
     """Milliseconds since the epoch."""
     counter: int = 0
-
-
-class TopicConfig(BodyPart):
-    """The settings of a topic (RocketMQ's TopicConfig)."""
-
-    topic_name: str
-    read_queue_nums: int = 16
-    write_queue_nums: int = 16
-    perm: int = permissions.READ_AND_WRITE
-    """4 read, 2 write, 1 inherit."""
-    topic_filter_type: str = "SINGLE_TAG"
-    topic_sys_flag: int = 0
-    order: bool = False
-    attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Of RocketMQ 5: not written where a topic has none, so that it says what 4.9.7 says."""
 
 
 class TopicConfigAndQueueMapping(TopicConfig, Body):
@@ -44,18 +28,8 @@ class TopicConfigSerializeWrapper(Body):
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
 
 
-class SubscriptionGroupConfig(Body):
-    """The settings of a consumer group: the body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
-
-    group_name: str
-    consume_enable: bool = True
-    consume_from_min_enable: bool = True
-    consume_broadcast_enable: bool = True
-    retry_queue_nums: Int32 = 1
-    retry_max_times: Int32 = 16
-    broker_id: Int64 = 0
-    which_broker_when_consume_slowly: Int64 = 1
-    notify_consumer_ids_changed_enable: bool = True
+class SubscriptionGroupBody(SubscriptionGroupConfig, Body):
+    """The body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
 
 
 class SubscriptionGroupWrapper(Body):

@@ -2,7 +2,8 @@
 
 import msgspec
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int64
+from rocketmq_broker.message.java_numbers import Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class UnregisterClientRequestHeader(CommandHeader):

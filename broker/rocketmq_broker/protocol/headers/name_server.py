@@ -1,6 +1,7 @@
 """The name server."""
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class GetRouteInfoRequestHeader(CommandHeader):

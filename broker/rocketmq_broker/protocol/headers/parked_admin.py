@@ -1,6 +1,7 @@
 """What operators ask about parked messages (dead letters and discarded ones), and do about them: requests of our own."""
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListMarksRequestHeader(CommandHeader):

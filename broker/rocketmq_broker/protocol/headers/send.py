@@ -5,8 +5,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from rocketmq_broker.message.java_numbers import Int32, Int64
 from rocketmq_broker.protocol import ext_fields
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 _MSG_ID = ext_fields.encode_key("msgId")
 _QUEUE_ID = ext_fields.encode_key("queueId")

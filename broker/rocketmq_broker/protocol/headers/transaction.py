@@ -2,7 +2,8 @@
 
 import msgspec
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 _DECISIONS = frozenset({0, 8, 12})
 """No decision, commit, rollback: MessageSysFlag's transaction bits."""

@@ -1,7 +1,8 @@
 """What operators ask about transactions, and what they decide by hand: requests of our own (AdminRequestCode)."""
 
+from rocketmq_broker.message.java_numbers import Int32, Int64
 from rocketmq_broker.message.times import FOREVER_MS
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListPendingTransactionsRequestHeader(CommandHeader):

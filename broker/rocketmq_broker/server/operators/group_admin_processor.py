@@ -11,7 +11,7 @@ from rocketmq_broker.protocol.bodies import (
     ProducerConnection,
     ProducerInfo,
     ProducerTableInfo,
-    SubscriptionGroupConfig,
+    SubscriptionGroupBody,
 )
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
@@ -26,7 +26,7 @@ from rocketmq_broker.remoting.long_tables import table_in_steps
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
-from rocketmq_broker.server.topics.config_bodies import group_config, groups_body
+from rocketmq_broker.server.topics.config_bodies import groups_body
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.store import ConsumerOffsets
 
@@ -63,8 +63,8 @@ class GroupAdminProcessor:
         }
 
     def update_group(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Creates or changes a consumer group."""
-        config = group_config(SubscriptionGroupConfig.decode(command.body))
+        """Makes a consumer group, or changes it."""
+        config = SubscriptionGroupBody.decode(command.body)
         if not 0 <= config.retry_queue_nums <= MOST_QUEUES:
             remark = f"a group cannot have {config.retry_queue_nums} retry queues"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

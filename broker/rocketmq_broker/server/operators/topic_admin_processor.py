@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.topics import MOST_QUEUES
 from rocketmq_broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -29,7 +32,7 @@ from rocketmq_broker.server.topics.registration import Registration
 from rocketmq_broker.server.topics.topic_attributes import IllegalAttributes, changed_attributes
 from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, TopicConfig
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 
 QUEUES_AT_ONCE: Final = 50
 """Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
@@ -160,15 +163,15 @@ class TopicAdminProcessor:
         else:
             connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
 
-    def _attributes(self, header: CreateTopicRequestHeader) -> tuple[tuple[str, str], ...]:
-        """Returns the topic's attributes after the change. Raises RequestRefused."""
+    def _attributes(self, header: CreateTopicRequestHeader) -> dict[str, str] | msgspec.UnsetType:
+        """Those that the topic has afterwards. Raises RequestRefused."""
         config = self._topics.get(header.topic)
-        current = dict(config.attributes) if config is not None else {}
+        current = (config.attributes or {}) if config is not None else {}
         try:
             attributes = changed_attributes(current, header.attributes or "", is_new=config is None)
         except IllegalAttributes as error:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
-        return tuple(sorted(attributes.items()))
+        return dict(sorted(attributes.items())) or msgspec.UNSET
 
     def _extent(self, topic: bytes, queue_id: int) -> TopicOffset:
         max_offset = self._store.max_offset(topic, queue_id)

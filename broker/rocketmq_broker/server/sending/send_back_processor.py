@@ -7,6 +7,7 @@ from typing import Final
 
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, moved_message
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.message import topics
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_illegal_consumer_group
-from rocketmq_broker.store import SubscriptionGroupConfig, SubscriptionGroups
+from rocketmq_broker.store import SubscriptionGroups
 
 INITIAL_GROUPS: Final = (
     "TOOLS_CONSUMER",

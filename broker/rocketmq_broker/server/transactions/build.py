@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.protocol.codes import ResponseCode
@@ -26,13 +25,6 @@ from rocketmq_broker.server.transactions.transactional_messages import Topics, T
 from rocketmq_broker.store import Appended, ConsumerOffsets, MessageStore
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
-
-
-class HalfMessages(Protocol):
-    """Takes messages that begin a transaction."""
-
-    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores a message as a half message. Raises RequestRefused, IllegalMessage, StoreUnwritable."""
 
 
 class NoTransactions:

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
 
 from rocketmq_broker.store.files import FileSystem
 from rocketmq_broker.store.tables import fastjson
 from rocketmq_broker.store.tables.config_file import ConfigFile, DataVersion
 
-
-class Config(Protocol):
-    """The settings of one thing."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings as the file holds them."""
-
-
-C = TypeVar("C", bound=Config)
+C = TypeVar("C", bound=msgspec.Struct)
 
 _DATA_VERSION: Final = "dataVersion"
 
@@ -71,7 +65,7 @@ class ConfigTable(Generic[C]):
         """The settings in JSON. They are kept: to encode 20,000 topics for each new one would stop the broker for 0.2 s."""
         known = self._texts.get(name)
         if known is None or known[0] is not config:
-            value = dict(sorted({**self._others.get(name, {}), **config.as_json()}.items()))
+            value = dict(sorted({**self._others.get(name, {}), **msgspec.to_builtins(config)}.items()))
             known = self._texts[name] = config, fastjson.member(name, value, 1)
         return known[1]
 
@@ -107,7 +101,7 @@ class ConfigTable(Generic[C]):
         configs = {name: self._from_json(name, value) for name, value in table.items()}
         self._others = {}
         for name, config in configs.items():
-            known = config.as_json()
+            known = msgspec.to_builtins(config)
             if others := {member: value for member, value in table[name].items() if member not in known}:
                 self._others[name] = others
         return configs, DataVersion.from_json(content.get(_DATA_VERSION))

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from rocketmq_broker.message import properties, sysflag
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MOST_BATCHED
 from rocketmq_broker.server.sending.sent_properties import MOST_KEYS, MOST_KEYS_OF_A_BATCH, MOST_PROPERTIES_OF_A_BATCH
-from rocketmq_broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 V2 = SendMessageRequestHeaderV2(

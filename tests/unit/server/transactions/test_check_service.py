@@ -40,8 +40,7 @@ def producer(broker: TransactionBroker) -> Producer:
 
 def damage(broker: TransactionBroker, body: bytes) -> None:
     segment = next(path for path in broker.files.paths if path.parent.name == "commitlog")
-    content = broker.files.content(segment)
-    content[content.index(body)] ^= 0xFF
+    broker.files.write(broker.files.open(segment), b"\xff", broker.files.content(segment).index(body))
 
 
 def test_the_first_check_comes_when_the_timeout_is_over(broker: TransactionBroker, producer: Producer) -> None:
@@ -714,10 +713,10 @@ def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBrok
     broker.send(producer, "A")
     for elapsed_ms in (1000, 2000, 2000):
         broker.tick(elapsed_ms)
-    broker.files.is_full = True
+    broker.disk.is_full = True
     broker.tick(2000)
     assert broker.discarded() == []
-    broker.files.is_full = False
+    broker.disk.is_full = False
 
     broker.tick(2000)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.protocol.bodies import ConsumeSpeed
-from rocketmq_broker.world import current_world
 
 _SPAN_S: Final = 10
 _MINUTE_S: Final = 60
@@ -32,9 +31,9 @@ class _Span:
 class ConsumerStatistics:
     """Counts the last hour. Belongs to the event loop."""
 
-    def __init__(self, now_s: Callable[[], float] | None = None) -> None:
+    def __init__(self, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that never goes back."""
-        self._now_s = now_s or current_world().steady_s
+        self._now_s = now_s
         self._spans: dict[str, deque[_Span]] = {}
 
     def pulled(self, topic: str, messages: int, took_s: float) -> None:

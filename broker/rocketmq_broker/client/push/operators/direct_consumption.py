@@ -14,7 +14,7 @@ from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.client.push.listener_runner import ListenerRunner
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _RESULTS = {ConsumeStatus.CONSUME_SUCCESS: CMResult.CR_SUCCESS, ConsumeStatus.RECONSUME_LATER: CMResult.CR_LATER}
 
@@ -22,12 +22,12 @@ _RESULTS = {ConsumeStatus.CONSUME_SUCCESS: CMResult.CR_SUCCESS, ConsumeStatus.RE
 class DirectConsumption:
     """Hands single messages to the listener, in turn with those that were pulled."""
 
-    def __init__(self, listener: MessageListener, runner: ListenerRunner, *, is_orderly: bool) -> None:
+    def __init__(self, listener: MessageListener, runner: ListenerRunner, world: World, *, is_orderly: bool) -> None:
         self._listener = listener
         self._runner = runner
         self._is_orderly = is_orderly
-        self._withdrawn = Withdrawal()
-        self._now_s = current_world().steady_s
+        self._withdrawn = Withdrawal(world.watch)
+        self._now_s = world.steady_s
 
     def consume(self, message: MessageExt, on_done: Callable[[ConsumeMessageDirectlyResult], None]) -> None:
         """Calls the listener with this message alone, and says on the event loop how it answered."""

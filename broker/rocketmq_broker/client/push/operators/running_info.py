@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Final
 
@@ -26,7 +26,7 @@ from rocketmq_broker.protocol.bodies.running_info import (
 )
 from rocketmq_broker.protocol.codes import CURRENT_VERSION_NAME
 from rocketmq_broker.protocol.queue_table import QueueTable
-from rocketmq_broker.world import World, current_world
+from rocketmq_broker.world import World
 
 _BYTES_PER_MIB: Final = 1024 * 1024
 
@@ -43,8 +43,8 @@ class ConsumerPortrait:
     statistics: ConsumerStatistics
     locks: OwnQueueLocks | None
     is_orderly: bool
-    world: World = field(default_factory=current_world)
-    started_ms: int = field(default_factory=lambda: current_world().wall_ms())
+    world: World
+    started_ms: int
 
     def running_info(self, *, with_threads: bool) -> ConsumerRunningInfo:
         """All of it; what the threads do only where it is asked for: collecting that stops the process for a moment."""

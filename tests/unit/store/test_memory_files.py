@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import tempfile
 from pathlib import Path
 
@@ -11,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.store.files import OsFileSystem
-from rocketmq_broker.testing.disk import Disk
-from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store.memory_files import MemoryFiles
 
 FILE = Path("/memory/file")
 STEPS = st.lists(
@@ -32,6 +30,7 @@ def test_a_file_holds_what_a_real_one_would(steps: list[tuple[str, int, bytes]])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
         ours, theirs = memory.open(FILE, create=True), real.open(path, create=True)
+        memory.sync_directory(FILE.parent)
         for step, position, data in steps:
             if step == "write":
                 memory.write(ours, data, position)
@@ -75,26 +74,14 @@ def test_a_lock_is_had_once_until_it_is_given_back() -> None:
         assert files.lock(second)
 
 
-def test_a_full_disk_takes_nothing() -> None:
-    disk = Disk(MemoryFiles())
-    file = disk.open(FILE, create=True)
-    disk.is_full = True
-    with pytest.raises(OSError, match="No space left") as failure:
-        disk.write(file, b"1", 0)
-    assert (failure.value.errno, disk.used_ratio(FILE)) == (errno.ENOSPC, 1.0)
-
-
-def test_what_a_killed_broker_writes_goes_nowhere() -> None:
+def test_a_power_failure_takes_the_names_that_were_not_synced() -> None:
     files = MemoryFiles()
-    disk = Disk(files)
-    file = disk.open(FILE, create=True)
-    disk.write(file, b"before", 0)
-    disk.is_dead = True
-    disk.write(file, b"after!", 0)
-    disk.truncate(file, 0)
-    disk.sync(file)
-    disk.unlink(FILE)
-    disk.rename(FILE, Path("/other"))
-    disk.close(disk.open(Path("/new"), create=True))
-    assert files.paths == [FILE]
-    assert bytes(files.content(FILE)) == b"before"
+    for name in ("kept", "renamed", "lost"):
+        file = files.open(FILE.with_name(name), create=True)
+        files.write(file, b"1", 0)
+        files.sync(file)
+        if name == "renamed":
+            files.sync_directory(FILE.parent)
+    files.rename(FILE.with_name("renamed"), FILE.with_name("other"))
+    assert files.killed().list(FILE.parent) == ["kept", "lost", "other"]
+    assert files.powered_off().list(FILE.parent) == ["kept", "renamed"]
