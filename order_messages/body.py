@@ -11,7 +11,7 @@ MAX_TOTAL_CENTS: Final = 10**15
 
 
 class UnreadableBody(Exception):
-    """The body is not what its topic says, and will not become so by being delivered again; says which field is wrong."""
+    """The body breaks its topic's schema, and redelivery cannot help; the text names the wrong field."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
@@ -22,7 +22,7 @@ Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 
 
 class MessageBody(BaseModel):
-    """A message's body. Fields that this version does not know are ignored: the sender may be newer."""
+    """A message's body. Ignores unknown fields: the sender may be newer."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 

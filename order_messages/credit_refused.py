@@ -15,7 +15,7 @@ VERSION: Final = 1
 
 
 class CreditRefused(MessageBody):
-    """An order that the credit service has settled without a credit, for good."""
+    """An order that the credit service has closed without a credit, for good."""
 
     version: int = Field(1, ge=1)
     reason: Annotated[Text, StringConstraints(max_length=200)]

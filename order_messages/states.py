@@ -17,7 +17,7 @@ from typing import Final
 
 
 class OrderState(StrEnum):
-    """How far an order has come."""
+    """The state of an order."""
 
     # Each state stands below those that lead to it: the reconciliation finds the later of two by that.
 
@@ -29,12 +29,12 @@ class OrderState(StrEnum):
 
     @property
     def is_told(self) -> bool:
-        """Whether the order's message is, or will be, with its consumers."""
+        """True if the order's message is, or will be, with its consumers."""
         return self in (OrderState.PLACED, OrderState.PAID)
 
 
 class TransactionKind(StrEnum):
-    """What a transaction tells the world. An order has one of the first kind, and at most one COMMITTED of the second."""
+    """The subject of a transaction's message. An order has one of the first kind, and at most one COMMITTED of the second."""
 
     ORDER = "order"
     CANCELLATION = "cancellation"

@@ -52,7 +52,7 @@ class OutboxStore(SqlOrderStore):
     """The order database with an outbox."""
 
     def __init__(self, engine: Engine) -> None:
-        """Makes the table."""
+        """Creates the table."""
         super().__init__(engine, current_world())
         OutboxDatabase.metadata.create_all(engine)
 

@@ -26,7 +26,7 @@ class CeleryCrediting:
     """
 
     def __init__(self, tasks: CreditTasks, world: World, *, timeout_s: float) -> None:
-        """`timeout_s` is how long a batch waits for the answer of its task at a time."""
+        """`timeout_s` is the time that a batch waits for the answer of its task in one try."""
         self._tasks = tasks
         self._timeout_s = timeout_s
         self._now_s, self._new_uuid = world.steady_s, world.new_uuid

@@ -48,7 +48,7 @@ class FailingDelivery:
 
 @dataclass(frozen=True, slots=True)
 class FailingOrderListener:
-    """The order listener, in a process that may end before it or after it."""
+    """The order listener, in a process that may end before or after it."""
 
     listener: CreditingListener
     failpoints: ArmedFailpoints

@@ -47,13 +47,13 @@ class Credit:
         return self.order_id, self.kind
 
     def annulled(self) -> "tuple[Credit, Credit]":
-        """A credit and a reversal over nothing. Once they are written, the order can be neither credited nor reversed."""
+        """Returns a credit and a reversal of nothing. Once they are written, the order can be neither credited nor reversed."""
         nothing = replace(self, amount_cents=0, message_id=BY_REFUSAL + self.message_id)
         return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
 
     @property
     def is_annulled(self) -> bool:
-        """Whether this is an entry of an order that was refused."""
+        """True for an entry of a refused order."""
         return self.amount_cents == 0 and self.message_id.startswith(BY_REFUSAL)
 
     def is_redelivery_of(self, other: "Credit") -> bool:

@@ -61,7 +61,7 @@ def fault_of(error: BaseException) -> Fault:
 
 
 class FaultStep(Enum):
-    """What to do with orders whose task failed."""
+    """The next step for orders whose task failed."""
 
     HOLD = auto()
     """Keep them, pause, and try again."""
@@ -78,7 +78,7 @@ FAILURES_ALONE: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:
-    """What is known of the orders whose task has just failed."""
+    """The facts about the orders whose task has just failed."""
 
     orders: int
     tries: int = 0
@@ -92,7 +92,7 @@ class FaultRecord:
 
 
 def next_step(fault: Fault, record: FaultRecord) -> FaultStep:
-    """What follows when a task has failed."""
+    """Returns the step after a failed task."""
     is_outage = fault is Fault.OUTAGE and record.failures_alone < FAILURES_ALONE
     if is_outage:
         return FaultStep.HOLD

@@ -115,7 +115,7 @@ def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
 
 
 def _what_is_left(step: FaultStep, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
-    """The parts that are to be tried further."""
+    """Returns the parts still to try."""
     part, reason = failure.part, failure.reason
     if step is FaultStep.SPLIT:
         logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)

@@ -37,7 +37,7 @@ class Ledgers:
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
     def events(self, transaction_id: str) -> list[Event]:
-        """What both databases have on record about a transaction."""
+        """Returns both databases' events of a transaction."""
         of_order = rows_of(
             self._orders,
             "SELECT t.state, t.created_at_ms, o.order_id, o.customer, o.total_cents FROM transactions t"

@@ -18,7 +18,7 @@ class Database(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a database, and the answer that is expected."""
+    """A question to a database, with the expected answer."""
 
     words: str
     database: Database
@@ -36,7 +36,7 @@ class Finding:
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer is the one that was expected."""
+        """True if the answer is the expected one."""
         return self.answer == self.question.expected
 
 

@@ -44,7 +44,7 @@ class Played(Protocol):
     transaction_id: str | None
 
     def note(self, what: str) -> None:
-        """Something was done or seen just now."""
+        """Records a step with the present time."""
 
 
 class Stage:

@@ -19,7 +19,7 @@ class CountedStockRoom:
         )
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """As the other one does."""
+        """Ships the order, and counts its state."""
         return self._counted("created", self._stock_room.ship(order_id, lines))
 
     def call_off(self, order_id: str) -> Shipment:

@@ -25,7 +25,7 @@ class SqlStockRoom:
         self._sessions = Sessions(engine, now_s=world.steady_s)
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """See `service_layer.ports.StockRoom`."""
+        """Ships the order if there is enough; durable on return."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):
                 return _shipment(_locked(session, order_id))
@@ -76,7 +76,7 @@ class SqlStockRoom:
         return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
-        """Whether no message of the order came before; then its row is there now, with this state."""
+        """Inserts the order's row with this state. Returns whether it is the first message of the order."""
         insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=self._now_ms())
         claimed = insert.on_conflict_do_nothing(index_elements=["order_id"]).returning(col(ShipmentRow.order_id))
         return session.execute(claimed).first() is not None

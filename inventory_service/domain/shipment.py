@@ -45,7 +45,7 @@ class Shipment:
 
 
 def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
-    """The quantity of each article, also where several lines want it; in the lines' order."""
+    """Returns the quantity of each article over all lines, in their order."""
     wanted: Counter[str] = Counter()
     for line in lines:
         wanted[line.article] += line.quantity

@@ -13,7 +13,7 @@ class StockRoom(Protocol):
     """
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """Ships the order if there is enough; durable on return. An order that was here before is left as it is."""
+        """Ships the order if there is enough; durable on return. Leaves an order with an earlier message alone."""
 
     def call_off(self, order_id: str) -> Shipment:
         """Returns a shipped order to stock, or prevents a later shipment; durable on return."""

@@ -30,7 +30,7 @@ def transaction_values(
 
 
 def transaction_of(row: TransactionRow) -> OrderTransaction:
-    """The transaction of this row."""
+    """Converts a row to a transaction."""
     return OrderTransaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
 
 

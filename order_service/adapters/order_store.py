@@ -190,7 +190,7 @@ class SqlOrderStore:
             return session.exec(query).first()
 
     def find_transactions(self, order_id: str) -> list[OrderTransaction]:
-        """The transactions that name the order, the oldest first."""
+        """Returns the transactions that name the order, the oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
         with self._sessions.reading() as session:
             return [transaction_of(row) for row in session.exec(query)]

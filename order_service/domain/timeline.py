@@ -32,7 +32,7 @@ class OrderTransaction:
 
 @dataclass(frozen=True, slots=True)
 class OrderTimelineEvent:
-    """One thing that happened; with the transaction that tells the world of it, if one does."""
+    """An event of an order, with the transaction that sends its message, if any."""
 
     at_ms: int
     what: Happening
@@ -43,7 +43,7 @@ class OrderTimelineEvent:
 
 
 def timeline(order: Order, transactions: Iterable[OrderTransaction]) -> list[OrderTimelineEvent]:
-    """The order's events, the oldest first."""
+    """Returns the order's events, the oldest first."""
     of_kind = {transaction.kind: transaction for transaction in transactions}
     stored, cancelled = of_kind.get(TransactionKind.ORDER), of_kind.get(TransactionKind.CANCELLATION)
     events = [OrderTimelineEvent(order.created_at_ms, Happening.ASKED_FOR)]

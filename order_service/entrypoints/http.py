@@ -48,7 +48,7 @@ orders_api = Blueprint("orders", __name__)
 
 
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):
-    """What the application needs of the broker."""
+    """The broker, as the application needs it."""
 
     def count_discarded(self) -> int | None:
         """Returns how many discarded messages of orders nobody has resumed; None if the broker does not answer."""
@@ -150,7 +150,7 @@ def cancel_order(order_id: str) -> Response:
 
 @orders_api.get("/orders/<order_id>")
 def get_order(order_id: str) -> Response:
-    """One order."""
+    """Returns a message of an order."""
     return json_response(OrderResponse.of(_order(order_id)))
 
 

@@ -40,7 +40,7 @@ class ItemRequest(BaseModel):
 
 
 class OrderRequest(BaseModel):
-    """The body of POST /orders."""
+    """Returns the body of POST /orders."""
 
     model_config = _STRICT
 
@@ -149,7 +149,7 @@ class EventResponse(BaseModel):
 
     @classmethod
     def of(cls, event: OrderTimelineEvent) -> Self:
-        """The response for an event."""
+        """Returns the response for an event."""
         told = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
         return cls(at=rfc3339(event.at_ms), what=event.what, transaction=told, because=event.because)
 

@@ -42,7 +42,7 @@ _LOST_BY = {
 
 @dataclass(frozen=True, slots=True)
 class FailingTransactionListener:
-    """A TransactionListener that fails on purpose where a failpoint is armed."""
+    """A TransactionListener that fails on purpose at an armed failpoint."""
 
     listener: TransactionListener
     failpoints: ArmedFailpoints

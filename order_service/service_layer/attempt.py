@@ -95,7 +95,7 @@ class TransactionFailed(KnowsItsProblem):
 
 @dataclass(frozen=True, slots=True)
 class AttemptProgress:
-    """What is known of an attempt at one moment."""
+    """The state of an attempt at one moment."""
 
     outcome: Outcome
     transaction_id: str | None = None
@@ -115,15 +115,15 @@ class Attempt:
 
     @property
     def progress(self) -> AttemptProgress:
-        """What is known now; for any thread. Take it once and decide by that: it may be another one a moment later."""
+        """The present progress; for any thread. Read it once and decide by that: it may change a moment later."""
         return self._progress
 
     def begin(self, transaction_id: str) -> None:
-        """The local transaction begins; only for the thread that runs it. Raises RuntimeError if it began before."""
+        """Begins the local transaction; only for the thread that runs it. Raises RuntimeError if it began before."""
         self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
-        """The local transaction ended; only for the thread that ran it. Raises RuntimeError unless it is running."""
+        """Ends the local transaction; only for the thread that ran it. Raises RuntimeError unless it is running."""
         self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
 
     def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:

@@ -13,7 +13,7 @@ from order_service.service_layer.sending import TransactionalSender, send_attemp
 
 
 class KeyReused(Exception):
-    """The customer used the idempotency key in a request for something else."""
+    """The customer used the idempotency key in another request."""
 
 
 @dataclass(frozen=True, slots=True)

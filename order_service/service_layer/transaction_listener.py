@@ -90,7 +90,7 @@ class OrderTransactionListener(DatabaseTransactionListener):
     """The listener for messages of orders."""
 
     def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
-        """`order_limit_cents` is the total above which an order is rolled back."""
+        """`order_limit_cents` is the highest total; orders above it are rolled back."""
         placing = PlacingLocally(store, order_limit_cents)
         super().__init__(TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms)
 
@@ -99,7 +99,7 @@ class CancellationTransactionListener(DatabaseTransactionListener):
     """The listener for messages of cancellations."""
 
     def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
-        """`store` has the orders."""
+        """`store` holds the orders."""
         super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), failpoints=failpoints, now_ms=now_ms)
 
 

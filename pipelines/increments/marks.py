@@ -60,7 +60,7 @@ def next_marks(
 
 
 def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
-    """The time below that of the first transaction row that will change."""
+    """Returns the time just below the first transaction row that will change."""
     chosen = f"created_at_ms > {before_ms} AND state = '{TransactionState.PENDING}'"
     query = f"SELECT CAST(MIN(created_at_ms) AS BIGINT) AS first_ms FROM transactions WHERE {chosen}"
     first_ms = read_query(address, query).to_pylist()[0]["first_ms"]

@@ -80,14 +80,14 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
 
 
 def markers(transactions: DataFrame) -> DataFrame:
-    """The transactions that were rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
+    """Returns the transactions rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
     return transactions.where(F.col("order_id").isNull() & (F.col("state") == TransactionState.ROLLED_BACK)).select(
         F.col("transaction_id").alias("marked_transaction_id"), F.lit(1).alias("markers")
     )
 
 
 def credit_events(credits: DataFrame) -> DataFrame:
-    """One for each entry of the ledger: a credit, or the reversal that takes it back, or an entry of a kind that is unknown."""
+    """Returns an event for each entry of the ledger: a credit, a reversal, or an entry of unknown kind."""
     is_credit, is_reversal = F.col("kind").eqNullSafe(EntryKind.CREDIT), F.col("kind").eqNullSafe(EntryKind.REVERSAL)
     is_known = F.coalesce(F.col("kind").isin(*EntryKind), F.lit(False))
     amount = F.col("amount_cents").cast("decimal(38,0)")

@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class HoldCause(StrEnum):
-    """Why something is held; the first of them that holds anything stands for all."""
+    """The cause of a hold; the first one present stands for all."""
 
     OUTAGE = "outage"
     """Something is away: nobody's fault."""
@@ -45,7 +45,7 @@ class Holding:
 
     @property
     def is_outage(self) -> bool:
-        """Whether something is away, or the database refuses more than one order, and took none since."""
+        """True if something is away, or the database refuses several orders and has taken none since."""
         return self.cause is HoldCause.OUTAGE or (self.cause is HoldCause.REFUSAL and self.orders > 1)
 
 
@@ -103,7 +103,7 @@ class Holds:
             return in_doubt >= threads and tries >= patience
 
     def gave_way(self, orders: int, cause: HoldCause) -> None:
-        """Orders leave a thread to others: the broker delivers them again after ASIDE_S. They count as held until then."""
+        """Notes orders that leave a thread to others. They count as held until the broker redelivers them after ASIDE_S."""
         with self._lock:
             self._ways_given += 1
             self._orders_left += orders
@@ -120,7 +120,7 @@ class Holds:
             return self._state() if self._held or self._aside else None
 
     def hold(self, batch: "HeldBatch", cause: HoldCause, reason: str) -> None:
-        """The batch is held, or held further."""
+        """Holds the batch, or continues to hold it."""
         with self._lock:
             now_s, is_first = self._now_s(), not self._held
             if batch not in self._held and not batch.is_counted_without:
@@ -181,7 +181,7 @@ class HeldBatch:
         self.is_held = self.is_counted_without
 
     def hold(self, cause: HoldCause, reason: str) -> None:
-        """It has to wait."""
+        """Holds the batch."""
         self.is_held = True
         self._holds.hold(self, cause, reason)
 

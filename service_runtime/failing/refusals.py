@@ -21,7 +21,7 @@ _SLICE_S: Final = 1.0
 
 
 class RefusalVerdict(Enum):
-    """What became of an order that was refused, and is refused still."""
+    """The verdict on an order that stays refused."""
 
     BLAMED = auto()
     """Another one was written after the first refusal, and this one was refused again: it is its own fault."""

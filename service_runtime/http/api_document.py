@@ -72,7 +72,7 @@ class ApiDescription:
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
-    """The document: the routes that `description` names, in its order. Raises KeyError for one that the service does not have."""
+    """Returns the document of the routes in `description`, in its order. Raises KeyError for a route that the service lacks."""
     schemas = _schemas(description)
     endpoint_of = {(rule.rule, method): rule.endpoint for rule in app.url_map.iter_rules() for method in rule.methods or ()}
     paths: dict[str, dict[str, Any]] = {}

@@ -17,7 +17,7 @@ documents_api = Blueprint("documents", __name__, template_folder="pages")
 
 
 def register_documents(app: Flask, description: ApiDescription) -> None:
-    """Adds the pages. The document is made once, by the first request that asks for it."""
+    """Adds the pages. The first request for the document generates it."""
     status_of = {problem.title: problem.status for problem in description.problems if problem.has_type}
     if "GET /readyz" in description.routes:
         status_of[NOT_READY] = 503

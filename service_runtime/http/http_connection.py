@@ -13,7 +13,7 @@ from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
 class ConnectionTurn(Enum):
-    """Whose turn it is on a connection, and for what."""
+    """The party whose turn it is on a connection, and its task."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"
@@ -30,7 +30,7 @@ class Patience:
     to_read_answer_s: float = 60.0
 
     def limit_s(self, turn: ConnectionTurn) -> float | None:
-        """The most that the client may take; None if it is not the client's turn."""
+        """Returns the client's limit; None if it is not the client's turn."""
         if turn is ConnectionTurn.TO_ASK:
             return self.to_ask_s
         if turn is ConnectionTurn.TO_END_REQUEST:
@@ -64,7 +64,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
 
     def readable(self) -> bool:
-        """Whether to read; waitress's loop asks each connection at least once a second. Closes it if it took too long."""
+        """Returns whether to read; waitress's loop asks at least once a second. Closes a connection that took too long."""
         now_s = self.now_s()
         turn = self.turn
         # Each request of a connection has its full time, although the loop may never see the moment between two.
@@ -78,7 +78,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def turn(self) -> ConnectionTurn:
-        """Whose turn it is."""
+        """The present turn."""
         if self.total_outbufs_len:
             return ConnectionTurn.TO_READ_ANSWER
         if self.requests:
@@ -105,5 +105,5 @@ def _make_room(channels: Iterable[PatientChannel]) -> None:
 
 
 def patient_channel(patience: Patience, crowd: int, now_s: Callable[[], float]) -> type[PatientChannel]:
-    """The class of a server's connections, with the server's limits."""
+    """Returns the class of a server's connections, with the server's limits."""
     return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd, "now_s": staticmethod(now_s)})

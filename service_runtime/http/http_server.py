@@ -78,7 +78,7 @@ class HttpServer:
 
     @classmethod
     def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
-        """The server of a service, as its settings say. Raises CannotStart."""
+        """Returns the server of a service, by its settings. Raises CannotStart."""
         return cls(
             app,
             world,

@@ -25,7 +25,7 @@ class RequestLane:
     """At most `limit` requests at once; safe to use from several threads."""
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
-        """`title` and `detail` are what a request is answered that finds the lane full."""
+        """`title` and `detail` are the answer to a request for a full lane."""
         self.limit = limit
         self.title = title
         self.detail = detail
@@ -54,7 +54,7 @@ def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int
 
 
 def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
-    """Lets each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
+    """Passes each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
 
     def enter() -> Response | None:
         lane = lane_of.get(_route())

@@ -15,7 +15,7 @@ _USABLE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def name_requests(app: Flask, new_uuid: Callable[[], UUID]) -> None:
-    """From now on requests have ids; first of all that is done with a request."""
+    """Gives requests their ids, before all other processing."""
 
     def begin() -> None:
         given = request.headers.get(HEADER, "")

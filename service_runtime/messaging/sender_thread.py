@@ -15,7 +15,7 @@ class NotSent(Exception):
 
 
 class SenderThread:
-    """A producer with an event loop of its own in a thread. Starting needs no broker to be there: sending does."""
+    """A producer with its own event loop in a thread. Sending needs a broker; starting does not."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int) -> None:
         """`send_timeout_ms` bounds the broker's time to store a message."""

@@ -177,11 +177,11 @@ class RocketMQ(Questions):
     # clients
 
     async def producer(self, /, group: str, **settings: Any) -> Producer:
-        """A producer that runs until the end of the test; `settings` are those of Producer."""
+        """Starts a producer that runs until the end of the test; `settings` are those of Producer."""
         return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
 
     async def transaction_producer(self, /, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
-        """A producer of transactional messages that runs until the end of the test."""
+        """Starts a producer of transactional messages that runs until the end of the test."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.namesrv_addr, **settings))
 
     async def consumer(

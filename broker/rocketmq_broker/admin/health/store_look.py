@@ -89,7 +89,7 @@ def _over_the_disk() -> MemoryFiles:
 
 
 def _without_notes(root: Path) -> MemoryFiles:
-    """The store as if nothing told how far it was whole: the whole commit log is read."""
+    """Hides the notes on how far the store is intact, so that opening it reads the whole commit log."""
     files = _over_the_disk()
     for name in ("checkpoint", "progress.json"):
         if files.size(root / name) is not None:

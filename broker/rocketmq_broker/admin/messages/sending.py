@@ -50,7 +50,7 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
 
 
 async def send(session: Session, message: Message, world: World) -> tuple[str, SentMessage]:
-    """Stores a message at a broker that has its topic, or at the first one, and returns where. Raises CannotAsk, Refused."""
+    """Stores a message at a broker with its topic, or at the first one; returns its position. Raises CannotAsk, Refused."""
     broker, now_ms = await _broker_for(session, message.topic), world.wall_ms()
     try:
         wire = to_wire(with_unique_id(message, UniqueIdMaker(world).make(now_ms)))

@@ -63,7 +63,7 @@ class GroupAdminProcessor:
         }
 
     def update_group(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Makes a consumer group, or changes it."""
+        """Creates or changes a consumer group."""
         config = SubscriptionGroupBody.decode(command.body)
         if not 0 <= config.retry_queue_nums <= MOST_QUEUES:
             remark = f"a group cannot have {config.retry_queue_nums} retry queues"

@@ -164,7 +164,7 @@ class TopicAdminProcessor:
             connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
 
     def _attributes(self, header: CreateTopicRequestHeader) -> dict[str, str] | msgspec.UnsetType:
-        """Those that the topic has afterwards. Raises RequestRefused."""
+        """Returns the topic's attributes after the change. Raises RequestRefused."""
         config = self._topics.get(header.topic)
         current = (config.attributes or {}) if config is not None else {}
         try:

@@ -27,7 +27,7 @@ class TopicsSnapshot(NamedTuple):
 
 
 def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
-    """One topic, for those who ask for its attributes: they are told even that there are none."""
+    """Converts one topic for clients that ask for its attributes, and get even an empty list."""
     return bodies.TopicConfigAndQueueMapping(**{**msgspec.structs.asdict(config), "attributes": config.attributes or {}})
 
 
