@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ShippingListener:
-    """Acknowledges a message after its shipment is stored and its shortage told. An outage holds it, however long it lasts.
+    """Acknowledges a message after its shipment is stored and its shortage sent. Holds it during an outage of any length.
 
     A refusal holds it too, until the database takes another message of the topic: see `service_runtime.failing.refusals`.
     """

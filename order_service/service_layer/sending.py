@@ -22,7 +22,7 @@ class TransactionalSender(Protocol):
 
 
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
-    """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
+    """Sends the message, and returns the attempt's progress when the wait is over; it may go on after that.
 
     `witness` is what the database held before: the message names it, for the check-back. Raises TransactionFailed.
     """

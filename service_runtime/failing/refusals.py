@@ -57,7 +57,7 @@ class Doubts:
         try_again: Callable[[Sequence[int], HeldBatch], Sequence[int]],
         wait: Callable[[float], None],
     ) -> dict[int, RefusalVerdict]:
-        """The verdict on each that stays refused; returns when no doubt is left.
+        """Returns the verdict on each order that stays refused, once no doubt is left.
 
         `refused` are positions; `try_again` writes some of them, and returns those that are refused again. Errors of `try_again`
         and `wait` pass through.

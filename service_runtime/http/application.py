@@ -52,7 +52,7 @@ def create_application(
     problems = (*problem_of.values(), *description.problems)
     register_documents(app, replace(description, routes=routes, problems=problems))
     name_requests(app, new_uuid)
-    # The guard comes first: a request that is not meant for the service takes no room in a lane.
+    # The guard comes first: a foreign request takes no room in a lane.
     guard_requests(app, hosts)
     guard_writes(app, guard)
     keep_lanes(app, lanes_of(description.routes, own_lanes, threads))

@@ -51,11 +51,11 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _REPLIES_END_WITHIN_S: Final = 1.0
-"""A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
+"""Seconds for the last replies. A reply that is stored and pushed is answered at once, unless its requester hangs."""
 
 
 class Broker:
-    """A broker, and the name server in its process unless others are named."""
+    """A broker, with a name server in its process unless the settings name others."""
 
     def __init__(
         self,
@@ -68,8 +68,8 @@ class Broker:
     ) -> None:
         """Time, chance and names are those of `current_world()`, whose wall clock may be set at any time.
 
-        Tests put a disk of their own (`files`, `new_flushing`) in the place of the real one, and somebody between the
-        connections and the broker (`requests_to`, which gets who answers requests).
+        Tests replace the disk (`files`, `new_flushing`), and put a handler between the
+        connections and the broker (`requests_to`, which gets the broker's request handler).
         """
         self._settings = settings
         self._world = world = current_world()
@@ -100,11 +100,11 @@ class Broker:
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
         self.cannot_go_on = asyncio.Event()
-        """Set when the broker must end, because another one may be using its store; the log says why."""
+        """Set when the broker must end because another broker may be using its store; the log gives the reason."""
 
     @property
     def identity(self) -> BrokerIdentity:
-        """Who the broker is; its port is known once it has started."""
+        """Returns the broker's identity; its port is known once it has started."""
         return BrokerIdentity(
             cluster=self._settings.broker_cluster_name,
             name=self._settings.broker_name,
@@ -116,20 +116,20 @@ class Broker:
 
     @property
     def name_servers(self) -> tuple[str, ...]:
-        """The name servers that know the broker."""
+        """Returns the addresses of the name servers that know the broker."""
         if self._name_server is None:
             return self._settings.name_servers
         return (f"{_reachable(self._settings.bind_address)}:{self._name_server.port}",)
 
     @property
     def metrics_url(self) -> str | None:
-        """Where Prometheus scrapes, if the settings ask for it."""
+        """Returns the URL that Prometheus scrapes; None if the settings do not ask for it."""
         if self._metrics is None:
             return None
         return f"http://{_reachable(self._metrics.host)}:{self._metrics.port}/metrics"
 
     async def start(self) -> None:
-        """Serves requests when it returns. Raises StartError, and then nothing is left running."""
+        """Serves requests when it returns. Raises StartError, and then leaves nothing running."""
         try:
             await self._start()
         except BaseException:
@@ -137,39 +137,39 @@ class Broker:
             raise
 
     async def stop(self) -> None:
-        """Takes no more requests, answers those it has, and leaves everything on disk.
+        """Stops taking requests, answers those it has, and leaves everything on disk.
 
         The order is the design: nothing is stored after the last flush, and nothing is answered that is not stored.
-        A start that failed ends here as well, with whatever it had come to.
+        It also cleans up after a start that failed at any point.
         """
-        # Nobody new comes in, and nothing begins by itself: no check-back, no delayed delivery, no retention.
+        # No new client is admitted, and nothing starts by itself: no check-back, no delayed delivery, no retention.
         self._ports.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
         # Clients learn of other brokers while this one still answers.
         if serving is not None:
             await serving.registration.unregister()
-        # From here on nothing is appended, so the flush that follows is the last one: its end answers all senders that wait.
+        # Nothing is appended after this, so the next flush is the last one: its end answers all waiting senders.
         self._dispatcher.stop()
         if serving is not None:
             await serving.context.group_commit.stop()
-            # A reply is answered after it was stored, pushed and acknowledged: its turn comes after the flush.
+            # A reply is answered after it was stored, pushed and acknowledged: so it comes after the flush.
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
-        # All answers are given: the connections send what is unsent and close.
+        # All answers are given: the connections send the rest and close.
         await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
             await asyncio.to_thread(self._metrics.stop)
-        # The name server ends after the broker has taken leave of it, and after everybody who may ask where the broker is.
+        # The name server ends after the broker has unregistered, and after all clients that may ask for its address.
         if self._name_server is not None:
             await self._name_server.stop()
-        # The thread may still write offsets: it ends first, so that the tables are written last and by one thread.
+        # The thread may still write offsets. It ends first, so that the tables are written last and by one thread.
         self._disk_thread.shutdown()
         # A store that another broker may be using must not be written to.
         if serving is not None and store is not None and not store.messages.writability.is_given_up:
             self._persist(serving, store)
-        # Last of all: closing takes the abort file away, which says that everything is on disk.
+        # Last of all: closing removes the abort file, which states that everything is on disk.
         if store is not None:
             store.messages.close()
         self._store = self._serving = None
@@ -236,7 +236,7 @@ class Broker:
         self._name_server = server
 
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
-        """Lets an admin's account change what the name server says. It listens before the accounts are read."""
+        """Lets an admin's account change the name server's data. The name server listens before the accounts are read."""
         if self._access is None:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting: try again in some seconds")
         self._access.check(connection, command)
@@ -245,7 +245,7 @@ class Broker:
         settings = self._settings
         if settings.metrics_exporter_type == "DISABLE":
             return
-        # Only here: the Prometheus client is memory and start-up time for those who did not ask for it.
+        # Imported only here: the Prometheus client costs memory and start-up time that only its users should pay.
         from rocketmq_broker.app.metrics import start_metrics
 
         try:
@@ -295,7 +295,7 @@ class Broker:
                 await asyncio.sleep(0)
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
-        """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
+        """Writes the consumers' offsets to disk at intervals, on another thread because syncing is slow."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -320,7 +320,7 @@ class Broker:
 
 
 async def _between_turns(steps: Generator[None, None, T]) -> T:
-    """What the work returns; others have a turn of the event loop after each of its steps."""
+    """Returns the result of the work; the event loop has a turn after each of its steps."""
     while True:
         try:
             next(steps)
@@ -331,11 +331,11 @@ async def _between_turns(steps: Generator[None, None, T]) -> T:
 
 
 def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
-    """What the ports show, and how to talk to name servers. Raises StartError."""
+    """Returns the ports' TLS contexts, and the TLS for talking to name servers. Raises StartError."""
     try:
         server, client = ServerTls.from_properties(settings.tls), ClientTls.from_properties(settings.tls)
         if client is None and server.mode is TlsMode.ENFORCING and not settings.name_servers:
-            # The name server in this process takes nothing else. It shows this broker's own certificate.
+            # The name server in this process accepts only TLS. It shows this broker's own certificate.
             client = ClientTls(
                 auth_server=False, cert_path=server.cert_path, key_path=server.key_path, key_password=server.key_password
             )
@@ -345,7 +345,7 @@ def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
 
 
 async def _ip_of(host: str) -> str:
-    """The address behind a name, IPv4 if it has one. Raises StartError."""
+    """Returns the address of a host name, IPv4 if it has one. Raises StartError."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except (OSError, UnicodeError) as error:
@@ -354,5 +354,5 @@ async def _ip_of(host: str) -> str:
 
 
 def _reachable(bind_address: str) -> str:
-    """Where to reach, from this machine, what listens on the address."""
+    """Returns the address by which this machine reaches a listener on `bind_address`."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(bind_address, bind_address)

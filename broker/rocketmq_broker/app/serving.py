@@ -1,4 +1,4 @@
-"""Everything that serves requests from an opened store. Each room of the server builds its own parts; here they are joined."""
+"""The parts that serve requests from an opened store. Each room of the server builds its own parts; this module joins them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from rocketmq_broker.world import Chance
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The parts that have work to do between requests."""
+    """The parts that also work between requests."""
 
     context: ServerContext
     registration: Registration
@@ -56,7 +56,7 @@ class Serving:
     transactions: Transactions
     parked: ParkedMessages
     replies: Tasks
-    """Replies on their way to clients that wait for them."""
+    """Tasks of replies to clients that wait for them."""
     cleaner: StoreCleaner
 
 
@@ -219,7 +219,7 @@ def _pulling(context: ServerContext, settings: BrokerSettings) -> PullProcessor:
 
 
 def _sending(context: ServerContext, settings: BrokerSettings, transactions: Transactions) -> Tasks:
-    """Returns the replies on their way to clients that wait for them."""
+    """Builds the sending part, and returns the tasks of replies to waiting clients."""
     replies = Tasks()
     is_rejecting = settings.reject_transaction_message
     build_sending(
@@ -234,7 +234,7 @@ def _sending(context: ServerContext, settings: BrokerSettings, transactions: Tra
 
 
 def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> MessageFlows:
-    """Counts the messages that arrive from now on."""
+    """Starts counting the messages that arrive, and returns the counters."""
     statistics.flows.begin_at(
         (topic, queue_id, store.max_offset(topic, queue_id))
         for topic, queue_ids in store.queues().items()
@@ -244,7 +244,7 @@ def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> Message
 
 
 def settings_text(settings: BrokerSettings) -> str:
-    """The settings as broker.conf would have them, spelled as in RocketMQ 4.9.7, passwords left out."""
+    """Returns the settings in the form of broker.conf, spelled as in RocketMQ 4.9.7, without passwords."""
     newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
     values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
     values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
@@ -252,7 +252,7 @@ def settings_text(settings: BrokerSettings) -> str:
 
 
 def settings_told_to_tools(settings: BrokerSettings) -> str:
-    """Returns what GET_BROKER_CONFIG answers: the settings, and what else Apache's tools look for and is true of this broker."""
+    """Returns the answer to GET_BROKER_CONFIG: the settings, and other true properties that Apache's tools look for."""
     return settings_text(settings) + _property_lines({**TRUE_HERE, "useTLS": settings.tls_enable})
 
 

@@ -1,1 +1,1 @@
-"""The name server: which brokers are there, and which topics they hold (RocketMQ's namesrv)."""
+"""The name server: the table of brokers and of the topics that they hold (RocketMQ's namesrv)."""

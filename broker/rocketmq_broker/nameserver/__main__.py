@@ -1,4 +1,4 @@
-"""The name server in a process of its own: `python -m rocketmq_broker.nameserver -p 9876`."""
+"""The command line of a name server in its own process: `python -m rocketmq_broker.nameserver -p 9876`."""
 
 if __name__ == "__main__":
     from rocketmq_broker.told_to_stop import end_at_once_when_told

@@ -1,4 +1,4 @@
-"""One name server, listening: alone in its process, or inside a broker's."""
+"""A listening name server: alone in its process, or inside a broker's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NameServer:
-    """Serves from `start` to `stop`."""
+    """A name server that serves from `start` to `stop`."""
 
     def __init__(
         self,
@@ -41,9 +41,8 @@ class NameServer:
     ) -> None:
         """Port 0 takes any that is free. `steady_ns` shows steady nanoseconds: setting the wall clock must expire no broker.
 
-        `guard_changes` decides who may change what it says (`rocketmq_broker.nameserver.changes`); without it everybody may, as
-        in RocketMQ. `memory` is what its connections share with others.
-
+        `guard_changes` decides who may change the data (`rocketmq_broker.nameserver.changes`); without it everybody may, as
+        in RocketMQ. `memory` is the budget that its connections share with others.
         Raises OSError or ValueError if the file of the kv config cannot be read.
         """
         self._steady_ns = steady_ns
@@ -63,16 +62,16 @@ class NameServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on, once started."""
+        """Returns the port on which it listens, once started."""
         return self._server.port
 
     async def start(self) -> None:
-        """Listens when it returns. Raises OSError if the address cannot be had."""
+        """Listens when it returns. Raises OSError if the address cannot be used."""
         await self._server.start()
         self._tasks.every(self._scan_interval_s, "forgetting silent brokers", self._expire)
 
     async def stop(self) -> None:
-        """Listens no more."""
+        """Stops listening."""
         await self._tasks.stop()
         await self._server.stop()
 

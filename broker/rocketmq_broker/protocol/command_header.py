@@ -1,4 +1,4 @@
-"""The typed header of a command: what RocketMQ calls a CommandCustomHeader."""
+"""The typed header of a command (RocketMQ's CommandCustomHeader)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
     """Base of the typed headers. On the wire every value is a string; a field that is None is left out."""
 
     def ext_fields(self) -> dict[str, str]:
-        """The fields by their names on the wire, those that are None left out."""
+        """Returns the fields by their names on the wire, without those that are None."""
         fields = {}
         for name, wire_name in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             value = getattr(self, name)
@@ -33,16 +33,16 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
         return fields
 
     def encode_json(self) -> bytes:
-        """The fields as a JSON object of strings; empty bytes where there are none."""
+        """Encodes the fields as a JSON object of strings; empty bytes where there are none."""
         return ext_fields.encode_json(self.ext_fields())
 
     def encode_binary(self) -> bytes:
-        """The fields as the ROCKETMQ serializer writes them."""
+        """Encodes the fields in the ROCKETMQ serializer's form."""
         return ext_fields.encode_binary(self.ext_fields())
 
     @classmethod
     def from_ext_fields(cls, fields: dict[str, str]) -> Self:
-        """The header with these fields. Raises HeaderError naming the one that is missing or illegal."""
+        """Returns the header with these fields. Raises HeaderError that names the missing or illegal one."""
         try:
             return msgspec.convert(fields, cls, strict=False)
         except msgspec.ValidationError as error:
@@ -58,7 +58,7 @@ def _json_decoder(header_type: type[CommandHeader]) -> msgspec.json.Decoder[Comm
 
 
 def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> Header:
-    """The header whose fields the JSON object holds, as strings or as plain numbers and booleans.
+    """Decodes a header from a JSON object of strings or of plain numbers and booleans.
 
     Raises HeaderError.
     """
@@ -69,7 +69,7 @@ def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> 
 
 
 def header_error(error: msgspec.ValidationError) -> HeaderError:
-    """What msgspec complains of, in RocketMQ's words where it has any."""
+    """Returns msgspec's complaint as a HeaderError, in RocketMQ's words where it has any."""
     text = str(error)
     if missing := _MISSING.search(text):
         field = missing["field"]

@@ -73,5 +73,5 @@ class OwnBroker(RacedBroker):
                 break
 
     def count_records(self) -> int:
-        """See RacedBroker."""
+        """Counts the records of the commit log."""
         return sum(1 for _ in records_of(self._rocketmq.commit_log()))

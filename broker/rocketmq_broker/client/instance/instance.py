@@ -1,4 +1,4 @@
-"""What every client object has: a name, connections, routes, heartbeats (RocketMQ's MQClientInstance)."""
+"""The basis of every client object: an id, connections, routes, heartbeats (RocketMQ's MQClientInstance)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from rocketmq_broker.world import World
 logger = logging.getLogger(__name__)
 
 RequestHandlers = Mapping[int, Handler]
-"""What the client does when a broker asks it something: called on the event loop; returns the answer's frame or None."""
+"""Handlers of brokers' requests by code: called on the event loop; each returns the answer's frame or None."""
 
 
 class ClientInstance:
-    """Connections, routes and heartbeats of one producer or consumer. Makes itself known to brokers, and stays known."""
+    """Connections, routes and heartbeats of one producer or consumer, which keep it known to brokers."""
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class ClientInstance:
         rpc_hook: RpcHook | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
-        """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration.
+        """`membership(client_id)` returns the groups of this client. Raises IllegalConfiguration.
 
-        What is None of `namesrv_addr`, `credentials` and `tls`, the environment says. `rpc_hook` sees what leaves and what comes.
+        The environment replaces `namesrv_addr`, `credentials` and `tls` that are None. `rpc_hook` gets requests and answers.
         """
         addresses = name_server_addresses(namesrv_addr)
         self.world = world
@@ -57,16 +57,16 @@ class ClientInstance:
         self._is_stopping = False
 
     def answer(self, handlers: RequestHandlers) -> None:
-        """Let these answer what brokers ask."""
+        """Adds handlers of brokers' requests."""
         self._dispatcher.add(handlers)
 
     def start(self) -> None:
-        """Begin the background work. Reaches for nobody yet: it is no error if nothing is up."""
+        """Begins the background work. It connects to nothing yet: brokers may be away."""
         self.routes.start()
         self.heartbeats.start()
 
     async def stop(self) -> None:
-        """Say goodbye to the brokers and close all connections."""
+        """Unregisters at the brokers and closes all connections."""
         self._is_stopping = True
         await self.heartbeats.stop()
         await self.heartbeats.unregister()

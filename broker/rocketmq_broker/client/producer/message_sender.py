@@ -1,4 +1,4 @@
-"""Sending a message: which queue, how often, how long (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
+"""Sending a message: its queue, its attempts, its time (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _FIRST_PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendSettings:
-    """How a producer sends."""
+    """The settings of a producer's sends."""
 
     timeout_ms: int = 3000
-    """For everything together: finding the route, all attempts, the pauses between them."""
+    """Time for a whole send: finding the route, all attempts, the pauses between them."""
     retry_times: int = 2
     """Further attempts after the first."""
     compress_over: int = COMPRESS_BODY_OVER
-    """Bodies longer than this are compressed (zlib)."""
+    """Bytes of a body above which it is compressed (zlib)."""
 
 
 class MessageSender:
-    """Sends messages for one producer group."""
+    """A sender of messages for one producer group."""
 
     def __init__(
         self, group: str, requests: SendRequests, routes: Routes, ids: UniqueIdMaker, settings: SendSettings, world: World
@@ -74,9 +74,9 @@ class MessageSender:
         timeout_ms: int | None = None,
         new_id_each_attempt: bool = False,
     ) -> SendResult:
-        """Send and wait until the broker has stored it; retried on other brokers unless `queue` says where it has to go.
+        """Sends and waits until the broker has stored it; retries on other brokers unless `queue` is given.
 
-        `new_id_each_attempt` makes every attempt a message of its own, for those of which two must never count.
+        `new_id_each_attempt` gives every attempt its own message id, for messages of which two must never count.
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached.
         """
         check_message(message)
@@ -91,13 +91,13 @@ class MessageSender:
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Send messages of one topic as one request: all are stored or none. Raises as `send` does."""
+        """Sends messages of one topic as one request: all are stored or none. Raises as `send` does."""
         check_target(queue, timeout_ms)
         batch = self._ready_batch(messages)
         return await self._send(batch.topic, _always(batch), queue, timeout_ms)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Send and not know. Raises MessageRefused, NoRoute, NameServerUnreachable or BrokerUnreachable if it could not leave."""
+        """Sends without an answer. Raises MessageRefused, NoRoute or NameServerUnreachable; BrokerUnreachable if it cannot go."""
         check_message(message)
         check_target(queue, None)
         wire = to_wire(with_unique_id(message, self._ids.make(self._now_ms())), compress_over=self._settings.compress_over)

@@ -1,4 +1,4 @@
-"""What a running push consumer consists of, put together."""
+"""The parts of a running push consumer, connected."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from rocketmq_broker.client.rebalance.rebalance import Rebalance
 from rocketmq_broker.message.ids import UniqueIdMaker
 
 _INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
-"""In whose name messages go back to the retry topic (RocketMQ's MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
+"""The producer group of messages returned to the retry topic (RocketMQ's MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
 _BYTES_PER_MIB = 1024 * 1024
 
 
 class ConsumerParts:
-    """The parts of one run of a push consumer, wired to each other."""
+    """The connected parts of one run of a push consumer."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ConsumerParts:
         self.assignment.on_moved = self.rebalance.trigger
 
     def portrait(self) -> ConsumerPortrait:
-        """What operators may see of it."""
+        """Returns the consumer's state for operators."""
         return ConsumerPortrait(
             group=self._group,
             name_servers=";".join(self._instance.name_servers.addresses),

@@ -10,7 +10,7 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
 class DataVersion(Body):
-    """When a table changed last, and how often it did (RocketMQ's DataVersion)."""
+    """The time and the number of a table's changes (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
     """Milliseconds since the epoch."""
@@ -47,12 +47,12 @@ class TopicList(Body):
 
 
 class TopicOffset(BodyPart):
-    """Where a queue begins and ends."""
+    """The first offset of a queue, and the offset of its next message."""
 
     min_offset: int = 0
     max_offset: int = 0
     last_update_timestamp: int = 0
-    """When its last message was stored; 0 without one."""
+    """The time at which its last message was stored; 0 without one."""
 
 
 class TopicStatsTable(Body):
@@ -63,9 +63,9 @@ class TopicStatsTable(Body):
 
 
 class QueueTimeSpan(BodyPart):
-    """How old the messages of a queue are, and how far consuming them has come; milliseconds since the epoch.
+    """The times of a queue's oldest, newest and last consumed messages; milliseconds since the epoch.
 
-    The members named `…_str` say the same as text, in the broker's local time: `2026-11-22#01:35:12:345`.
+    The members named `…_str` hold the same times as text, in the broker's local time: `2026-11-22#01:35:12:345`.
     """
 
     message_queue: MessageQueueData
@@ -73,7 +73,7 @@ class QueueTimeSpan(BodyPart):
     max_time_stamp: int = 0
     consume_time_stamp: int = 0
     delay_time: int = 0
-    """Milliseconds by which consuming is behind."""
+    """Milliseconds by which the group lags."""
     min_time_stamp_str: str = ""
     max_time_stamp_str: str = ""
     consume_time_stamp_str: str = ""

@@ -23,7 +23,7 @@ from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, UnreadableRecord
 from rocketmq_broker.world import Chance
 
 FIRST_RETRY_LEVEL: Final = 3

@@ -1,4 +1,4 @@
-"""subscriptionGroup.json: the consumer groups and what is allowed to them (RocketMQ's SubscriptionGroupManager)."""
+"""subscriptionGroup.json: the consumer groups and their permissions (RocketMQ's SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
     """The table of groups; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the file."""
         super().__init__(
             config_directory / "subscriptionGroup.json",
             "subscriptionGroupTable",

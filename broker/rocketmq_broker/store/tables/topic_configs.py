@@ -1,4 +1,4 @@
-"""topics.json: the topics, how many queues they have and what is allowed with them (RocketMQ's TopicConfigManager)."""
+"""topics.json: the topics with their numbers of queues and permissions (RocketMQ's TopicConfigManager)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
     """The table of topics; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the file."""
         super().__init__(
             config_directory / "topics.json",
             "topicConfigTable",
@@ -28,7 +28,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
         )
 
     def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
-        """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Says which."""
+        """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Returns their names."""
         lost = [(name.decode(), max(queue_ids) + 1) for name, queue_ids in queues.items()]
         lost = [(name, count) for name, count in lost if name not in self._table and not topics.is_system_topic(name)]
         for name, count in lost:
