@@ -16,12 +16,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from benchmarks.environment import environment
-from benchmarks.generator import CannotBuild, build
-from benchmarks.measure import measure
-from benchmarks.plan import ASYNC, BINARY_HEADERS, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
-from benchmarks.report import Results
-from benchmarks.sample import Sample
+from benchmarks.side_by_side.environment import environment
+from benchmarks.side_by_side.generator import CannotBuild, build
+from benchmarks.side_by_side.measure import measure
+from benchmarks.side_by_side.plan import ASYNC, BINARY_HEADERS, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
+from benchmarks.side_by_side.report import Results
+from benchmarks.side_by_side.sample import Sample
 from demo.processes import ProcessFailed
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.recorded_frames import QUEUES
 from rocketmq_broker.app.opened_store import open_store
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.app.serving import build_serving
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.remoting.client import RemotingClient
@@ -18,6 +19,7 @@ from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.store import FlushDiskType
+from rocketmq_broker.world import current_world
 
 LOOPBACK = "127.0.0.1"
 _NEVER_OVER_S = 3600.0
@@ -39,16 +41,27 @@ class BrokerParts:
         """Opens the store and connects."""
         settings = BrokerSettings(store_path_root_dir=str(self._home), flush_disk_type=self._flush_disk_type.value)
         identity = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host=LOOPBACK, port=10911)
-        clock = BrokerClock()
+        world = current_world()
+        clock = BrokerClock(world.wall_ns, world.steady_ns)
         self._store = open_store(settings, identity, clock())
         self._group_commit = GroupCommit(self._store.messages, self._flush_disk_type)
         await self._group_commit.start()
         dispatcher = Dispatcher()
         self._client = RemotingClient()
         build_serving(
-            settings, identity, self._store, self._group_commit, dispatcher, Tasks(), self._client, [_NO_NAME_SERVER], clock
+            settings,
+            identity,
+            self._store,
+            self._group_commit,
+            dispatcher,
+            Tasks(),
+            self._client,
+            [_NO_NAME_SERVER],
+            clock,
+            world.random,
+            Pace(),
         )
-        self._connection = Connection(dispatcher, turn=Turn(asyncio.get_running_loop(), _NEVER_OVER_S))
+        self._connection = Connection(dispatcher, turn=Turn(asyncio.get_running_loop(), world.steady_ns, _NEVER_OVER_S))
         self._connection.connection_made(self._transport)
 
     async def stop(self) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated
 import psutil
 import typer
 
-from benchmarks.brokers import OurBroker
+from benchmarks.side_by_side.brokers import OurBroker
 from demo.processes import Processes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode

@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
-from benchmarks.brokers import OurBroker
-from benchmarks.generator import CannotBuild, build, generate
+from benchmarks.side_by_side.brokers import OurBroker
+from benchmarks.side_by_side.generator import CannotBuild, build, generate
 from demo.processes import Processes, ProcessFailed
 
 FUNCTIONS = 40

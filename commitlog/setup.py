@@ -1,4 +1,4 @@
-"""The version, which is the broker's: that one holds the record layout. Everything else is in pyproject.toml."""
+"""The version, which is that of the broker with its record layout. All other metadata is in pyproject.toml."""
 
 import re
 from pathlib import Path

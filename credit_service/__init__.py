@@ -6,5 +6,5 @@
 
 Read on in `domain.credit` (the rules), `service_layer.order_listener` (from batch to acknowledgement),
 `service_layer.patient_crediting` (outages and bad orders), `adapters.ledger` (why a redelivery changes nothing) and
-`entrypoints.http` (what callers see).
+`entrypoints.http` (the view of callers).
 """

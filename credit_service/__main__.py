@@ -6,6 +6,6 @@ from rocketmq_broker.told_to_stop import end_at_once_when_told
 
 end_at_once_when_told()
 
-from credit_service.entrypoints.process import main  # noqa: E402
+from credit_service.entrypoints.process import SERVICE  # noqa: E402
 
-sys.exit(main())
+sys.exit(SERVICE.main())

@@ -1,6 +1,5 @@
 """The settings of the credit service and its worker, given by environment variables or flags; `--help` lists them."""
 
-import socket
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -8,14 +7,16 @@ from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_valida
 from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
+from rocketmq_broker.world import current_world
 from service_runtime.settings.common import (
     DatabaseSettings,
     DatabaseUrl,
-    HttpSettings,
+    HttpPort,
+    HttpThreads,
     ServingDatabaseSettings,
     names_beginning_with,
 )
-from service_runtime.settings.name_servers import NameServerSettings
+from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 from service_runtime.settings.secret_settings import secret_of, secret_url
 
 
@@ -28,27 +29,18 @@ def _redis_url(url: SecretStr) -> SecretStr:
 
 
 class CreditDatabaseSettings(DatabaseSettings):
-    """Where the credit database is."""
+    """The settings of the credit database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("CREDIT"))
 
-    database_url: DatabaseUrl = Field(
-        SecretStr("sqlite:///data/credits.db"),
-        description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/credits.db unless given",
-    )
+    database_url: DatabaseUrl = database_at("data/credits.db")
 
 
-class MigrationSettings(CreditDatabaseSettings):
-    """Brings the credit database to the version that this program needs, says what it did, and ends.
-
-    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
-    """
-
-    model_config = SettingsConfigDict(cli_prog_name="python -m credit_service migrate")
+MigrationSettings = migration_settings(CreditDatabaseSettings, "credit_service")
 
 
 class LedgerSettings(CreditDatabaseSettings, ServingDatabaseSettings):
-    """What consumer and worker both need.
+    """The settings of both consumer and worker.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
     """
@@ -85,14 +77,14 @@ class WorkerSettings(LedgerSettings):
 
     processes: int = Field(2, ge=1, le=64, validation_alias="CREDIT_WORKER_PROCESSES", description="worker processes")
     worker_name: str = Field(
-        default_factory=socket.gethostname,
+        default_factory=lambda: current_world().host_name(),
         min_length=1,
         validation_alias="CREDIT_WORKER_NAME",
         description="its name in the credit service's /healthz and for --check; the machine's name unless given",
     )
 
 
-class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
+class CreditSettings(LedgerSettings, ServiceSettings):
     """The credit service: consumes orders, hands them to Celery workers, and answers GET /customers/{id}/credit.
 
     Each flag can also be given as an environment variable: --credit-database-url is CREDIT_DATABASE_URL.
@@ -104,8 +96,8 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
 
     _repair_key: SecretStr = PrivateAttr(SecretStr(""))
 
-    http_port: int = Field(8081, ge=0, le=65535, description="port to listen on; 0 picks one")
-    http_threads: int = Field(16, ge=8, le=512, description="requests that are worked on at once")
+    http_port: HttpPort = 8081
+    http_threads: HttpThreads = 16
     consumer_threads: int = Field(
         8, ge=1, le=256, validation_alias="CREDIT_CONSUMER_THREADS", description="batches that wait for their task at once"
     )
@@ -144,5 +136,5 @@ class ServiceSettings(LedgerSettings, HttpSettings, NameServerSettings):
 
     @property
     def repair_key(self) -> SecretStr:
-        """What the file holds; empty without a file."""
+        """The content of the key file; empty without a file."""
         return self._repair_key

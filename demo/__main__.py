@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from demo.errors import DemoError
-from demo.scenario import Plan, run_here, run_on_compose
+from demo.main_job.scenario import Plan, run_here, run_on_compose
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.printable import printable
 

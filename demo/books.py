@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import sqlalchemy
 from sqlalchemy import Engine, Row, text
@@ -13,6 +13,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from demo.errors import DemoError
 from service_runtime.database.database_url import UnusableUrl, parse_database_url
+
+ORDER_DATABASE: Final = "order database"
+CREDIT_DATABASE: Final = "credit database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +45,8 @@ class Books:
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
         """URLs as the services take them, with passwords. Raises DemoError for one that cannot be used."""
-        self._orders = _engine("order database", order_database_url)
-        self._credits = _engine("credit database", credit_database_url)
+        self._orders = database(ORDER_DATABASE, order_database_url)
+        self._credits = database(CREDIT_DATABASE, credit_database_url)
 
     def __enter__(self) -> Self:
         """Ready when it is made."""
@@ -56,7 +59,7 @@ class Books:
 
     def orders(self) -> dict[str, OrderRow]:
         """All orders, by id."""
-        rows = _all(
+        rows = rows_of(
             self._orders,
             "SELECT o.order_id, o.customer, o.total_cents, t.created_at_ms AS committed_at_ms"
             " FROM orders o JOIN transactions t ON t.order_id = o.order_id",
@@ -66,36 +69,38 @@ class Books:
     def rolled_back(self) -> frozenset[str]:
         """The ids of transactions that are marked as rolled back."""
         return frozenset(
-            row[0] for row in _all(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
+            row[0] for row in rows_of(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
         )
 
     def credits(self) -> list[CreditRow]:
         """All credits, in the order in which they were given."""
-        rows = _all(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
+        rows = rows_of(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
         return [CreditRow(**row._asdict()) for row in rows]
 
     def credited(self) -> int:
         """How many credits there are."""
-        (row,) = _all(self._credits, "SELECT count(*) FROM credits")
+        (row,) = rows_of(self._credits, "SELECT count(*) FROM credits")
         return int(row[0])
 
     def placed(self) -> int:
         """How many orders there are."""
-        (row,) = _all(self._orders, "SELECT count(*) FROM orders")
+        (row,) = rows_of(self._orders, "SELECT count(*) FROM orders")
         return int(row[0])
 
 
-def _engine(name: str, url: str) -> Engine:
+def database(name: str, url: str) -> Engine:
+    """A database that is read. Raises DemoError for a URL that cannot be used."""
     try:
         return sqlalchemy.create_engine(parse_database_url(url), hide_parameters=True)
     except UnusableUrl as error:
         raise DemoError(f"the URL of the {name} cannot be used: {error}") from None
 
 
-def _all(engine: Engine, query: str) -> Sequence[Row[Any]]:
+def rows_of(engine: Engine, query: str, **values: str) -> Sequence[Row[Any]]:
+    """What a query finds. Raises DemoError if the database cannot be read."""
     try:
         with engine.connect() as connection:
-            return connection.execute(text(query)).all()
+            return connection.execute(text(query), values).all()
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
         raise DemoError(f"the database {engine.url.render_as_string(hide_password=True)} cannot be read: {reason}") from None

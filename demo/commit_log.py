@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rocketmq_broker.message import properties, sysflag, topics
-from rocketmq_broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC, Record, decode_record
+from rocketmq_broker.message.record import Record, records_of
 
 ORDERS_TOPIC = b"orders"
 _HALF = topics.HALF_TOPIC.encode()
@@ -60,7 +60,7 @@ def read_records(commit_log: Path) -> Iterator[Record]:
     for segment in sorted(commit_log.iterdir()) if commit_log.exists() else ():
         if segment.stat().st_size:
             with segment.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                yield from _records_of(memoryview(data))
+                yield from records_of(data)
 
 
 def read_traces(store: Path) -> list[Trace]:
@@ -107,13 +107,3 @@ def _id_of(record: Record) -> str:
 
 def _is_committed_order(record: Record) -> bool:
     return record.topic == ORDERS_TOPIC and record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
-
-
-def _records_of(data: memoryview) -> Iterator[Record]:
-    position = 0
-    while position + SIZE_AND_MAGIC.size <= len(data):
-        size, magic = SIZE_AND_MAGIC.unpack_from(data, position)
-        if magic != MESSAGE_MAGIC:
-            return
-        yield decode_record(data, position)
-        position += size

@@ -9,19 +9,11 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from demo.books import CreditRow, OrderRow
+from demo.books import CREDIT_DATABASE, ORDER_DATABASE, CreditRow, OrderRow
 from demo.commit_log import Trace
+from rocketmq_broker.admin.timeline.event import COMMIT_LOG, Event
 from rocketmq_broker.message import properties
 from rocketmq_broker.message.printable import printable
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something that happened to the order, and who has it on record."""
-
-    at_ms: int
-    what: str
-    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +59,18 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
     if trace.checks:
         decision = f"check-back {trace.checks}: the order service finds the order in its database and answers COMMIT"
     events = [
-        Event(trace.half.store_timestamp, half, "commit log"),
+        Event(trace.half.store_timestamp, half, COMMIT_LOG),
         Event(
             order.committed_at_ms,
             f"local transaction: order of {order.total_cents / 100:.2f} for {order.customer}",
-            "order database",
+            ORDER_DATABASE,
         ),
-        Event(committed.store_timestamp, decision, "commit log"),
+        Event(committed.store_timestamp, decision, COMMIT_LOG),
         Event(
-            committed.store_timestamp, f"message visible in queue {committed.queue_id} at {committed.queue_offset}", "commit log"
+            committed.store_timestamp, f"message visible in queue {committed.queue_id} at {committed.queue_offset}", COMMIT_LOG
         ),
-        Event(trace.op.store_timestamp, "op message: the half message is decided", "commit log"),
-        Event(credit.created_at_ms, f"delivered: {credit.points} credit points", "credit database"),
+        Event(trace.op.store_timestamp, "op message: the half message is decided", COMMIT_LOG),
+        Event(credit.created_at_ms, f"delivered: {credit.points} credit points", CREDIT_DATABASE),
     ]
     death_ms = _death(story, deaths_ms)
     if trace.checks and death_ms is not None:
@@ -101,6 +93,7 @@ def story_table(story: Story, deaths_ms: Sequence[int]) -> Table:
     table.add_column("what happened")
     table.add_column("on record in")
     for event in events_of(story, deaths_ms):
+        assert event.at_ms is not None
         clock = datetime.fromtimestamp(event.at_ms / 1000).strftime("%H:%M:%S.%f")[:-3]
-        table.add_row(clock, f"{event.at_ms - story.trace.half.store_timestamp:+,}", Text(printable(event.what)), event.source)
+        table.add_row(clock, f"{event.at_ms - story.trace.half.store_timestamp:+,}", Text(printable(event.what)), event.on_record)
     return table

@@ -1,40 +1,25 @@
 """The settings of the inventory service, given by environment variables or flags; `--help` lists them."""
 
-from pydantic import Field, SecretStr
+from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from service_runtime.http.write_guard import WritingSettings
-from service_runtime.settings.common import (
-    DatabaseSettings,
-    DatabaseUrl,
-    HttpSettings,
-    ServingDatabaseSettings,
-    names_beginning_with,
-)
-from service_runtime.settings.name_servers import NameServerSettings
+from service_runtime.settings.common import DatabaseSettings, DatabaseUrl, HttpPort, HttpThreads, names_beginning_with
+from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 
 
 class InventoryDatabaseSettings(DatabaseSettings):
-    """Where the inventory database is."""
+    """The settings of the inventory database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("INVENTORY"))
 
-    database_url: DatabaseUrl = Field(
-        SecretStr("sqlite:///data/inventory.db"),
-        description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/inventory.db unless given",
-    )
+    database_url: DatabaseUrl = database_at("data/inventory.db")
 
 
-class MigrationSettings(InventoryDatabaseSettings):
-    """Brings the inventory database to the version that this program needs, says what it did, and ends.
-
-    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
-    """
-
-    model_config = SettingsConfigDict(cli_prog_name="python -m inventory_service migrate")
+MigrationSettings = migration_settings(InventoryDatabaseSettings, "inventory_service")
 
 
-class Settings(InventoryDatabaseSettings, ServingDatabaseSettings, HttpSettings, WritingSettings, NameServerSettings):
+class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSettings):
     """The inventory service: ships orders from its stock, and tells the order service of shortages.
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.
@@ -44,8 +29,8 @@ class Settings(InventoryDatabaseSettings, ServingDatabaseSettings, HttpSettings,
 
     model_config = SettingsConfigDict(cli_prog_name="python -m inventory_service")
 
-    http_port: int = Field(8082, ge=0, le=65535, description="port to listen on; 0 picks one")
-    http_threads: int = Field(16, ge=8, le=512, description="requests that are worked on at once")
+    http_port: HttpPort = 8082
+    http_threads: HttpThreads = 16
     consumer_threads: int = Field(
         4, ge=1, le=256, validation_alias="INVENTORY_CONSUMER_THREADS", description="messages that are worked on at once"
     )

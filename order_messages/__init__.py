@@ -1,4 +1,4 @@
-"""The schema of each message between the services, with its version: the one place that producers and consumers share.
+"""What the services say: the schema of each message with its version, and, in `states`, the words of their rows.
 
     topic                 tag        says                                          producer            consumers
     orders                created    an order is placed, or paid where it          order_service       credit_service,
@@ -8,9 +8,9 @@
     order_shortages       short      there is too little in stock for an order     inventory_service   order_service
     credit_refusals       refused    an order cannot be credited, for good         credit_service      order_service
 
-Each body is JSON with the order id, which is the message's key as well. A version only ever adds fields. So a consumer of an
-older version passes over what it does not know, and a consumer of a newer one has a default for what an older producer does not
-send. A change that cannot be made this way gets a tag or a topic of its own.
+Each body is JSON with the order id, which is also the message's key. A version only adds fields. So a consumer of an older
+version ignores unknown fields, and a consumer of a newer one has defaults for missing fields. Any other change gets a new tag or
+topic.
 
-No service imports another one; each imports this package, which knows neither the broker nor a database.
+No service imports another one; each imports this package, as does the reconciliation. It knows neither the broker nor a database.
 """

@@ -1,4 +1,4 @@
-"""What all bodies have in common: how they are read, and what their fields may hold."""
+"""The common part of all bodies: decoding, encoding, and the types of their fields."""
 
 from typing import Annotated, Final, Self
 
@@ -10,8 +10,8 @@ MAX_TOTAL_CENTS: Final = 10**15
 """Above that a total is a mistake, not an order."""
 
 
-class UnreadableMessage(Exception):
-    """The body is not what its topic says, and will not become so by being delivered again; says which field is wrong."""
+class UnreadableBody(Exception):
+    """The body breaks its topic's schema, and redelivery cannot help; the text names the wrong field."""
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
@@ -21,22 +21,22 @@ TotalCents = Annotated[int, Field(ge=0, le=MAX_TOTAL_CENTS)]
 Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 
 
-class Body(BaseModel):
-    """A message's body. Fields that this version does not know are ignored: the sender may be newer."""
+class MessageBody(BaseModel):
+    """A message's body. Ignores unknown fields: the sender may be newer."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
     order_id: OrderId
 
     def encode(self) -> bytes:
-        """The body as it is sent: JSON in UTF-8."""
+        """Encodes the body as JSON in UTF-8."""
         return self.model_dump_json().encode()
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """What a message says. Raises UnreadableMessage."""
+        """What a message says. Raises UnreadableBody."""
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:
             wrong = [f"{'.'.join(str(part) for part in found['loc']) or 'body'}: {found['msg']}" for found in error.errors()]
-            raise UnreadableMessage("; ".join(wrong)) from None
+            raise UnreadableBody("; ".join(wrong)) from None

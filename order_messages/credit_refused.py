@@ -1,4 +1,4 @@
-"""An order cannot be credited, and never will be: a compensating message, upon which the order service cancels the order.
+"""The message of an order that can never be credited: a compensating message; the order service then cancels the order.
 
 version 1   order_id, reason
 """
@@ -7,15 +7,15 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from order_messages.body import Body, Text
+from order_messages.body import MessageBody, Text
 
 TOPIC: Final = "credit_refusals"
 TAG: Final = "refused"
 VERSION: Final = 1
 
 
-class CreditRefused(Body):
-    """An order that the credit service has settled without a credit, for good."""
+class CreditRefused(MessageBody):
+    """An order that the credit service has closed without a credit, for good."""
 
     version: int = Field(1, ge=1)
     reason: Annotated[Text, StringConstraints(max_length=200)]

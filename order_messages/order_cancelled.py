@@ -1,4 +1,4 @@
-"""An order that was told as created is cancelled. The message may arrive before the one that says the order was created.
+"""The message of a cancelled order, whose creation was sent before. It may arrive before the message of the creation.
 
 version 1   order_id, customer, total_cents, currency, cancelled_at_ms, reason
 """
@@ -7,14 +7,14 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from order_messages.body import Body, Currency, Customer, Text, TotalCents
+from order_messages.body import Currency, Customer, MessageBody, Text, TotalCents
 
 TOPIC: Final = "order_cancellations"
 TAG: Final = "cancelled"
 VERSION: Final = 1
 
 
-class OrderCancelled(Body):
+class OrderCancelled(MessageBody):
     """An order that the order service has cancelled, for good."""
 
     version: int = Field(1, ge=1)

@@ -1,4 +1,4 @@
-"""An order is placed; one that is to be paid later is told only when it is paid.
+"""The message of a placed order; an order to be paid later is sent only when it is paid.
 
 version 1   order_id, customer, total_cents, currency, created_at_ms
 version 2   adds items: what inventory ships
@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from order_messages.body import Body, Currency, Customer, Text, TotalCents
+from order_messages.body import Currency, Customer, MessageBody, Text, TotalCents
 
 TOPIC: Final = "orders"
 TAG: Final = "created"
@@ -24,7 +24,7 @@ class OrderedItem(BaseModel):
     quantity: int = Field(ge=1, le=10**9)
 
 
-class OrderCreated(Body):
+class OrderCreated(MessageBody):
     """An order that the order service has stored."""
 
     version: int = Field(1, ge=1)

@@ -1,4 +1,4 @@
-"""There is too little in stock for an order: a compensating message, upon which the order service cancels the order.
+"""The message of an order with too little in stock: a compensating message; the order service then cancels the order.
 
 version 1   order_id, missing
 """
@@ -7,14 +7,14 @@ from typing import Annotated, Final
 
 from pydantic import Field, StringConstraints
 
-from order_messages.body import Body, Text
+from order_messages.body import MessageBody, Text
 
 TOPIC: Final = "order_shortages"
 TAG: Final = "short"
 VERSION: Final = 1
 
 
-class StockShort(Body):
+class StockShort(MessageBody):
     """An order that inventory cannot ship, and will never ship."""
 
     version: int = Field(1, ge=1)

@@ -4,8 +4,8 @@
                                           ^
     the broker's check-back reads the transaction row, and the answer is COMMIT or ROLLBACK
 
-The local commit is the database's; COMMIT in capitals is what the broker is told.
+The local commit is the database's; COMMIT in capitals is sent to the broker.
 
-Read on in `domain.order` (the rules), `service_layer.transaction_listener` (the two steps RocketMQ asks for),
-`adapters.order_store` (how both stay safe against each other) and `entrypoints.http` (what callers see).
+Read on in `domain.order` (the rules), `service_layer.transaction_listener` (the two steps of RocketMQ), `adapters.order_store`
+(how both are safe against each other) and `entrypoints.http` (the view of callers).
 """

@@ -3,20 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from order_service.service_layer.failpoints import parse_failpoints
 from service_runtime.http.lanes import THREADS_KEPT_FREE
 from service_runtime.http.write_guard import WritingSettings
-from service_runtime.settings.common import (
-    DatabaseSettings,
-    DatabaseUrl,
-    HttpSettings,
-    ServingDatabaseSettings,
-    names_beginning_with,
-)
-from service_runtime.settings.name_servers import NameServerSettings
+from service_runtime.settings.common import DatabaseSettings, DatabaseUrl, HttpPort, HttpThreads, names_beginning_with
+from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 
 
 def _failpoints(text: str) -> str:
@@ -25,23 +19,14 @@ def _failpoints(text: str) -> str:
 
 
 class OrderDatabaseSettings(DatabaseSettings):
-    """Where the order database is."""
+    """The settings of the order database."""
 
     model_config = SettingsConfigDict(alias_generator=names_beginning_with("ORDER"))
 
-    database_url: DatabaseUrl = Field(
-        SecretStr("sqlite:///data/orders.db"),
-        description="sqlite:///path or postgresql://user:password@host/name; sqlite:///data/orders.db unless given",
-    )
+    database_url: DatabaseUrl = database_at("data/orders.db")
 
 
-class MigrationSettings(OrderDatabaseSettings):
-    """Brings the order database to the version that this program needs, says what it did, and ends.
-
-    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
-    """
-
-    model_config = SettingsConfigDict(cli_prog_name="python -m order_service migrate")
+MigrationSettings = migration_settings(OrderDatabaseSettings, "order_service")
 
 
 class AdoptionSettings(OrderDatabaseSettings):
@@ -58,7 +43,7 @@ class AdoptionSettings(OrderDatabaseSettings):
     adoption_reason: str = Field(min_length=1, max_length=200, description="why, for those who read the table adoptions later")
 
 
-class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, WritingSettings, NameServerSettings):
+class OrderSettings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
     """The order service: POST /orders places an order in a transaction with the broker.
 
     Each flag can also be given as an environment variable: --order-database-url is ORDER_DATABASE_URL.
@@ -75,8 +60,8 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, Wri
         le=3_600_000,
         description="how long the broker may take to store the half message",
     )
-    http_port: int = Field(8080, ge=0, le=65535, description="port to listen on; 0 picks one")
-    http_threads: int = Field(48, ge=8, le=512, description="requests that are worked on at once")
+    http_port: HttpPort = 8080
+    http_threads: HttpThreads = 48
     placing_max: int | None = Field(
         None,
         ge=1,
@@ -104,7 +89,7 @@ class Settings(OrderDatabaseSettings, ServingDatabaseSettings, HttpSettings, Wri
 
     @property
     def placed_at_once(self) -> int:
-        """How many orders may be placed at once."""
+        """The number of orders placed at the same time."""
         return self.placing_max or min(self.http_threads * 2 // 3, self._most_placed_at_once)
 
     @property

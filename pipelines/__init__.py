@@ -1,1 +1,1 @@
-"""Reconciliation by Spark: reads both databases, and if asked the commit log, and says whether orders and credits agree."""
+"""Reconciliation by Spark: reads both databases, and optionally the commit log, and decides whether orders and credits agree."""

@@ -1,4 +1,4 @@
-"""`python -m pipelines`."""
+"""Runs `python -m pipelines`."""
 
 import logging
 

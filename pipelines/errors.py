@@ -1,4 +1,4 @@
-"""Why a pipeline could not tell whether the books agree."""
+"""The reasons why a pipeline cannot tell whether the books agree."""
 
 from typing import Final
 
@@ -6,11 +6,11 @@ from rocketmq_commitlog.errors import UnreadableStore
 
 
 class PipelineError(Exception):
-    """Base of the errors of this package; its text is one line for the person at the screen, without passwords."""
+    """Base of the errors of this package; the text is one line for the user, without passwords."""
 
 
 class UnusableDatabaseUrl(PipelineError):
-    """A database URL that cannot be understood, or names a database that no driver is here for."""
+    """A database URL that is invalid, or names a database without a driver here."""
 
 
 class UnreadableDatabase(PipelineError):
@@ -18,7 +18,7 @@ class UnreadableDatabase(PipelineError):
 
 
 class UnwritableOutput(PipelineError):
-    """The findings cannot be written where they shall go."""
+    """The findings cannot be written to their place."""
 
 
 class BreaksUnusable(PipelineError):
@@ -30,15 +30,15 @@ class PlanUnusable(PipelineError):
 
 
 class StateUnusable(PipelineError):
-    """What an earlier run left cannot be used: another run has it, it is about other books, or a source lost what was read."""
+    """The state of an earlier run cannot be used: another run has it, its books differ, or a source lost rows that were read."""
 
 
 class SparkUnavailable(PipelineError):
-    """No Java to run Spark with, or a Spark that does not start."""
+    """Java is missing, or Spark does not start."""
 
 
 class SparkFailed(PipelineError):
-    """Spark started and then failed: an executor was lost, a database went away, the output cannot be written."""
+    """Spark failed after its start: an executor was lost, a database went away, the output cannot be written."""
 
 
 COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)

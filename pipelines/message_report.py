@@ -1,4 +1,4 @@
-"""What a store's commit log holds: what `python -m pipelines messages` runs."""
+"""Reports the content of a store's commit log: `python -m pipelines messages`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pipelines.errors import UnwritableOutput
 from pipelines.judging.cut_off import CutOff
 from pipelines.outputs import local_folder
 from pipelines.run_folders import replaced_together
-from pipelines.sources.log_records import count_records, read_records
+from pipelines.sources.logs.message_logs import read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
 from rocketmq_broker.message.printable import printable
@@ -28,7 +28,7 @@ _NOT_THERE: Final = (RecordKind.DAMAGE, RecordKind.GAP)
 
 @dataclass(frozen=True, slots=True)
 class TopicCount:
-    """Records of one kind in one topic; damaged stretches have no topic."""
+    """The records of one kind in one topic; damaged stretches have no topic."""
 
     topic: str | None
     kind: RecordKind
@@ -38,7 +38,7 @@ class TopicCount:
 
 @dataclass(frozen=True, slots=True)
 class TransactionCounts:
-    """How the transactions of one topic ended, by the commit log alone."""
+    """The outcomes of one topic's transactions, by the commit log only."""
 
     transactions: int
     delivered: int
@@ -51,20 +51,20 @@ class TransactionCounts:
 
 @dataclass(frozen=True, slots=True)
 class MessageReport:
-    """The whole log in numbers."""
+    """The counts of the whole log."""
 
     topics: list[TopicCount]
     transactions: TransactionCounts
 
     @property
     def is_consistent(self) -> bool:
-        """Whether nothing is damaged, nothing was delivered twice and nothing waits too long."""
+        """True if nothing is damaged, doubled or pending too long."""
         is_damaged = any(count.kind in _NOT_THERE for count in self.topics)
         return not (is_damaged or self.transactions.doubled or self.transactions.pending)
 
 
 def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, output: str) -> MessageReport:
-    """Counts what the log holds and writes the transactions of `topic` as Parquet to `output`/transactions."""
+    """Counts the records of the log, and writes the transactions of `topic` as Parquet to `output`/transactions."""
     records = read_records(reading, store)
     topics = [
         TopicCount(row["topic"], RecordKind(row["kind"]), row["records"], row["bytes"])
@@ -77,9 +77,18 @@ def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, 
     return MessageReport(topics, counts)
 
 
+def count_records(records: DataFrame) -> DataFrame:
+    """Counts the records of each kind in each topic, and their bytes. Columns: topic, kind, records, bytes."""
+    return (
+        records.groupBy("topic", "kind")
+        .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))
+        .orderBy("topic", "kind")
+    )
+
+
 @contextmanager
 def _replaced(output: str) -> Iterator[str]:
-    """Where to write the transactions; on this machine they take the place of the last run's when they are whole."""
+    """Yields the path for the transactions. A complete local one replaces the last run's."""
     folder = local_folder(output)
     if folder is None:
         yield f"{output}/transactions"
@@ -104,7 +113,7 @@ def _counts(transactions: DataFrame, cut_off: CutOff) -> TransactionCounts:
 
 
 def topics_table(report: MessageReport, store: Path) -> Table:
-    """Records by topic and kind."""
+    """Returns a table of the records by topic and kind."""
     table = Table(title=Text(printable(f"Commit log of {store}")))
     table.add_column("topic")
     table.add_column("kind")
@@ -119,7 +128,7 @@ def topics_table(report: MessageReport, store: Path) -> Table:
 
 
 def transactions_table(report: MessageReport, topic: str, cut_off: CutOff) -> Table:
-    """The transactions by how they ended."""
+    """Returns a table of the transactions by outcome."""
     counts = report.transactions
     table = Table(title=Text(printable(f"Transactions of topic {topic}")))
     table.add_column("outcome")

@@ -1,7 +1,7 @@
-"""Findings and summary as Parquet, replaced together and as a whole: a run that breaks off leaves those of the last good one.
+"""Findings and summary as Parquet, replaced together and as a whole: an interrupted run leaves the last good run's files.
 
-Each is a directory of one file, and names its run: the metadata of its schema have the run's `as_of_ms`. Object stores show a
-file when it is written to its end, and have no step for two: there the summary follows the findings.
+Each is a directory of one file, and names its run: the metadata of its schema hold the run's `as_of_ms`. Object stores show a
+file once it is complete, and cannot replace two in one step: there the summary follows the findings.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ _SUMMARY: Final = pyarrow.schema(
 
 
 def write_outputs(rows: Iterable[Mapping[str, Any]], totals: Sequence[FindingTotal], cut_off: CutOff, output: str) -> None:
-    """Writes what is told one by one to `output`/findings, and one row for each class and currency to `output`/summary.
+    """Writes single findings and sums to `output`/findings, and a row for each class and currency to `output`/summary.
 
-    `rows` are those of `totals.summed`, and `totals` is what they add up to. Raises UnwritableOutput.
+    `rows` are those of `totals.summed`, and `totals` their sums. Raises UnwritableOutput.
     """
     tables = {"findings": _findings(rows), "summary": _summary(totals, cut_off)}
     run = {"as_of_ms": str(cut_off.as_of_ms)}
@@ -124,7 +124,7 @@ def _replace(tables: Mapping[str, pyarrow.Table], output: str) -> None:
 
 
 def local_folder(output: str) -> Path | None:
-    """The folder that an output names; None if it is a place of another kind."""
+    """Returns the local folder of an output; None for a place of another kind."""
     if "://" not in output:
         return Path(output)
     filesystem, folder = FileSystem.from_uri(output)

@@ -1,4 +1,4 @@
-"""The reconciliation from sources to totals: what `python -m pipelines reconcile` runs."""
+"""The reconciliation from sources to totals, for `python -m pipelines reconcile`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,8 @@ from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, totals_of
 from pipelines.outputs import write_outputs
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.message_logs import MessageLog, StoreLog
-from pipelines.sources.reading import Reading
-from pipelines.sources.tables import (
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.tables import (
     CREDITS,
     ORDER_ITEMS,
     ORDERS,
@@ -34,6 +32,8 @@ from pipelines.sources.tables import (
     read_unreadable_values,
     read_wrong_balances,
 )
+from pipelines.sources.logs.message_logs import MessageLog, StoreLog
+from pipelines.sources.reading import Reading
 
 PERIOD_MS: Final = 60_000
 MOST_BROADCAST: Final = 1_000_000
@@ -42,7 +42,7 @@ MOST_BROADCAST: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """What is compared: two databases, and the commit logs between them if stores are given."""
+    """The compared books: two databases, and optionally the commit logs between them."""
 
     order_database: DatabaseAddress
     credit_database: DatabaseAddress
@@ -53,35 +53,35 @@ class Books:
 
     @property
     def logs(self) -> tuple[MessageLog, ...]:
-        """Where messages are read."""
+        """The sources of messages."""
         stores = tuple(map(StoreLog, self.stores))
         if not self.brokers:
             return stores
-        # Here, because the client takes a quarter of a second that books without brokers need not wait for.
-        from pipelines.sources.pulled_log import BrokerLog
+        # Imported here: the client takes a quarter of a second, which books without brokers save.
+        from pipelines.sources.logs.pulled_log import BrokerLog
 
         return (*stores, *map(BrokerLog, self.brokers))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a reconciliation found: rows of `totals.summed`, and what they add up to."""
+    """The outcome of a reconciliation: rows of `totals.summed`, and their sums."""
 
     totals: list[FindingTotal]
     rows: list[dict[str, Any]]
 
 
 def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> Outcome:
-    """Compares, and writes Parquet to `output`/findings and `output`/summary. Totals are in the order of `Finding`.
+    """Compares, and writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
 
-    Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails meanwhile.
+    Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails later.
     """
     rows = summed(find(reading, books, cut_off), PERIOD_MS).toArrow().to_pylist()
     return written_outcome(rows, books, cut_off, output)
 
 
 def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> Outcome:
-    """The outcome of these rows of `totals.summed`, written to `output`. Raises UnwritableOutput."""
+    """Writes these rows of `totals.summed` to `output`, and returns their outcome. Raises UnwritableOutput."""
     rows = with_unjudged(rows, cut_off)
     totals = totals_of(rows, kinds_of(books))
     write_outputs(rows, totals, cut_off, output)
@@ -89,16 +89,16 @@ def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, o
 
 
 def kinds_of(books: Books) -> tuple[Finding, ...]:
-    """The classes that these books can show."""
+    """Returns the classes possible with these books."""
     return tuple(kind for kind in Finding if (books.logs or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
 def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
-    """All findings, those of healthy orders included."""
-    # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
+    """Returns all findings, including those of healthy orders."""
+    # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
     of_tables = table_findings(books, read_wrong_balances(books.credit_database))
-    # Items before orders: those of an order that is placed meanwhile must not be there without it.
+    # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
     events = [
@@ -111,7 +111,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
             for log, offsets in zip(books.logs, progress, strict=True)
         ),
     ]
-    # An order has one event or two in each source: sorting and adding them up before they meet would cost more than it saved.
+    # Each source has one or two events of an order: sorting and summing before the join would cost more than it saves.
     histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
     found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
     if of_tables.num_rows:
@@ -120,9 +120,9 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
 
 
 def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:
-    """The markers; None where there are none. Unless they are very many, each task gets them all.
+    """Returns the markers; None without any. Each task gets all of them, unless they are very many.
 
-    So histories need not be sorted once more to meet them, and transactions are not read twice.
+    So histories need no further sort for this join, and transactions are not read twice.
     """
     count = count_markers(books.order_database)
     if count > MOST_BROADCAST:
@@ -135,7 +135,7 @@ def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFram
 
 
 def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
-    """From when on the commit logs are complete: from the beginning of time if no segment was deleted. None without a log.
+    """Returns the time since which the commit logs are complete: 0 if no segment was deleted. None without a log.
 
     Raises UnreadableStore.
     """
@@ -143,7 +143,7 @@ def log_begins_ms(logs: tuple[MessageLog, ...], route: Route) -> int | None:
 
 
 def progress_of(log: MessageLog, route: Route) -> Progress:
-    """How far the consumer group has come in the topics of the route. Raises UnreadableStore."""
+    """Returns the consumer group's offsets in the topics of the route. Raises UnreadableStore."""
     return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in route.consumed_topics}
 
 
@@ -151,9 +151,9 @@ _ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
 
 
 def table_findings(books: Books, wrong_balances: pyarrow.Table) -> pyarrow.Table:
-    """What is found in the tables alone: customers with a wrong balance, and values that cannot be read.
+    """Finds customers with a wrong balance, and unreadable values, in the tables only.
 
-    The points of a customer are what the ledger adds up to. Raises UnreadableDatabase.
+    A customer's points are the ledger's sum. Raises UnreadableDatabase.
     """
     schema = pyarrow.schema([(name, _ARROW_TYPES[kind]) for name, kind in FINDING_COLUMNS.items()])
     values = [

@@ -1,11 +1,11 @@
-"""All outputs of one run, replaced in one step: readers find those of the last run or those of this one, and never some of each.
+"""All outputs of one run, replaced in one step: readers find those of one run, and never some of each.
 
     data/reconciliation/findings -> .reconciliation/latest/findings
     data/reconciliation/summary  -> .reconciliation/latest/summary
     data/reconciliation/.reconciliation/latest -> run-5a6b7c8d
 
-A run writes into a folder of its own. Then it lets `latest` name that folder: one rename, which every POSIX file system makes
-whole. The folder of the run before stays until the next run, for those who read it meanwhile.
+A run writes into its own folder. Then it makes `latest` name that folder: one rename, which is atomic on each POSIX file system.
+The folder of the run before stays until the next run, for present readers.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _FROM_HERE: Final = -100
 
 @contextmanager
 def replaced_together(output: Path, kind: str, names: Sequence[str]) -> Iterator[Path]:
-    """A folder to write outputs of these names into; when the block ends, all take the place of the last run's in one step.
+    """Yields a folder for outputs of these names; after the block, all replace the last run's in one step.
 
-    If the block raises, all stay as they were. `kind` keeps outputs of several programs in one folder apart. Raises OSError.
+    If the block raises, all stay unchanged. `kind` separates the outputs of several programs in one folder. Raises OSError.
     """
     runs = output / f".{kind}"
     runs.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def replaced_together(output: Path, kind: str, names: Sequence[str]) -> Iterator
 
 
 def _adopt(output: Path, runs: Path, names: Sequence[str]) -> None:
-    """Lets each name lead to what `latest` has of it. A folder that an older version wrote under a name counts as a run's."""
+    """Links each name to its output in `latest`. A folder that an older version wrote under a name becomes a run's."""
     folders = [name for name in names if (output / name).is_dir() and not (output / name).is_symlink()]
     if folders and not (runs / _LATEST).is_symlink():
         adopted = runs / f"run-{secrets.token_hex(4)}"
@@ -64,12 +64,12 @@ def _adopt(output: Path, runs: Path, names: Sequence[str]) -> None:
 
 
 def _point(link: Path, target: str) -> None:
-    """Makes a symbolic link, in the place of what is there."""
+    """Creates a symbolic link, and replaces what has its name."""
     made = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
     made.symlink_to(target)
     if link.is_dir() and not link.is_symlink():
         if not _exchanged(made, link):
-            # A moment without either: systems without such an exchange have it once, when an older version's folder is replaced.
+            # Without an atomic exchange the name is missing for a moment: once, when an older version's folder is replaced.
             aside = link.with_name(f".{link.name}.{secrets.token_hex(4)}")
             link.rename(aside)
             made.rename(link)
@@ -80,7 +80,7 @@ def _point(link: Path, target: str) -> None:
 
 
 def _exchanged(one: Path, other: Path) -> bool:
-    """Swaps two names in one step, by Linux' renameat2; False where there is none."""
+    """Swaps two names in one step, by Linux' renameat2. Returns False without that call."""
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
@@ -89,7 +89,7 @@ def _exchanged(one: Path, other: Path) -> bool:
 
 
 def _linked(source: str, target: str) -> str:
-    """A second name for a file; a copy where the file system has no such names."""
+    """Makes a hard link to a file; a copy if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:
@@ -98,7 +98,7 @@ def _linked(source: str, target: str) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Returns when all that lies in the folder is on the disk."""
+    """Syncs all files of the folder to the disk."""
     for place, _, files in os.walk(folder):
         for name in files:
             with (Path(place) / name).open("rb") as file:
@@ -107,7 +107,7 @@ def _sync(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """File systems that cannot sync a folder keep its names by themselves."""
+    """Syncs a folder; a file system that cannot do so keeps its names itself."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""How each transaction ended, by the commit log alone: half messages, op messages and what was delivered.
+"""The outcome of each transaction, by the commit log only: half messages, op messages and delivered messages.
 
-A transaction is known by the UNIQ_KEY its producer gave the message. That key stays the same when the broker rewrites a half
-message to move it forward, and in every copy that is delivered.
+A transaction is identified by the UNIQ_KEY of its message, given by the producer. The broker keeps that key when it rewrites a
+half message to move it forward, and in each delivered copy.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from rocketmq_commitlog.record_columns import RecordKind
 
 
 def transactions_of(records: DataFrame, topic: str) -> DataFrame:
-    """One row for each transaction that sends to `topic`.
+    """Returns one row for each transaction that sends to `topic`.
 
     Columns: unique_key, order_id (the message's first key), stored_at_ms (of the first record), delivered (how many
     committed messages), is_pending (no decision yet: not delivered, not discarded, no op message for its latest half message).
@@ -21,7 +21,7 @@ def transactions_of(records: DataFrame, topic: str) -> DataFrame:
     is_sent = (F.col("kind") == RecordKind.COMMITTED) & (F.col("topic") == topic)
     is_prepared = F.col("kind").isin(RecordKind.HALF, RecordKind.DISCARDED) & (F.col("real_topic") == topic)
     steps = _steps(records.where(is_sent | is_prepared).join(decisions_of(records), ["kind", "queue_id", "queue_offset"], "left"))
-    # A struct is compared field by field: the greatest is the latest half message.
+    # Structs are compared field by field: the greatest is the latest half message.
     latest_half = F.max(F.when(F.col("kind") == RecordKind.HALF, F.struct("queue_offset", "is_decided")))
     return (
         steps.groupBy("unique_key")
@@ -45,7 +45,7 @@ def transactions_of(records: DataFrame, topic: str) -> DataFrame:
 
 
 def decisions_of(records: DataFrame) -> DataFrame:
-    """The half messages that op messages settle. Columns: kind (half), queue_id, queue_offset, is_decided (true)."""
+    """Returns the half messages settled by op messages. Columns: kind (half), queue_id, queue_offset, is_decided (true)."""
     return (
         records.where(F.col("kind") == RecordKind.OP)
         .select("queue_id", F.explode(F.split("decided_queue_offsets", ",")).alias("decided"))

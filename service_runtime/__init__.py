@@ -1,1 +1,1 @@
-"""What the order and the credit service need to run, and what has nothing to do with orders or credits."""
+"""The shared runtime of the services, which knows nothing about orders or credits."""

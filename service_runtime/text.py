@@ -1,4 +1,4 @@
-"""Text that other people send: what may stand in it."""
+"""The rule for text from outside."""
 
 import unicodedata
 from typing import Final
@@ -7,7 +7,7 @@ from pydantic import AfterValidator
 
 
 def _without_control_characters(text: str) -> str:
-    """PostgreSQL stores no NUL, and nobody can read the other control characters."""
+    """Returns text without control characters: PostgreSQL stores no NUL, and nobody can read the others. Raises ValueError."""
     if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise ValueError("holds a control character")
     return text

@@ -24,6 +24,7 @@ __all__ = ["pytest_xdist_make_scheduler"]
 
 # How long an example takes says something about the machine only.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", settings.get_profile("tests"), max_examples=20)  # make check
 settings.load_profile("tests")
 
 # A shell starts what it puts in the background with SIGINT ignored, and children would inherit that: Ctrl-C could not be tested.

@@ -37,10 +37,11 @@ def main(
     console = Console() if Console().is_terminal else Console(width=130)
     table = Table("row", *(["before", "MiB"] if before else []), "longest stop", "CPU of it", "MiB more", title="Event loop")
     is_too_long = False
-    for name in names or [module.name for module in pkgutil.iter_modules(rows.__path__)]:
+    found = rows_by_name()
+    for name in names or sorted(found):
         if name.isupper() or name == CODES:
             continue
-        row = importlib.import_module(f"{rows.__name__}.{name}")
+        row = importlib.import_module(found[name])
         old = _measure(row, before.resolve()) if before else None
         new = _measure(row, HERE)
         is_too_long |= not isinstance(new, Measured) or new.cpu_s >= MOST_STOP_S
@@ -53,6 +54,12 @@ def main(
         is_too_long |= asyncio.run(_tell_codes(console, table, only, is_comparing=before is not None))
     console.print(table)
     raise typer.Exit(TOO_LONG if is_too_long else 0)
+
+
+def rows_by_name() -> dict[str, str]:
+    """The rows of all rooms: the name that the command line takes, and the module."""
+    modules = pkgutil.walk_packages(rows.__path__, f"{rows.__name__}.")
+    return {module.name.rpartition(".")[2]: module.name for module in modules if not module.ispkg}
 
 
 async def _tell_codes(console: Console, table: Table, only: list[str], *, is_comparing: bool) -> bool:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.longest_stop.peer import Peer
-from benchmarks.longest_stop.rows.brokers_of_one_connection import header as registration_header
-from benchmarks.longest_stop.rows.large_registration import registration
+from benchmarks.longest_stop.rows.name_server.brokers_of_one_connection import header as registration_header
+from benchmarks.longest_stop.rows.name_server.large_registration import registration
 from benchmarks.longest_stop.stage import Stage
+from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroupConfig, SubscriptionGroups, TopicConfig, TopicConfigs
+from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroups, TopicConfigs
 
 SETTINGS: Final = {"enablePropertyFilter": "true"}
 

@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from benchmarks.environment import environment
 from benchmarks.orders.measure import Plan, measure
 from benchmarks.orders.report import table, write
 from benchmarks.orders.sample import Case, Sample, Way
 from benchmarks.orders.system import NoPostgresql
+from benchmarks.side_by_side.environment import environment
 from demo.processes import ProcessFailed
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]

@@ -17,6 +17,7 @@ from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from rocketmq_broker.client import ClientError, EventLoopThread, Producer
 from rocketmq_broker.message import Message
+from rocketmq_broker.world import current_world
 from service_runtime.database.columns import ROW_ID
 from service_runtime.database.database_errors import DatabaseFailure
 
@@ -52,7 +53,7 @@ class OutboxStore(SqlOrderStore):
 
     def __init__(self, engine: Engine) -> None:
         """Makes the table."""
-        super().__init__(engine)
+        super().__init__(engine, current_world())
         OutboxDatabase.metadata.create_all(engine)
 
     def store_with_message(self, order: Order, message: Message) -> None:

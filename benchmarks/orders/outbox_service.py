@@ -12,7 +12,8 @@ from contextlib import ExitStack
 from benchmarks.orders.outbox import OutboxRelay, OutboxSender, OutboxStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.settings import MigrationSettings, Settings
+from order_service.settings import MigrationSettings, OrderSettings
+from rocketmq_broker.world import current_world
 from service_runtime.http.http_server import HttpServer
 from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
 from service_runtime.starting.start import run_service, stop_on_signals
@@ -20,7 +21,7 @@ from service_runtime.starting.start import run_service, stop_on_signals
 RELAY = "OUTBOX_RELAY"
 
 
-def serve(settings: Settings) -> None:
+def serve(settings: OrderSettings) -> None:
     """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
     with ExitStack() as opened:
         engine = open_to_serve(settings, MIGRATIONS)
@@ -31,11 +32,12 @@ def serve(settings: Settings) -> None:
         app = create_app(
             store,
             OutboxSender(store, relay),
+            current_world(),
             hosts=settings.known_hosts,
             threads=settings.http_threads,
             placed_at_once=settings.placed_at_once,
         )
-        server = HttpServer.of(app, settings)
+        server = HttpServer.of(app, settings, current_world())
         relay.start()
         opened.callback(relay.stop)
         opened.callback(server.stop)
@@ -46,6 +48,6 @@ def serve(settings: Settings) -> None:
 if __name__ == "__main__":
     sys.exit(
         run_service(
-            "outbox_service", Settings, serve, MigrationSettings, lambda settings: migrate_and_leave(settings, MIGRATIONS)
+            "outbox_service", OrderSettings, serve, MigrationSettings, lambda settings: migrate_and_leave(settings, MIGRATIONS)
         )
     )

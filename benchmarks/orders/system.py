@@ -10,10 +10,10 @@ from pathlib import Path
 
 import psutil
 
-from benchmarks.brokers import ApacheBroker
 from benchmarks.orders.outbox_service import RELAY
 from benchmarks.orders.sample import Case, Way
-from benchmarks.usage import used_cpu_s
+from benchmarks.side_by_side.brokers import ApacheBroker
+from benchmarks.side_by_side.usage import used_cpu_s
 from demo.processes import Process, Processes, answers
 from demo.system import System
 from tests.postgresql_server import new_database

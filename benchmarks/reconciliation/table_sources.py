@@ -23,12 +23,12 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.usage import used_cpu_s
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.key_ranges import ROWS_PER_RANGE
+from benchmarks.side_by_side.usage import used_cpu_s
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE
+from pipelines.sources.databases.tables import ORDERS, read_table
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import ORDERS, read_table
 from pipelines.spark.session import spark_session
 from tests.postgresql_server import new_database
 

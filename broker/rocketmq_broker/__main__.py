@@ -28,7 +28,7 @@ CANNOT_START = 1
 BAD_SETTINGS = 2
 CANNOT_GO_ON = 3
 STORE_CLEANER_LOGGER = "rocketmq_broker.server.durability.store_cleaner"
-"""Operators see every deletion; what else is told at INFO they do not."""
+"""The logger whose INFO lines, one for each deletion, operators see. Other loggers show WARNING and above."""
 
 
 def main(
@@ -76,7 +76,7 @@ def main(
 
 
 def _run_ephemeral(config: Path | None, *, is_controlled: bool) -> None:
-    # Only here: what tests need is memory and start-up time for a broker that works.
+    # Imported only here: a production broker needs neither the memory nor the start-up time of test code.
     from rocketmq_broker.protocol.java_properties import parse_properties
     from rocketmq_broker.testing.ephemeral import run_ephemeral
 
@@ -84,19 +84,19 @@ def _run_ephemeral(config: Path | None, *, is_controlled: bool) -> None:
 
 
 def _allow_many_connections() -> None:
-    """As many open files as the system lets us have: the customary 1024 would be as many connections."""
+    """Raises the limit of open files as far as the system allows: the usual 1024 would also bound the connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _serve(settings: BrokerSettings) -> bool:
-    """Runs the broker until it is told to end; False if it ended because it could not go on."""
+    """Runs the broker until a signal ends it. Returns False if the broker ended because it could not go on."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     broker = Broker(settings)
     await broker.start()
-    # What was built so far stays: the collector need not look at it again.
+    # The objects built so far stay: the collector need not scan them again.
     gc.freeze()
     if broker.metrics_url is not None:
         print(f"Metrics are at {broker.metrics_url}", flush=True)

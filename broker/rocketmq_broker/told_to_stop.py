@@ -1,4 +1,4 @@
-"""What SIGTERM and SIGINT do to a program that has only begun: its imports take longer than anything else of its start."""
+"""SIGTERM and SIGINT during a program's start, most of which its imports take."""
 
 import os
 import signal
@@ -9,9 +9,8 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 def end_at_once_when_told() -> None:
-    """Until the program says otherwise a signal ends it at once and quietly, with exit code 0: it has begun nothing yet.
-
-    To be called first of all, before the imports. A SIGINT that the program was started to ignore it goes on ignoring.
+    """Lets SIGTERM and SIGINT end the program at once with exit code 0, until the program sets its own handlers.
+    Call it first, before the imports. A signal that the program was started to ignore stays ignored.
     """
     for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -1,11 +1,12 @@
-"""Everything that differs from one run to the next: time, chance, and what the process and the machine are called.
+"""Everything that differs between two runs: time, chance, and the names of process and machine.
 
-Broker, name server and client read no clock, draw no random number and ask for no process id but here, or by the event loop
-(`loop.time()`, `call_later`, `asyncio.sleep`). So a test can put a world of its own in the place of the real one, and a run can
-be repeated to the byte. The other two things from outside have ports of their own: files
+Broker, name server, clients and services read the clock, draw random numbers and ask for the process id only here; broker and
+clients also live by the event loop (`loop.time()`, `call_later`, `asyncio.sleep`). So a test can replace the real world, and a
+run can be repeated byte for byte. Two other things from outside have their own ports: files
 `rocketmq_broker.store.files.FileSystem`, connections `rocketmq_broker.remoting.network.Network`.
 
-An object takes what it needs from `current_world()` when it is made, and keeps it: nothing is looked up for each message.
+Only roots ask for `current_world()`: what a process or a program makes first. They hand in what other objects need, which keep
+it: no message costs a look-up.
 """
 
 from __future__ import annotations
@@ -14,15 +15,19 @@ import os
 import random
 import socket
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias
+
+Chance: TypeAlias = random.Random
+"""Draws random numbers: in a test those of a seed."""
 
 
 def address_of_this_machine() -> str:
-    """The IPv4 address others know this machine by; 127.0.0.1 where there is no network. Sends nothing."""
+    """Returns the IPv4 address by which others reach this machine; 127.0.0.1 without a network. Sends nothing."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
             probe.connect(("192.0.2.1", 9))  # TEST-NET-1: only asks which way packets would leave
@@ -32,46 +37,49 @@ def address_of_this_machine() -> str:
 
 
 class Watch(Protocol):
-    """Knows which threads work for an event loop, and lets them wait by its time."""
+    """The port by which threads that work for an event loop are known, and wait by its time."""
 
     def work_begins(self) -> None:
-        """A thread has something to do, whose result will come to the event loop. Called there."""
+        """Notes that a thread begins work whose result the event loop gets. Called on the event loop."""
 
     def work_ends(self) -> None:
-        """The result is there. Called on the event loop."""
+        """Notes that the event loop has the result. Called on the event loop."""
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Waits in a thread for so many seconds of the event loop, or until `wait`, given real seconds, returns True."""
+        """Waits in a thread for `seconds` of the event loop's time, or until `wait`, called with real seconds, returns True."""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The real one, unless told otherwise. All of it may be called from any thread."""
+    """The sources of time, chance and identity; by default the real ones. All of them may be called from any thread."""
 
     wall_ns: Callable[[], int] = time.time_ns
     """Nanoseconds since the epoch."""
     steady_ns: Callable[[], int] = time.monotonic_ns
-    """Nanoseconds since some moment or other; they never go back."""
-    random: random.Random = field(default_factory=random.Random)
+    """Nanoseconds since an arbitrary moment; they never go back."""
+    sleep: Callable[[float], None] = time.sleep
+    """Lets the calling thread wait for so many seconds."""
+    random: Chance = field(default_factory=Chance)
     process_id: Callable[[], int] = os.getpid
     nonce: Callable[[int], bytes] = os.urandom
-    """So many bytes that nobody else has."""
+    """Returns that many bytes that nobody else has."""
+    host_name: Callable[[], str] = socket.gethostname
     local_address: Callable[[], str] = address_of_this_machine
-    clocks_differ: bool = True
-    """Whether the wall clock may be set, and may go faster or slower than the steady one and the event loop's."""
-    upkeep_s: float = 1.0
-    """How often a broker looks after what nobody waits for: its statistics, its lock, what it kept for too long."""
     watch: Watch | None = None
-    """Who must know of threads that listeners run in, if anybody must."""
-    listeners_need_threads: bool = True
-    """Whether a listener that is a plain function may wait; otherwise it runs on the event loop, in an order that repeats."""
+    """The watch that must know of the threads in which listeners run; None if there is none."""
+    has_threads: bool = True
+    """Whether listeners have threads. Without them a plain function runs on the event loop, where it cannot wait."""
 
     def wall_ms(self) -> int:
-        """Milliseconds since the epoch."""
+        """Returns milliseconds since the epoch."""
         return self.wall_ns() // 1_000_000
 
+    def new_uuid(self) -> uuid.UUID:
+        """Makes a random UUID."""
+        return uuid.UUID(bytes=self.nonce(16), version=4)
+
     def steady_s(self) -> float:
-        """Seconds since some moment or other."""
+        """Returns seconds since an arbitrary moment."""
         return self.steady_ns() / 1_000_000_000
 
 
@@ -79,13 +87,13 @@ _current: ContextVar[World] = ContextVar("world", default=World())  # noqa: B039
 
 
 def current_world() -> World:
-    """The world of whoever calls: the real one, or the one that `in_world` was entered with. Tasks and timers inherit it."""
+    """Returns the caller's world: the real one, or the one of the enclosing `in_world`. Tasks and timers inherit it."""
     return _current.get()
 
 
 @contextmanager
 def in_world(world: World) -> Iterator[None]:
-    """What is made inside lives in that world, for good."""
+    """Makes `world` the current one inside the block. Objects that are made inside keep it."""
     token = _current.set(world)
     try:
         yield

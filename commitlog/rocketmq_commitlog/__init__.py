@@ -1,4 +1,4 @@
-"""RocketMQ's commit log as a Spark data source, by itself: a table of its records, and a stream of what is added.
+"""RocketMQ's commit log as a Spark data source: a table of its records, and a stream of new ones.
 
 from rocketmq_commitlog import CommitLogSource
 spark.dataSource.register(CommitLogSource)

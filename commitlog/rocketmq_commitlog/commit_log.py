@@ -1,9 +1,9 @@
-"""RocketMQ's commit log read from its segment files, as it lies on disk (RocketMQ's MappedFileQueue and CommitLog).
+"""A reader of RocketMQ's commit log from its segment files (RocketMQ's MappedFileQueue and CommitLog).
 
-A segment is a file named by the commit log offset it begins at, 20 digits; no record crosses from one to the next. Bytes that
+A segment is a file named by the commit log offset of its first byte, 20 digits; no record crosses to the next. Bytes that
 look like a record prove nothing: a client can put whole records into a body, each with the commit log offset at which it will
-lie. So a record is believed only where one must begin: at the start of a segment, behind another record, or where a consume
-queue points to. Ranges begin there, and there reading goes on after damage.
+lie. So a record is believed only where one must begin: at the start of a segment, after another record, or where a consume
+queue points. Ranges begin there, and there reading continues after damage.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ _MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
 _MAGIC_POSITION = 4
 _UNTIL_SYS_FLAG = struct.Struct(">iiiiiqqi")
 _HOST_V6_MORE = 12
-"""Bytes by which an IPv6 host is longer."""
+"""Bytes by which an IPv6 host is longer than an IPv4 one."""
 _KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]+)")
 
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """The records that begin in the bytes from `start` up to `end` of one segment; positions are within the file.
+    """The records that begin in the bytes from `start` to before `end` of one segment; positions are within the file.
 
-    At `start` a record begins, or the segment does; at `end` one does, or the bytes end that were written.
+    A record or the segment begins at `start`; at `end` a record begins, or the written bytes end.
     """
 
     segment: str
     start: int
     end: int
     is_last: bool = True
-    """Whether it is its segment's last."""
+    """Whether it is the segment's last range."""
     goes_on_until: int = 0
-    """Of a segment's last range: the commit log goes on at least up to this commit log offset."""
+    """In a segment's last range, the commit log offset up to which the commit log is known to continue."""
 
 
 class LogRecord(NamedTuple):
-    """What is read of a record, its strings left as bytes: a tuple, since logs have many millions of them."""
+    """The used parts of a record, its strings as bytes: a tuple, because logs have many millions of them."""
 
     size: int
     commit_log_offset: int
@@ -73,20 +73,20 @@ class LogRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes of the log that hold no record which can be believed."""
+    """Bytes of the log without a credible record."""
 
     commit_log_offset: int
     size: int
     keys: tuple[str, ...] = ()
-    """The keys of messages that can still be read in it: what was damaged need not be lost."""
+    """The keys of messages that can still be read in it: a damaged message need not be lost."""
     is_gap: bool = False
-    """Whether the bytes are not there at all: a file is missing, or ends before it should."""
+    """Whether the bytes do not exist: a file is missing, or ends too early."""
     whole_again_ms: int | None = field(default=None, compare=False)
-    """When the record behind it was stored; None if there is none."""
+    """The store timestamp of the next record; None if there is none."""
 
 
 def segments(store: Path) -> list[Path]:
-    """The segment files of a store directory, oldest first. Raises UnreadableStore if there is no commit log."""
+    """Returns the segment files of a store directory, oldest first. Raises UnreadableStore if there is no commit log."""
     directory = store / "commitlog"
     try:
         return sorted(path for path in directory.iterdir() if _SEGMENT_NAME.fullmatch(path.name))
@@ -95,11 +95,11 @@ def segments(store: Path) -> list[Path]:
 
 
 def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0) -> list[LogRange]:
-    """Ranges that together cover every record of the log once, from a commit log offset on. Raises UnreadableStore.
+    """Returns ranges that together cover every record of the log once, from a commit log offset. Raises UnreadableStore.
 
     Each has `range_bytes` or more: it ends where a consume queue says that a record begins. The first one may begin before
-    `from_offset`. Damage behind a record belongs to its range: who goes on reading names the last record that was read, and reads
-    it again.
+    `from_offset`. Damage after a record belongs to its range: to continue, a reader passes the last record that it read, and
+    reads it again.
     """
     until, units = known_end(store), QueueUnits(store)
     begun = _without_those_ahead(segments(store))
@@ -113,7 +113,7 @@ def split_log(store: Path, range_bytes: int = RANGE_BYTES, from_offset: int = 0)
 
 
 def _without_those_ahead(paths: list[Path]) -> list[Path]:
-    """The segments without the last ones, if nothing was written to them yet: brokers make files ahead of their use."""
+    """Returns the segments without unwritten ones at the end: brokers make files ahead of their use."""
     begun = len(paths)
     while begun > 1 and not _head_of(paths[begun - 1]).strip(b"\0"):
         begun -= 1
@@ -136,7 +136,7 @@ def _split_segment(path: Path, range_bytes: int, start: int, goes_on_until: int,
 
 
 def first_record(store: Path) -> LogRecord | None:
-    """The oldest record there still is, or None. Raises UnreadableStore."""
+    """Returns the oldest record, or None. Raises UnreadableStore."""
     for path in segments(store):
         for found in scan(LogRange(str(path), 0, sys.maxsize)):
             if isinstance(found, LogRecord):
@@ -145,7 +145,7 @@ def first_record(store: Path) -> LogRecord | None:
 
 
 def last_record(store: Path) -> LogRecord | None:
-    """The newest record, or None. Raises UnreadableStore."""
+    """Returns the newest record, or None. Raises UnreadableStore."""
     for log_range in reversed(split_log(store)):
         latest = None
         for found in scan(log_range):
@@ -156,10 +156,10 @@ def last_record(store: Path) -> LogRecord | None:
 
 
 def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
-    """The records that begin in this range, in order, and the damage that follows them.
+    """Yields the records that begin in this range, in order, and the damage that follows them.
 
-    A record's checksum covers its body only; damage to topic or properties that leaves their lengths alone goes unseen.
-    What follows a log's last record, and was written by nobody yet or is torn, is no damage, unless the log is known to go on.
+    A record's checksum covers its body only; damage to topic or properties that keeps their lengths goes unseen. Bytes after
+    the last record that are unwritten or torn are no damage, unless the log is known to continue.
     Raises UnreadableStore.
     """
     path = Path(log_range.segment)
@@ -171,7 +171,7 @@ def scan(log_range: LogRange) -> Iterator[LogRecord | Damage]:
 
 
 def regular_only(path: str, flags: int) -> int:
-    """Opens a file of the disk. Raises OSError for anything else under its name: a FIFO would wait without end."""
+    """Opens a regular file. Raises OSError for other kinds of files: a FIFO would wait without end."""
     file = os.open(path, flags | os.O_NONBLOCK)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
@@ -181,7 +181,7 @@ def regular_only(path: str, flags: int) -> int:
 
 @contextmanager
 def _mapped(path: Path) -> Iterator[mmap.mmap | bytes]:
-    """The bytes of a segment without the hole at its end: it is made at full length, and most of that may never be used.
+    """Maps the bytes of a segment without the hole at its end: most of a segment's full length may never be used.
 
     Raises UnreadableStore.
     """
@@ -203,7 +203,7 @@ def _head_of(path: Path) -> bytes:
 
 
 class _Segment:
-    """The bytes of one segment that were written."""
+    """The written bytes of one segment."""
 
     def __init__(self, data: mmap.mmap | bytes, path: Path) -> None:
         self._data = data
@@ -212,7 +212,7 @@ class _Segment:
         self._units = QueueUnits(path.parent.parent)
 
     def found(self, log_range: LogRange) -> Iterator[LogRecord | Damage]:
-        """Damage belongs to the range of the record before it, or to the segment's first range: so each is reported once."""
+        """Yields records and damage. The record before damage decides the damage's range, so that each is reported once."""
         data, position = self._data, log_range.start
         damage_begins: int | None = None
         while log_range.is_last or position < log_range.end:
@@ -241,10 +241,10 @@ class _Segment:
         return Damage(self._offset + begins, ends - begins, keys_in(self._data[begins:ends]), whole_again_ms=whole_again_ms)
 
     def _step_over(self, position: int, log_range: LogRange) -> int | None:
-        """Where reading goes on if no record begins where one should; None if nothing vouches for a place in this segment.
+        """Returns where reading continues after a missing record; None if nothing proves a place in this segment.
 
-        That is where the damaged record says that it ends, if all its lengths agree. If a consume queue points to a record before
-        that, it is there.
+        It is the end that the damaged record claims, if all its lengths agree, or the first record before that to which a consume
+        queue points.
         """
         end = len(self._data) if log_range.is_last else log_range.end
         own_end = None if log_range.is_last else end
@@ -255,18 +255,18 @@ class _Segment:
         return own_end if pointed_to is None else pointed_to
 
     def _gap_behind(self, position: int, goes_on_until: int) -> Iterator[Damage]:
-        """What is missing between the segment's last record and the place up to which the log goes on."""
+        """Yields the bytes missing between the segment's last record and the place up to which the log continues."""
         begins, ends = self._offset + position, goes_on_until
         if (unused := self._unused_at(position)) is not None:
             begins += unused
         elif _next_record(self._data, self._offset, position + 1, len(self._data), None) is not None:
-            # Records lie there, or a client's bytes that look like them. Nothing tells which.
+            # Records lie there, or a client's bytes that look like them: nothing tells them apart.
             ends = max(ends, self._offset + len(self._data))
         if ends > begins:
             yield Damage(begins, ends - begins, is_gap=True, whole_again_ms=self._first_stored_ms(ends))
 
     def _unused_at(self, position: int) -> int | None:
-        """How many bytes there are up to the segment's end, if they are marked as unused, or too few for a mark."""
+        """Returns the number of bytes up to the segment's end, if they are marked as unused, or too few for a mark."""
         if position + SIZE_AND_MAGIC.size <= len(self._data):
             size, magic = SIZE_AND_MAGIC.unpack_from(self._data, position)
             return int(size) if magic == BLANK_MAGIC else None
@@ -274,7 +274,7 @@ class _Segment:
         return left if left < SIZE_AND_MAGIC.size else None
 
     def _first_stored_ms(self, commit_log_offset: int) -> int | None:
-        """When the first record of the segment was stored that begins at this offset."""
+        """Returns the store timestamp of the first record of the segment that begins at this offset."""
         path = self._path.with_name(f"{commit_log_offset:020d}")
         if not path.exists():
             return None
@@ -284,9 +284,9 @@ class _Segment:
 
 
 def keys_in(damaged: bytes) -> tuple[str, ...]:
-    """The keys of messages in bytes that are no intact record.
+    """Returns the keys of messages in bytes that are no intact record.
 
-    Keys are told from other bytes by the property's name; of very long stretches only the beginning is searched.
+    The property's name tells keys from other bytes; of very long stretches only the beginning is searched.
     """
     found = [match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED])]
     return tuple(dict.fromkeys(key for keys in found for key in keys))
@@ -294,7 +294,7 @@ def keys_in(damaged: bytes) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """What bytes say that they are, if the lengths of a record's parts add up to its size; no checksum is verified."""
+    """The record that bytes claim to be, if the lengths of its parts add up to its size; no checksum is verified."""
 
     position: int
     size: int
@@ -306,12 +306,12 @@ class _Claim:
 
     @property
     def ends(self) -> int:
-        """The position behind it."""
+        """Returns the position after the record."""
         return self.position + self.size
 
     @property
     def has_a_mark(self) -> bool:
-        """Whether one of the two marks of a record is there: damage to the other leaves it recognisable."""
+        """Returns whether one of a record's two marks is there: so it is recognised with the other one damaged."""
         return self.has_magic or self.has_own_offset
 
 
@@ -337,7 +337,7 @@ def _claim_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> _C
 
 
 def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int, units: QueueUnits) -> bool:
-    """Whether an intact record begins there, and a consume queue points to it."""
+    """Returns whether an intact record begins at `position`, and a consume queue points to it."""
     claim = _claim_at(data, segment_offset, position)
     return (
         claim is not None
@@ -348,7 +348,7 @@ def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int,
 
 
 def _record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
-    """The intact record that begins there, or None."""
+    """Returns the intact record that begins at `position`, or None."""
     try:
         (
             size, magic, crc, queue_id, _, queue_offset, commit_log_offset, sys_flag, born_timestamp, _, store_timestamp, _, _,
@@ -377,7 +377,7 @@ def _record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> L
 
 
 def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -> LogRecord | None:
-    """The intact record that begins there, one of its hosts an IPv6 address; or None."""
+    """Returns the intact record with an IPv6 host that begins at `position`, or None."""
     try:
         record = decode_record(data[position : position + size])
     except CorruptRecord:
@@ -391,11 +391,11 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
 
 
 def _next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
-    """Where the first record begins that a consume queue points to, at `position` or later and before `until`.
+    """Returns the position of the first record at or after `position` and before `until` to which a consume queue points.
 
-    Without `units` any bytes count that look like an intact record.
-    A record goes on after its magic, so the mapping's last byte is left out: Python before 3.11.5 looks at the byte after the
-    last one searched (gh-105235), and after the mapping's end that is a segmentation fault.
+    Without `units` all bytes that look like an intact record count. A record continues after its magic, so the mapping's last
+    byte is left out: Python before 3.11.5 reads the byte after the last one searched (gh-105235), and after the mapping's end
+    that is a segmentation fault.
     """
     last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
     at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)

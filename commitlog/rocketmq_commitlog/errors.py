@@ -1,4 +1,4 @@
-"""Why a commit log cannot be read."""
+"""The reason why a commit log cannot be read."""
 
 
 class UnreadableStore(Exception):

@@ -1,8 +1,8 @@
-"""What only a broker writes about its commit log: the units of its consume queues, and how far they say that the log goes.
+"""The evidence that only a broker writes: the units of its consume queues, and the end of the log that they prove.
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        consumequeue/TOPIC/QUEUEID/, one unit for each queue offset
 
-A client can put whole records into a body, with magic code, checksum and commit log offset as they should be. No client can make
+A client can put whole records into a body, with the right magic code, checksum and commit log offset. No client can make
 a unit point to them: so where a unit points, a record begins.
 """
 
@@ -19,31 +19,31 @@ from typing import Final
 
 _UNIT: Final = struct.Struct(">qiq")
 _BLANK_SIZE: Final = 0x7FFFFFFF
-"""Of a unit that holds no message."""
+"""The size of a unit that holds no message."""
 _FILE_NAME: Final = re.compile(r"[0-9]{20}")
 _MOST_QUEUES: Final = 1_000
-"""How many queues are asked how far the log goes: those that were written last."""
+"""Queues that are read for the end of the log: those written last."""
 
 Files = list[tuple[int, Path]]
-"""The files of a queue, each with the position of its first byte in the queue, ascending."""
+"""The files of a queue in order, each with the position of its first byte in the queue."""
 
 
 class QueueUnits:
-    """The consume queues of one store; each is looked for when it is asked first."""
+    """The consume queues of one store; each is read at its first use."""
 
     def __init__(self, store: Path) -> None:
-        """Reads nothing yet. What is not there, or cannot be read, vouches for nothing."""
+        """Begins unread. Missing or unreadable queues prove nothing."""
         self._root = store / "consumequeue"
         self._topics: dict[bytes, Path] | None = None
         self._queues: dict[tuple[bytes, int], Files] = {}
 
     @property
     def are_missing(self) -> bool:
-        """Whether there are none, so that asking for each record of a log would be in vain."""
+        """Returns whether the store has no consume queues, so that no record can be checked."""
         return not self._root.is_dir()
 
     def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:
-        """Whether the unit of this queue offset is that of a record of this size at this place."""
+        """Returns whether the unit of this queue offset points to a record of this size at this place."""
         if queue_offset < 0:
             return False
         position = queue_offset * _UNIT.size
@@ -57,7 +57,7 @@ class QueueUnits:
 
     def _files(self, topic: bytes, queue_id: int) -> Files:
         if self._topics is None:
-            # Topics come from bytes that may be hostile: only the name of a folder that is there becomes a path.
+            # Topics come from bytes that may be hostile: only the name of an existing folder becomes a path.
             self._topics = {os.fsencode(path.name): path for path in _folders(self._root)}
         if topic not in self._topics:
             return []
@@ -67,9 +67,9 @@ class QueueUnits:
 
 
 def known_end(store: Path) -> int:
-    """The commit log offset up to which the log goes by what the broker wrote elsewhere; 0 if that says nothing.
+    """Returns the commit log offset up to which the broker's other files prove the log; 0 if they prove nothing.
 
-    It is read before the log is, so that all of it must be found there. It may lie a few seconds behind the log.
+    Call it before reading the log, so that all of it must be found there. It may lie a few seconds behind the log.
     """
     last_files = []
     for topic in _folders(store / "consumequeue"):
@@ -82,7 +82,7 @@ def known_end(store: Path) -> int:
 
 
 def _end_of(files: Files) -> int:
-    """The commit log offset behind the record of the last unit that holds one; 0 without one in the last two files."""
+    """Returns the commit log offset after the record of the last unit that holds one; 0 without one in the last two files."""
     for _, path in reversed(files[-2:]):
         low, high = 0, _size_of(path) // _UNIT.size
         while low < high:
@@ -96,7 +96,7 @@ def _end_of(files: Files) -> int:
 
 
 def _saved_progress(store: Path) -> int:
-    """Up to where this kit's broker had everything on the disk, by its progress.json."""
+    """Returns the offset up to which this kit's broker had everything on disk, from its progress.json."""
     try:
         position = json.loads((store / "progress.json").read_bytes())["position"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

@@ -17,7 +17,7 @@ BATCH_RECORDS: Final = 16_384
 
 
 def record_batches(found: Iterable[LogRecord | Damage], wanted: StructType) -> Iterator[pyarrow.RecordBatch]:
-    """One row for each record or damaged stretch, in batches; only the columns of the schema are made."""
+    """Yields one row for each record or damaged stretch, in batches; makes only the columns of the schema."""
     schema = to_arrow_schema(wanted, timezone="UTC")
     makers = [COLUMNS[name] for name in wanted.fieldNames()]
     left = iter(found)

@@ -1,4 +1,4 @@
-"""The columns of the commit log: each made for a whole batch of records, and only if it is asked for."""
+"""The columns of the commit log: each is made for a whole batch of records, and only on demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_commitlog.commit_log import Damage, LogRecord
 
 
 class RecordKind(StrEnum):
-    """What a stretch of the commit log is, as far as transactions are concerned."""
+    """The kind of a stretch of the commit log with regard to transactions."""
 
     HALF = "half"
     OP = "op"
@@ -36,21 +36,21 @@ _UNKNOWN_HOST: Final = bytes(8)
 
 @dataclass(frozen=True, slots=True)
 class RecordColumns:
-    """A batch turned on its side: a tuple for each field of LogRecord, mostly None where there is damage; and the damage."""
+    """A batch by columns: a tuple for each field of LogRecord, mostly None where there is damage; and the damage."""
 
     fields: Sequence[tuple[Any, ...]]
     damaged: dict[int, Damage]
-    """By place in the batch."""
+    """Damage by place in the batch."""
 
     @classmethod
     def of(cls, batch: Sequence[LogRecord | Damage]) -> RecordColumns:
-        """The columns of these records, which are one at least."""
+        """Returns the columns of these records, of which there is at least one."""
         damaged = {place: found for place, found in enumerate(batch) if isinstance(found, Damage)}
         rows = batch if not damaged else [_row(found) for found in batch]
         return cls(list(zip(*rows, strict=True)), damaged)
 
     def field(self, name: str) -> tuple[Any, ...]:
-        """One field of all records."""
+        """Returns one field of all records."""
         return self.fields[LogRecord._fields.index(name)]
 
 
@@ -124,7 +124,7 @@ def _bodies(rows: RecordColumns) -> Sequence[bytes | None]:
 
 
 def _uncompressed(body: bytes, sys_flag: int) -> bytes:
-    """The body as its sender wrote it; as it lies in the log if it cannot be restored."""
+    """Returns the body as its sender wrote it; the stored body if it cannot be restored."""
     record = Record(
         0, 0, 0, 0, 0, 0, sys_flag & ~sysflag.HOSTS_V6, 0, _UNKNOWN_HOST, 0, _UNKNOWN_HOST, 0, 0, body, b"", b"",
     )  # fmt: skip

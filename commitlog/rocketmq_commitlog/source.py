@@ -2,7 +2,7 @@
 
     spark.read.format("rocketmq_commitlog").option("store", "data/store").schema("topic string, unique_key string").load()
 
-The schema asked for says which of these columns are made: commit_log_offset, kind, topic, queue_id, queue_offset,
+The given schema selects from these columns: commit_log_offset, kind, topic, queue_id, queue_offset,
 stored_at_ms, born_at_ms, unique_key, keys, real_topic, half_commit_log_offset, decided_queue_offsets (of an op message: the half
 queue offsets it settles, separated by commas), check_times, size, body. Every executor must see the store directory.
 """
@@ -24,7 +24,7 @@ from rocketmq_commitlog.stream import BEGINNING, CommitLogStreamReader, read_lim
 
 @dataclass
 class LogPartition(InputPartition):
-    """The stretch that one task reads; None: nothing."""
+    """The stretch that one task reads; None for no stretch."""
 
     log_range: LogRange | None = None
 
@@ -34,18 +34,18 @@ class CommitLogSource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `spark.read.format`."""
+        """Returns the name for `spark.read.format`."""
         return "rocketmq_commitlog"
 
     def reader(self, schema: StructType) -> CommitLogReader:
-        """A reader of the columns in the schema."""
+        """Returns a reader of the columns in the schema."""
         range_bytes, from_offset = (
             int(self.options.get(name, default)) for name, default in (("rangeBytes", RANGE_BYTES), ("fromOffset", 0))
         )
         return CommitLogReader(Path(self.options["store"]), schema, range_bytes, from_offset)
 
     def streamReader(self, schema: StructType) -> CommitLogStreamReader:
-        """A reader of what is added; optional: `startingOffset`, `maxRowsPerBatch` or `maxBytesPerBatch`."""
+        """Returns a reader of new records; options: `startingOffset`, `maxRowsPerBatch` or `maxBytesPerBatch`."""
         return CommitLogStreamReader(
             Path(self.options["store"]),
             schema,
@@ -56,23 +56,23 @@ class CommitLogSource(DataSource):
 
 
 class CommitLogReader(DataSourceReader):
-    """Plans the stretches on the driver, reads one of them in each task."""
+    """A reader that plans the stretches on the driver, and reads one of them in each task."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, from_offset: int = 0) -> None:
-        """`range_bytes` is the length of a stretch; what lies before `from_offset` is not read."""
+        """`range_bytes` is the length of a stretch; records before `from_offset` are not read."""
         self._from_offset = from_offset
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
 
     def partitions(self) -> Sequence[InputPartition]:
-        """The stretches there are now."""
+        """Returns the present stretches."""
         return [LogPartition(log_range) for log_range in split_log(self._store, self._range_bytes, self._from_offset)] or [
             LogPartition()
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        """One row for each record or damaged stretch. Raises UnreadableStore."""
+        """Yields one row for each record or damaged stretch. Raises UnreadableStore."""
         if not isinstance(partition, LogPartition) or partition.log_range is None:
             return
         found = (one for one in scan(partition.log_range) if one.commit_log_offset >= self._from_offset)

@@ -27,7 +27,7 @@ _OFFSET: Final = "commit_log_offset"
 
 @dataclass
 class StreamPartition(InputPartition):
-    """The records of a stretch behind the offset `after`, up to `until`."""
+    """The records of a stretch after the offset `after`, up to `until`."""
 
     log_range: LogRange
     after: int
@@ -35,10 +35,10 @@ class StreamPartition(InputPartition):
 
 
 class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a store's commit log as it grows. A batch has at most so many rows or bytes as the options say."""
+    """A reader of a store's commit log as it grows. The options bound the rows or bytes of a batch."""
 
     def __init__(self, store: Path, schema: StructType, range_bytes: int, limit: ReadLimit, after: int = BEGINNING) -> None:
-        """The stream begins behind the commit log offset `after`."""
+        """The stream begins after the commit log offset `after`."""
         self._store = store
         self._schema = schema
         self._range_bytes = range_bytes
@@ -47,23 +47,23 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._target: int | None = None
 
     def initialOffset(self) -> dict[str, int]:
-        """Where the stream begins."""
+        """Returns the offset at which the stream begins."""
         return {_OFFSET: self._after}
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What the options say."""
+        """Returns the limit that the options set."""
         return self._limit
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """From now on the stream ends at the record that is the last one now."""
+        """Makes the stream end at the record that is the last one now."""
         self._target = self._last(self._after, ReadAllAvailable(), None)
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, int]:
-        """The offset of the last record of the next batch; `start` where there is nothing new. Raises UnreadableStore."""
+        """Returns the offset of the last record of the next batch; `start` if there is no new one. Raises UnreadableStore."""
         return {_OFFSET: self._last(int(start[_OFFSET]), limit, self._target)}
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """The stretches between two offsets. Damage behind the record at `start` is part of them."""
+        """Returns the stretches between two offsets. They include damage after the record at `start`."""
         after, until = int(start[_OFFSET]), int(end[_OFFSET])
         if until <= after:
             return []
@@ -71,14 +71,14 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return [StreamPartition(part, after, until) for part in ranges if int(Path(part.segment).name) + part.start <= until]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        """One row for each record or damaged stretch. Raises UnreadableStore."""
+        """Yields one row for each record or damaged stretch. Raises UnreadableStore."""
         assert isinstance(partition, StreamPartition)
         found = scan(partition.log_range)
         new = (one for one in found if partition.after < one.commit_log_offset <= partition.until)
         yield from record_batches(new, self._schema)
 
     def _last(self, after: int, limit: ReadLimit, target: int | None) -> int:
-        """The last record behind `after` that the limit lets in: one at least, so that the stream goes on."""
+        """Returns the last record after `after` within the limit: at least one, so that the stream continues."""
         last, rows, size = after, 0, 0
         for found in self._behind(after):
             rows, size = rows + 1, size + found.size
@@ -96,7 +96,7 @@ class CommitLogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
 
 def read_limit(options: Mapping[str, str]) -> ReadLimit:
-    """The limit of a batch: `maxRowsPerBatch`, `maxBytesPerBatch`, or none."""
+    """Returns the limit of a batch: `maxRowsPerBatch`, `maxBytesPerBatch`, or none."""
     if "maxRowsPerBatch" in options:
         return ReadMaxRows(int(options["maxRowsPerBatch"]))
     if "maxBytesPerBatch" in options:

@@ -1,1 +1,1 @@
-"""How the credit service reaches its database, Redis and the broker."""
+"""The credit service's access to its database, Redis and the broker."""

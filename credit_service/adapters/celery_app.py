@@ -1,4 +1,4 @@
-"""Celery as the credit service uses it: Redis as a courier that may lose everything, since the broker has every order still."""
+"""The credit service's Celery application. Redis is a courier that may lose all tasks: the broker still has each order."""
 
 import os
 from typing import Final
@@ -24,9 +24,9 @@ _SOCKET_TIMEOUT_S: Final = 5
 
 
 def create_celery(redis_url: str) -> Celery:
-    """A Celery application for sending tasks or for working on them; connects to nothing yet.
+    """Returns a Celery application for sending tasks or working on them. Does not connect.
 
-    Celery's own variables are taken out of the process's environment: a stray one would win over `redis_url`.
+    It removes Celery's own variables from the process's environment: a stray one would win over `redis_url`.
     """
     for name in _VARIABLES_OF_CELERY:
         os.environ.pop(name, None)
@@ -36,32 +36,32 @@ def create_celery(redis_url: str) -> Celery:
         task_serializer="json",
         result_serializer="json",
         accept_content=["json"],
-        # A worker that dies has not acknowledged: another one takes the task, and the ledger makes doing it twice harmless.
+        # A dead worker has not acknowledged its task: another worker takes it, and the ledger makes a second run harmless.
         task_acks_late=True,
-        # If one of its processes dies, the consumer gets an error: a task that kills each process would otherwise run for ever.
+        # If a process dies, the consumer gets an error: a task that kills each process would otherwise run for ever.
         task_reject_on_worker_lost=False,
         task_time_limit=_TASK_TIME_LIMIT_S,
-        # A task that has begun ends, database commit included, although Redis is gone.
+        # A running task ends, database commit included, although Redis is gone.
         worker_cancel_long_running_tasks_on_connection_loss=False,
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=False,
         worker_redirect_stdouts=False,
         worker_send_task_events=False,
-        # Nobody controls workers by messages, whose queue would call Redis each second: one that hangs would stop the loop.
+        # Remote control is off: its queue would call Redis each second, and a Redis that hangs would stop the loop.
         worker_enable_remote_control=False,
         result_expires=_RESULT_EXPIRES_S,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_connection_timeout=_CONNECT_TIMEOUT_S,
         broker_transport=_TRANSPORT,
-        # After a lost connection Celery would take fewer tasks until those that ran then have ended, also one that never ends.
+        # After a lost connection Celery would take fewer tasks until the running ones have ended, even one that never ends.
         worker_enable_prefetch_count_reduction=False,
         broker_transport_options={
             "visibility_timeout": _VISIBILITY_TIMEOUT_S,
             "socket_connect_timeout": _CONNECT_TIMEOUT_S,
             "socket_timeout": _SOCKET_TIMEOUT_S,
         },
-        # The consumer that waits decides when to try again.
+        # The waiting consumer decides when to try again.
         task_publish_retry=False,
         result_backend_transport_options={"retry_policy": {"timeout": float(_CONNECT_TIMEOUT_S)}},
         redis_socket_connect_timeout=_CONNECT_TIMEOUT_S,

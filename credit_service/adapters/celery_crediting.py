@@ -1,8 +1,6 @@
-"""Writes credits through Celery: hands a batch to a worker and waits until its task has stored it."""
+"""Writes credits through Celery: sends a batch to a worker, and waits until its task has stored it."""
 
 import json
-import time
-import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -11,6 +9,7 @@ from credit_service.adapters.credit_wire import WireCredit, to_wire
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
 from credit_service.service_layer.faults import Fault, fault_of
+from rocketmq_broker.world import World
 
 _SLICE_S: Final = 0.5
 """How soon a wait notices that it is given up."""
@@ -19,27 +18,27 @@ MOST_WAITING_TASKS: Final = 1000
 
 
 class CeleryCrediting:
-    """See `service_layer.crediting.Crediting`; safe to use from several threads.
+    """Writes batches by tasks (`service_layer.crediting.Crediting`); safe to use from several threads.
 
-    A batch that has no answer is tried again under the same task id. So at most one task of a batch waits in Redis, however
-    often the batch is tried, and the run that ends first answers. After an answer the next try has an id of its own: Celery may
-    hold a second copy of that answer, which says nothing of the database as it is now.
+    A batch without an answer is tried again under the same task id. So at most one task of a batch waits in Redis, however often
+    the batch is tried, and the first run to end answers. After an answer the next try gets a new id: Celery may hold a second
+    copy of the old answer, which says nothing about the present database.
     """
 
-    def __init__(self, tasks: CreditTasks, *, timeout_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        """`timeout_s` is how long a batch waits for the answer of its task at a time."""
+    def __init__(self, tasks: CreditTasks, world: World, *, timeout_s: float) -> None:
+        """`timeout_s` is the time that a batch waits for the answer of its task in one try."""
         self._tasks = tasks
         self._timeout_s = timeout_s
-        self._now_s = now_s
+        self._now_s, self._new_uuid = world.steady_s, world.new_uuid
         self._unanswered: dict[str, str] = {}
         """The task id of each batch whose last try had no answer."""
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
-        """One outcome for each credit; None for an outcome that only a newer version knows."""
+        """Returns one outcome for each credit; None for an outcome that only a newer version knows."""
         batch = [to_wire(credit) for credit in credits]
         content = json.dumps(batch, sort_keys=True)
         task_id = self._unanswered.pop(content, None) if is_again else None
-        task_id = task_id or str(uuid.uuid4())
+        task_id = task_id or str(self._new_uuid())
         try:
             answer = self._answer(self._sent(task_id, batch, is_again), is_given_up)
         except CreditingUnavailable:
@@ -48,7 +47,7 @@ class CeleryCrediting:
         return _outcomes(answer, len(credits))
 
     def _remember(self, content: str, task_id: str) -> None:
-        """Forgets the oldest where there are too many: a batch that was halved is never tried again as it was."""
+        """Remembers the task id, and forgets the oldest of too many: a halved batch is never tried again as a whole."""
         self._unanswered[content] = task_id
         if len(self._unanswered) > MOST_WAITING_TASKS:
             self._unanswered.pop(next(iter(self._unanswered)), None)
@@ -62,7 +61,7 @@ class CeleryCrediting:
             raise CreditingUnavailable(f"the task could not be sent: {_in_one_line(error)}") from error
 
     def _task(self, task_id: str, batch: Sequence[WireCredit], is_again: bool) -> Task:
-        """The batch's task; sent, unless it waits in Redis from an earlier time."""
+        """Returns the batch's task. Sends it unless it still waits in Redis."""
         waiting = self._tasks.waiting()
         if is_again and waiting and self._tasks.is_waiting(task_id):
             return self._tasks.expect(task_id)
@@ -71,7 +70,7 @@ class CeleryCrediting:
         return self._tasks.send(task_id, batch)
 
     def _answer(self, task: Task, is_given_up: Callable[[], bool]) -> TaskAnswer:
-        """The answer, forgotten by Redis once it is read."""
+        """Returns the task's answer, and lets Redis forget it."""
         try:
             answer = self._wait_for(task, is_given_up)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Tasks on their way: sent to Redis by Celery, waiting there for a worker, answered."""
+"""Celery's tasks: sent to Redis, waiting there for a worker, and answered."""
 
 import contextlib
 from collections.abc import Sequence
@@ -12,75 +12,75 @@ from redis import Redis
 
 from credit_service.adapters.celery_app import CREDIT_TASK, QUEUE, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit
-from credit_service.domain.credit import EntryKind
+from order_messages.states import EntryKind
 
 _REDIS_TIMEOUT_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class TaskAnswer:
-    """How a task ended: with a value, or with an error."""
+    """The end of a task: a value or an error."""
 
     value: Any = None
     error: BaseException | None = None
 
 
 class Task(Protocol):
-    """A task that was sent."""
+    """A sent task."""
 
     def wait(self, timeout_s: float) -> TaskAnswer | None:
-        """Its answer; None if there is none so soon. Raises what the connection to Redis raises."""
+        """Returns the answer; None if there is none within `timeout_s`. Raises the errors of the connection to Redis."""
 
     def forget(self) -> None:
-        """Its answer was read: Redis need not keep it. Raises nothing."""
+        """Lets Redis forget the answer, which was read. Raises nothing."""
 
     def stop_expecting(self) -> None:
-        """Nobody waits for the answer any more, or not now. Raises nothing."""
+        """Stops waiting for the answer, at least for now. Raises nothing."""
 
 
 class CreditTasks(Protocol):
-    """Where tasks are sent to. Each method raises what the connection to Redis raises."""
+    """The queue of tasks. Each method raises the errors of the connection to Redis."""
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """Send a task that writes the credits."""
+        """Sends a task that writes the credits."""
 
     def expect(self, task_id: str) -> Task:
-        """The task that was sent before."""
+        """Returns the task that was sent before."""
 
     def waiting(self) -> int:
-        """How many tasks wait for a worker."""
+        """Returns how many tasks wait for a worker."""
 
     def is_waiting(self, task_id: str) -> bool:
-        """Whether a task with this id waits for a worker."""
+        """Returns whether a task with this id waits for a worker."""
 
 
 def task_for(credits: Sequence[WireCredit]) -> str:
-    """The name of the task that writes these entries: workers of every version know that of credits."""
+    """Returns the name of the task that writes these entries. Workers of each version know the one for credits."""
     return CREDIT_TASK if all(credit.get("kind", EntryKind.CREDIT) == EntryKind.CREDIT for credit in credits) else REVERSAL_TASK
 
 
 class CeleryTasks:
-    """See `CreditTasks`; safe to use from several threads."""
+    """The tasks in Redis (`CreditTasks`); safe to use from several threads."""
 
     def __init__(self, app: Celery, redis_url: str) -> None:
-        """`app` sends to `redis_url`. Connects to nothing yet."""
+        """`app` sends to `redis_url`. Does not connect."""
         self._app = app
         self._redis = Redis.from_url(redis_url, socket_timeout=_REDIS_TIMEOUT_S, socket_connect_timeout=_REDIS_TIMEOUT_S)
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """A task never expires: that would compare the clocks of two machines, and a late one changes nothing."""
+        """Sends a task without expiry: expiry would compare the clocks of two machines, and a late task changes nothing."""
         return _CeleryTask(self._app, self._app.send_task(task_for(credits), args=[credits], task_id=task_id))
 
     def expect(self, task_id: str) -> Task:
-        """Connects to nothing yet."""
+        """Returns the task without connecting."""
         return _CeleryTask(self._app, self._app.AsyncResult(task_id))
 
     def waiting(self) -> int:
-        """The length of the list that workers take their tasks from."""
+        """Returns the length of the list from which workers take tasks."""
         return int(self._redis.llen(QUEUE))
 
     def is_waiting(self, task_id: str) -> bool:
-        """Reads the whole list: its length has to be bounded."""
+        """Searches the whole list, which must be bounded."""
         needle = task_id.encode()
         return any(needle in task for task in self._redis.lrange(QUEUE, 0, -1))
 
@@ -91,7 +91,7 @@ class CeleryTasks:
 
 
 class _CeleryTask:
-    """See `Task`."""
+    """A task known to Celery by its id (`Task`)."""
 
     def __init__(self, app: Celery, result: "AsyncResult[Any]") -> None:
         self._app = app
@@ -109,6 +109,6 @@ class _CeleryTask:
             self._result.forget()
 
     def stop_expecting(self) -> None:
-        """Celery remembers what it still expects; without this each lost task would cost memory for ever."""
+        """Removes the task from Celery's pending results; without this each lost task would cost memory for ever."""
         with contextlib.suppress(Exception):
             self._app.backend.remove_pending_result(self._result)  # type: ignore[attr-defined]

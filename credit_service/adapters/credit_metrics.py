@@ -1,4 +1,4 @@
-"""Counts what the ledger did with credits and reversals, and shows what is held, for Prometheus."""
+"""Counts the ledger's outcomes of credits and reversals, and shows held orders, for Prometheus."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
 class CountedCrediting:
-    """See `BatchCrediting`; counts the outcomes of another one."""
+    """A `BatchCrediting` that counts the outcomes of another one."""
 
     def __init__(self, crediting: BatchCrediting, registry: CollectorRegistry) -> None:
         """`crediting` writes the entries."""
@@ -24,7 +24,7 @@ class CountedCrediting:
         self._entries = Counter("credit_entries", "Entries by what the ledger did.", ["kind", "outcome"], registry=registry)
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """As the other one does."""
+        """Writes the credits, and counts the outcomes."""
         outcomes = self._crediting.credit(credits, context)
         for credit, outcome in zip(credits, outcomes, strict=True):
             self._entries.labels(credit.kind.value, "LATER" if outcome is None else outcome.value).inc()
@@ -33,13 +33,13 @@ class CountedCrediting:
 
 @dataclass(frozen=True, slots=True)
 class HoldsCollector(Collector):
-    """Reads, at each scrape, how many orders are held, and how many messages wait or are dead letters."""
+    """Reads, at each scrape, the numbers of held orders, of waiting messages and of dead letters."""
 
     holds: Holds
     consumer: ConsumerThread
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The gauges."""
+        """Yields the gauges."""
         holding = self.holds.state()
         yield GaugeMetricFamily("credit_held_orders", "Orders that are held.", value=0 if holding is None else holding.orders)
         yield GaugeMetricFamily(

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 from credit_service.adapters.celery_app import CREDIT_TASK, REVERSAL_TASK
 from credit_service.adapters.credit_wire import WireCredit, from_wire
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
+from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 
 WriteEntries = Callable[[list[WireCredit]], list[str]]
@@ -18,17 +19,17 @@ WriteEntries = Callable[[list[WireCredit]], list[str]]
 
 
 class EndingRequest(Request):
-    """A task in the worker's hands, which ends although Redis cannot be told how: Celery would keep its place for ever."""
+    """A worker's task that gives up its place even if Redis cannot be told of its end: Celery would keep the place for ever."""
 
     def on_failure(self, *args: Any, **options: Any) -> None:
-        """Stores the failure, and gives the place back. Raises what the connection to Redis raises."""
+        """Stores the failure, and frees the place. Raises the errors of the connection to Redis."""
         try:
             super().on_failure(*args, **options)
         finally:
             self.acknowledge()
 
     def on_timeout(self, soft: bool, timeout: float) -> None:
-        """Stores that the time was over, and gives the place back. Raises what the connection to Redis raises."""
+        """Stores the time-out, and frees the place. Raises the errors of the connection to Redis."""
         try:
             super().on_timeout(soft, timeout)
         finally:
@@ -39,19 +40,20 @@ class EndingRequest(Request):
 def register_credit_task(
     app: Celery,
     database_url: str,
+    world: World,
     on_open: Callable[[Engine], None] = lambda _: None,
     wrapped: Callable[[WriteEntries], WriteEntries] = lambda write: write,
 ) -> None:
-    """Teaches the application both tasks. Each worker process opens the database with its first task, and tells `on_open`.
+    """Adds both tasks to the application. Each worker process opens the database at its first task, and calls `on_open`.
 
-    The tasks write by what `wrapped` makes of the function that writes to the ledger.
+    `wrapped` decorates the function that writes to the ledger.
     """
 
     @cache
     def ledger() -> Ledger:
         engine = create_database_engine(database_url)
         on_open(engine)
-        return Ledger(engine)
+        return Ledger(engine, world)
 
     def write_to_ledger(credits: list[WireCredit]) -> list[str]:
         return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]

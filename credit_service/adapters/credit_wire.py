@@ -1,21 +1,22 @@
-"""Credits as a task's argument carries them, between consumers and workers of different versions."""
+"""The form of credits in a task's argument, between consumers and workers of different versions."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from credit_service.domain.credit import Credit, EntryKind
+from credit_service.domain.credit import Credit
+from order_messages.states import EntryKind
 
 WireCredit = Mapping[str, Any]
 
 
 class UnreadableCredit(Exception):
-    """A task's argument is no credit; says which field is wrong."""
+    """A task's argument is no credit; the text names the wrong field."""
 
 
 class _CreditFields(BaseModel):
-    """The fields of `Credit`. An older worker passes over a field that is added here; a newer one needs a default for it."""
+    """The fields of `Credit`. An older worker ignores a new field; a newer one needs a default for it."""
 
     model_config = ConfigDict(strict=True, frozen=True, extra="ignore")
 
@@ -32,12 +33,12 @@ _NAMES: Final = tuple(_CreditFields.model_fields)
 
 
 def to_wire(credit: Credit) -> WireCredit:
-    """The credit's fields, by their names."""
+    """Returns the credit's fields by name."""
     return {name: getattr(credit, name) for name in _NAMES}
 
 
 def from_wire(fields: WireCredit) -> Credit:
-    """The credit. Raises UnreadableCredit."""
+    """Reads a credit. Raises UnreadableCredit."""
     try:
         read = _CreditFields.model_validate(fields)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Failpoints that a demo arms in the credit service and its worker while they run (`service_runtime.failing.armed_failpoints`).
+"""Failpoints that a demo arms in the running credit service and its worker (`service_runtime.failing.armed_failpoints`).
 
 Off unless the setting CREDIT_FAILPOINTS_FOLDER names the folder. In the order of the steps:
 
@@ -18,7 +18,7 @@ from typing import Final
 from credit_service.adapters.celery_tasks import CreditTasks, Task
 from credit_service.adapters.credit_task import WriteEntries
 from credit_service.adapters.credit_wire import WireCredit
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.order_listener import CreditingListener
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, RemotingCommand, RequestCode
 from rocketmq_broker.message import MessageExt
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, FailedOnPurpose, exit_at_once
@@ -33,29 +33,29 @@ EXIT_BEFORE_ACKNOWLEDGEMENT: Final = "exit-before-acknowledgement"
 
 @dataclass(frozen=True, slots=True)
 class FailingDelivery:
-    """See `rocketmq_broker.client.RpcHook`."""
+    """An RPC hook that loses answers to pulls (`rocketmq_broker.client.RpcHook`)."""
 
     failpoints: ArmedFailpoints
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Every request passes."""
+        """Lets each request pass."""
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Stops the answer to a pull that has the message."""
+        """Stops an answer to a pull with the message."""
         if request.code == RequestCode.PULL_MESSAGE and self.failpoints.is_hit(LOSE_DELIVERY, response.body):
             raise FailedOnPurpose(LOSE_DELIVERY)
 
 
 @dataclass(frozen=True, slots=True)
-class FailingListener:
-    """The order listener, in a process that may end before it or after it."""
+class FailingOrderListener:
+    """The order listener, in a process that may end before or after it."""
 
-    listener: OrderListener
+    listener: CreditingListener
     failpoints: ArmedFailpoints
     end_process: Callable[[], None] = exit_at_once
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """See `OrderListener`."""
+        """See `CreditingListener`."""
         self._end_if_hit(EXIT_AT_DELIVERY, messages)
         status = self.listener(messages, context)
         self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)
@@ -68,13 +68,13 @@ class FailingListener:
 
 @dataclass(frozen=True, slots=True)
 class FailingTasks:
-    """Tasks of which one may get lost on its way to Redis. See `CreditTasks`."""
+    """Tasks (`CreditTasks`), of which one may be lost on its way to Redis."""
 
     tasks: CreditTasks
     failpoints: ArmedFailpoints
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
-        """The task; one that is lost will never be answered."""
+        """Sends the task, or loses it; a lost task is never answered."""
         is_lost = any(_is_hit(self.failpoints, LOSE_TASK, credit) for credit in credits)
         return self.tasks.expect(task_id) if is_lost else self.tasks.send(task_id, credits)
 
@@ -92,7 +92,7 @@ class FailingTasks:
 
 
 def failing(write: WriteEntries, failpoints: ArmedFailpoints, end_process: Callable[[], None] = exit_at_once) -> WriteEntries:
-    """Writes entries, in a process that may end before it or after it."""
+    """Returns a function that writes entries, in a process that may end before or after it."""
 
     def end_if_hit(failpoint: str, credits: Sequence[WireCredit]) -> None:
         if any(_is_hit(failpoints, failpoint, credit) for credit in credits):

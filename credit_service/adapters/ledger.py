@@ -1,24 +1,24 @@
-"""The ledger of credits and reversals, and the balances: always changed together, a balance is the sum of its signed entries.
+"""The ledger of credits and reversals, and the balances. Both change together: a balance is the sum of its signed entries.
 
-An entry is unique on its order and kind. A batch inserts its rows where none are there yet, and adds to the balances only what it
-really inserted, in one database transaction; so a redelivery changes nothing, also when two workers have the same orders at
-once. Rows are written in the order of their keys: two batches cannot wait for each other. A reversal may come before its credit.
+An entry is unique by order and kind. A batch inserts its missing rows, and adds to the balances only the rows really inserted, in
+one database transaction; so a redelivery changes nothing, even when two workers have the same orders at once. Rows are written in
+the order of their keys, so two batches cannot wait for each other. A reversal may come before its credit.
 """
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import stamina
 from sqlalchemy import Engine, func, tuple_
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
-from credit_service.domain.credit import ANNULLED_BY, REPAIRED_BY, Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages.states import BY_REFUSAL, BY_REPAIR, EntryKind
+from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
 from service_runtime.database.sessions import Sessions
@@ -28,27 +28,31 @@ logger = logging.getLogger(__name__)
 
 _Key = tuple[str, EntryKind]
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
+_MOST_TRIES: Final = 3
+_TRY_FOR_S: Final = 5.0
+_SHORTEST_PAUSE_S: Final = 0.05
+_LONGEST_PAUSE_S: Final = 0.5
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
 class LedgerUnavailable(Exception):
-    """The database did not answer, or its tables are not as this version needs them: no fault of the credits.
+    """The database did not answer, or lacks tables of this version: the credits are not to blame.
 
-    The consumer of another version knows this error by its name alone: see `service_layer.faults`.
+    Consumers of other versions know this error only by its name: see `service_layer.faults`.
     """
 
 
 class CreditNotStored(Exception):
-    """The database accepted a row without an error, and does not have it: a trigger or rule dropped it. Nothing is written."""
+    """The database accepted a row without an error, but lacks it: a trigger or rule dropped it. Nothing is written."""
 
 
 class _HasEntries(Exception):
-    """The order has entries of its own: nothing is written."""
+    """The order has entries already: nothing is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """An entry as the ledger keeps it."""
+    """An entry in the ledger."""
 
     order_id: str
     kind: EntryKind
@@ -72,22 +76,23 @@ class CustomerCredit:
 
 
 def _may_pass(failure: Exception) -> bool:
-    """Whether trying again at once may help: the connection broke, or others held the rows."""
+    """Returns whether an immediate retry may help: the connection broke, or other sessions held the rows."""
     return isinstance(failure, DatabaseFailure) and isinstance(failure.__cause__, OperationalError)
 
 
 class Ledger:
     """The credit database; safe to use from several threads and processes."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine, reads_one_moment=True)
+        self._world = world
+        self._sessions = Sessions(engine, now_s=world.steady_s, reads_one_moment=True)
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
-        """Writes a batch of credits and reversals; durable on return. One outcome for each, in their order.
+        """Writes a batch of credits and reversals; durable on return. Returns one outcome for each, in their order.
 
-        A credit that the database refuses does not hold up the others: each is tried alone then. Raises LedgerUnavailable:
-        nothing may be acknowledged then, and to try again is right whether or not it was written.
+        If the database refuses a credit, each is tried alone, so that it does not stop the others. Raises LedgerUnavailable: then
+        nothing may be acknowledged, and a retry is right whether or not the batch was written.
         """
         try:
             return self._credit_with_retries(credits)
@@ -101,8 +106,17 @@ class Ledger:
                 logger.error("the database refuses the %s of order %s: %s", credit.kind, credit.order_id, failure)
             return [CreditOutcome.IMPOSSIBLE]
 
-    @stamina.retry(on=_may_pass, attempts=3, timeout=5.0, wait_initial=0.05, wait_max=0.5)
     def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
+        """Pauses differ by chance, so that two batches that hold each other up do not meet again."""
+        ends_s = self._world.steady_s() + _TRY_FOR_S
+        for _ in range(_MOST_TRIES - 1):
+            try:
+                return self._credit_in_one_transaction(credits)
+            except DatabaseFailure as failure:
+                pause_s = self._world.random.uniform(_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S)
+                if not _may_pass(failure) or self._world.steady_s() + pause_s > ends_s:
+                    raise
+                self._world.sleep(pause_s)
         return self._credit_in_one_transaction(credits)
 
     def _credit_in_one_transaction(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
@@ -113,9 +127,9 @@ class Ledger:
             return _outcomes(credits, by_key, inserted, _stored_credits(session, by_key.keys() - inserted))
 
     def annul(self, credit: Credit) -> bool:
-        """Settles an order that cannot be credited, by a credit and a reversal over nothing; durable on return.
+        """Closes an order that cannot be credited, by a credit and a reversal of nothing; durable on return.
 
-        False, and nothing is written, if the order has an entry of its own, or the database refuses this one as well. A
+        Returns False, and writes nothing, if the order has entries already, or the database refuses these as well. A
         DatabaseFailure for any other reason passes through.
         """
         pair = {entry.key: entry for entry in credit.annulled()}
@@ -134,10 +148,10 @@ class Ledger:
         return True
 
     def _insert_missing(self, session: Session, by_key: Mapping[_Key, Credit]) -> set[_Key]:
-        """The keys of the entries that were really inserted."""
+        """Inserts the missing entries. Returns the keys of those really inserted."""
         if not by_key:
             return set()
-        now_ms = time.time_ns() // 1_000_000
+        now_ms = self._world.wall_ms()
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
         # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
         statement = self._sessions.insert(_CREDITS).on_conflict_do_nothing(index_elements=["order_id", "kind"])
@@ -156,7 +170,7 @@ class Ledger:
         session.connection().execute(statement.on_conflict_do_update(index_elements=["customer"], set_={"points": added}), rows)
 
     def find_customer(self, customer: str, *, max_entries: int) -> CustomerCredit | None:
-        """The customer's balance and latest entries, read at one moment; None if never credited. Raises DatabaseUnavailable."""
+        """Returns the balance and latest entries, read at one moment; None without a balance. Raises DatabaseUnavailable."""
         latest = select(CreditRow).where(col(CreditRow.customer) == customer).order_by(col(CreditRow.id).desc())
         with self._sessions.reading() as session:
             balance = session.get(BalanceRow, customer)
@@ -166,31 +180,31 @@ class Ledger:
             return CustomerCredit(customer, balance.points, tuple(_entry(row) for row in rows))
 
     def find_order(self, order_id: str) -> tuple[LedgerEntry, ...]:
-        """The order's entries as they were written, the oldest first: none, its credit, its reversal, or both."""
+        """Returns the order's entries, the oldest first: none, its credit, its reversal, or both."""
         entries = select(CreditRow).where(col(CreditRow.order_id) == order_id).order_by(col(CreditRow.id))
         with self._sessions.reading() as session:
             return tuple(_entry(row) for row in session.exec(entries))
 
     def last_written(self) -> int:
-        """See `service_runtime.failing.refusals.Elsewhere`."""
+        """Returns the id of the last entry (`service_runtime.failing.refusals.Elsewhere`)."""
         with self._sessions.reading() as session:
             return session.exec(select(func.max(col(CreditRow.id)))).one() or 0
 
     def is_written_after(self, number: int, kind: str) -> bool:
-        """See `service_runtime.failing.refusals.Elsewhere`. What refusals and repairs wrote is no order's entry."""
+        """Returns whether an order's entry of that kind is newer than `number`. Refusals and repairs do not count."""
         id_of_message = col(CreditRow.message_id)
-        of_orders = ~id_of_message.startswith(ANNULLED_BY), ~id_of_message.startswith(REPAIRED_BY)
+        of_orders = ~id_of_message.startswith(BY_REFUSAL), ~id_of_message.startswith(BY_REPAIR)
         entries = select(CreditRow.id).where(col(CreditRow.id) > number, col(CreditRow.kind) == kind, *of_orders)
         with self._sessions.reading() as session:
             return session.exec(entries.limit(1)).first() is not None
 
     def why_unready(self) -> str | None:
-        """Why no row can be written now, in one line; None if rows can be written."""
+        """Returns why no row can be written now, in one line; None if rows can be written."""
         return self._sessions.why_unwritable(CreditDatabase.metadata.sorted_tables)
 
 
 def _refuses_a_credit(failure: Exception) -> bool:
-    """Whether the database answered that it will not take the credit. A number of a row that is taken is no such answer."""
+    """Returns whether the database refused the credit. A duplicate row id is no refusal."""
     error = failure.__cause__
     is_number_taken = isinstance(error, DBAPIError) and is_duplicate(error, _CREDITS.c.id)
     return isinstance(failure, CreditNotStored | DatabaseRefusal) and not is_number_taken
@@ -214,7 +228,7 @@ def _stored_credits(session: Session, keys: Iterable[_Key]) -> dict[_Key, Credit
 def _outcomes(
     credits: Sequence[Credit], by_key: Mapping[_Key, Credit], inserted: set[_Key], stored: Mapping[_Key, Credit]
 ) -> list[CreditOutcome]:
-    """Raises CreditNotStored for a row that was neither inserted nor found."""
+    """Returns the outcomes. Raises CreditNotStored for a row that was neither inserted nor found."""
     outcomes = []
     for credit in credits:
         first = by_key[credit.key]

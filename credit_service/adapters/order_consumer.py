@@ -1,4 +1,4 @@
-"""The push consumer of orders and of their cancellations. It gets no message before the broker's COMMIT."""
+"""The push consumer of orders and of their cancellations. It gets messages only after the broker's COMMIT."""
 
 from typing import Final
 
@@ -18,9 +18,9 @@ def order_consumer(
     max_reconsume_times: int,
     rpc_hook: RpcHook | None = None,
 ) -> ConsumerThread:
-    """Consumes orders and cancellations, from the first message of each queue on, in batches, in a bounded pool of threads.
+    """Consumes orders and cancellations in batches, starting at each queue's first message, in a bounded pool of threads.
 
-    `listener` is called in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees what is pulled.
+    Calls `listener` in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees the pulls.
     """
     consumer = PushConsumer(
         CONSUMER_GROUP,

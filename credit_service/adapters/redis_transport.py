@@ -1,15 +1,15 @@
-"""Celery's way to Redis with a worker that never loses a place: kombu keeps a task's place until Redis has confirmed its end.
+"""Celery's transport to Redis for a worker that never loses a place: kombu keeps a task's place until Redis confirms its end.
 
-A worker takes as many tasks as it has places. kombu gives a place back after Redis has confirmed the acknowledgement, and forgets
-an acknowledgement that failed: that place would be lost for good, and a worker that lost them all would take no task again.
+A worker takes as many tasks as it has places. kombu frees a place after Redis has confirmed the acknowledgement, and forgets an
+acknowledgement that failed: that place would be lost for good, and a worker without places would take no task again.
 """
 
 import logging
-import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from kombu.transport import redis, virtual
+
+from rocketmq_broker.world import current_world
 
 MOST_OWED: Final = 1000
 """So many acknowledgements are kept to be sent again. Of a task beyond them Redis learns nothing, and gives it out again."""
@@ -18,32 +18,30 @@ logger = logging.getLogger(__name__)
 
 
 class ReturningQoS(redis.QoS):
-    """The places of one worker. Each comes back when its task ends, or when Redis gives the task to another worker."""
-
-    now_s: Callable[[], float] = staticmethod(time.monotonic)
-    """A clock that is never set back."""
+    """The places of one worker. Each is freed when its task ends, or when Redis gives the task to another worker."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """See kombu."""
+        """Takes kombu's arguments."""
         super().__init__(*args, **kwargs)
+        self._now_s = current_world().steady_s
         self._taken_s: dict[str, float] = {}
         self._owed: dict[str, None] = {}
         """What Redis has still to be told, oldest first."""
 
     def can_consume(self) -> bool:
-        """Whether a place is free."""
+        """Returns whether a place is free."""
         self._give_back_what_redis_takes_back()
         return super().can_consume()
 
     def append(self, message: Any, delivery_tag: str) -> None:
-        """Takes a place. Raises what the connection to Redis raises, and takes none then."""
+        """Takes a place. Takes none if the connection to Redis raises its error."""
         super().append(message, delivery_tag)
-        # Redis may have given out a second time what it has not been told the end of.
+        # Redis may give out a task again if it has not been told of its end.
         self._owed.pop(delivery_tag, None)
-        self._taken_s[delivery_tag] = self.now_s()
+        self._taken_s[delivery_tag] = self._now_s()
 
     def ack(self, delivery_tag: str) -> None:
-        """Gives the place back, and tells Redis now or with a later acknowledgement. Raises nothing."""
+        """Frees the place, and tells Redis now or with a later acknowledgement. Raises nothing."""
         self._give_back(delivery_tag)
         self._owed[delivery_tag] = None
         try:
@@ -57,7 +55,7 @@ class ReturningQoS(redis.QoS):
             self._owed.clear()
 
     def reject(self, delivery_tag: str, requeue: bool = False) -> None:
-        """Gives the place back; with `requeue` Redis gives the task out again, at once if it can be told. Raises nothing."""
+        """Frees the place; with `requeue` Redis gives the task out again, at once if it can be told. Raises nothing."""
         if not requeue:
             self.ack(delivery_tag)
             return
@@ -73,20 +71,20 @@ class ReturningQoS(redis.QoS):
             virtual.QoS.ack(self, delivery_tag)
 
     def _give_back_what_redis_takes_back(self) -> None:
-        """A task without an end, as one whose time-out could not be stored, holds its place no longer than Redis waits for it."""
-        overdue_s = self.now_s() - self.visibility_timeout
+        """Frees the places of tasks without an end, such as one with an unstored time-out, when Redis gives them out again."""
+        overdue_s = self._now_s() - self.visibility_timeout
         while self._taken_s and (oldest := next(iter(self._taken_s.items())))[1] < overdue_s:
             logger.warning("a task has not ended after %d s; its place is free again", self.visibility_timeout)
             self._give_back(oldest[0])
 
 
 class Channel(redis.Channel):
-    """See kombu."""
+    """kombu's channel with `ReturningQoS`."""
 
     QoS = ReturningQoS
 
 
 class Transport(redis.Transport):
-    """See kombu."""
+    """kombu's transport with this channel."""
 
     Channel = Channel

@@ -1,10 +1,10 @@
-"""Redis URLs as they may be shown."""
+"""Redis URLs without secrets."""
 
 from urllib.parse import urlsplit
 
 
 def masked_redis(url: str) -> str:
-    """A Redis URL as it may be logged: no user, password or parameters."""
+    """Returns a Redis URL for logs, without user, password and parameters."""
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""

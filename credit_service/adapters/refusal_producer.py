@@ -1,4 +1,4 @@
-"""Tells of refusals by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
+"""Reports refusals by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ from credit_service.service_layer.refusing import RefusalNotTold
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
 from rocketmq_broker.message import Message
-from service_runtime.messaging.message_sender import MessageSender, NotSent
+from service_runtime.messaging.sender_thread import NotSent, SenderThread
 from service_runtime.observing.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "credit_service"
@@ -15,12 +15,12 @@ PRODUCER_GROUP: Final = "credit_service"
 
 @dataclass(frozen=True, slots=True)
 class RefusalProducer:
-    """See `service_layer.refusing.RefusalTeller`; safe to use from several threads."""
+    """Sends refusals (`service_layer.refusing.RefusalTeller`); safe to use from several threads."""
 
-    sender: MessageSender
+    sender: SenderThread
 
     def tell(self, order_id: str, reason: str) -> None:
-        """See `service_layer.refusing.RefusalTeller`."""
+        """Sends the message; stored on return. Raises RefusalNotTold."""
         body = CreditRefused(version=credit_refused.VERSION, order_id=order_id, reason=reason)
         message = Message.of(
             credit_refused.TOPIC, body.encode(), tags=credit_refused.TAG, keys=[order_id], user_properties=carried_properties()

@@ -1,7 +1,7 @@
-"""Repairs of the ledger that a reconciliation asks for: a credit is taken back, a balance is made the sum of its entries.
+"""Repairs of the ledger for a reconciliation: takes back a credit, or makes a balance the sum of its entries.
 
-Each is done once, however often it is asked for: an order has one reversal, and a balance that is right is left alone. A reversal
-names the repair that wrote it, in place of a message. Entries are never changed.
+Repeating a repair changes nothing: an order has one reversal, and a right balance stays. A reversal names its repair in place of
+a message. Entries are never changed.
 """
 
 import logging
@@ -12,14 +12,16 @@ from sqlmodel import Session, col, select
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import BalanceRow, CreditRow
-from credit_service.domain.credit import REPAIRED_BY, Credit, CreditOutcome, EntryKind, points_for
+from credit_service.domain.credit import Credit, CreditOutcome, points_for
+from order_messages.states import BY_REPAIR, EntryKind
+from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
 logger = logging.getLogger(__name__)
 
 
 class RepairRefused(Exception):
-    """The ledger is not as the one who asks believes; nothing is changed."""
+    """The ledger differs from the request's belief; nothing is changed."""
 
 
 class NothingToRepair(RepairRefused):
@@ -28,7 +30,7 @@ class NothingToRepair(RepairRefused):
 
 @dataclass(frozen=True, slots=True)
 class Repaired:
-    """A customer's balance before and after a repair; `is_new` if something was changed."""
+    """A customer's balance before and after a repair; `is_new` if the repair changed anything."""
 
     customer: str
     points_before: int | None
@@ -40,10 +42,10 @@ class Repaired:
 class Repairs:
     """Repairs one ledger; safe to use from several threads and processes. All methods raise DatabaseFailure."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._ledger = Ledger(engine)
-        self._sessions = Sessions(engine)
+        self._ledger = Ledger(engine, world)
+        self._sessions = Sessions(engine, now_s=world.steady_s)
 
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
         """Writes the reversal of an order's credit, which must be of this amount; durable on return.
@@ -55,7 +57,7 @@ class Repairs:
             order_id=order_id,
             customer=customer,
             amount_cents=amount_cents,
-            message_id=REPAIRED_BY + repair_id,
+            message_id=BY_REPAIR + repair_id,
             transaction_id=None,
             kind=EntryKind.REVERSAL,
         )
@@ -72,7 +74,7 @@ class Repairs:
         """Makes the customer's balance the sum of the entries; durable on return. Raises NothingToRepair."""
         with self._sessions.writing() as session:
             before = _balance(session, customer)
-            # Whoever adds an entry changes the balance last, in the same transaction. So the sum holds while the row is locked.
+            # Each writer of an entry changes the balance last, in the same transaction. So the sum holds while the row is locked.
             empty = {"customer": customer, "points": 0}
             session.execute(self._sessions.insert(BalanceRow).values(empty).on_conflict_do_nothing(index_elements=["customer"]))
             row = session.exec(select(BalanceRow).where(col(BalanceRow.customer) == customer).with_for_update()).one()
@@ -87,7 +89,7 @@ class Repairs:
         return Repaired(customer, before, points, is_new)
 
     def _creditor(self, order_id: str, amount_cents: int) -> tuple[str, int | None]:
-        """Who has the credit, and the balance before."""
+        """Returns the customer of the credit, and the balance before."""
         of_order = select(CreditRow).where(col(CreditRow.order_id) == order_id, col(CreditRow.kind) == EntryKind.CREDIT.value)
         with self._sessions.reading() as session:
             row = session.exec(of_order).first()
@@ -105,7 +107,7 @@ def _balance(session: Session, customer: str) -> int | None:
 
 
 def _sum(session: Session, customer: str) -> tuple[int, int]:
-    """How many entries the customer has, and what their points add up to."""
+    """Returns the number of the customer's entries, and the sum of their points."""
     statement = select(func.count(), func.coalesce(func.sum(col(CreditRow.points)), 0)).where(col(CreditRow.customer) == customer)
     entries, points = session.exec(statement).one()
     return int(entries), int(points)

@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from order_messages.states import EntryKind
 from service_runtime.database.columns import ROW_ID
 
 MIGRATIONS: Final = "credit_service:migrations"
@@ -13,7 +14,7 @@ MIGRATIONS: Final = "credit_service:migrations"
 
 
 class CreditDatabase(SQLModel, registry=registry()):
-    """Base of the tables; keeps them apart from another service's in the same process."""
+    """Base of the tables; separates them from another service's in the same process."""
 
 
 class CreditRow(CreditDatabase, table=True):
@@ -24,7 +25,7 @@ class CreditRow(CreditDatabase, table=True):
 
     id: int | None = Field(default=None, primary_key=True, sa_type=ROW_ID)
     order_id: str = Field(max_length=36)
-    kind: str = Field(default="credit", max_length=16, sa_column_kwargs={"server_default": "credit"})
+    kind: str = Field(default=EntryKind.CREDIT.value, max_length=16, sa_column_kwargs={"server_default": EntryKind.CREDIT.value})
     customer: str = Field(max_length=100, index=True)
     points: int = Field(sa_type=BigInteger)
     """With its sign: below zero in a reversal."""

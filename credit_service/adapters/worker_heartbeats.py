@@ -1,9 +1,9 @@
-"""The workers that are alive: each leaves a heartbeat in Redis, which Redis forgets if the next one does not come.
+"""The living workers: each leaves heartbeats in Redis, which expire if the next one does not come.
 
     credit_service:workers             set of the workers' keys
     credit_service:worker:NAME:PID     what the worker says of itself, as JSON; expires
 
-The time that Redis will still keep a heartbeat says how old it is: no two clocks are compared.
+The remaining life of a heartbeat in Redis gives its age: no two clocks are compared.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _ONE: Final = "credit_service:worker:"
 
 
 class Heartbeat(BaseModel):
-    """What a worker says of itself. Fields of a newer version are passed over."""
+    """A worker's statement about itself. Ignores fields of a newer version."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -46,14 +46,14 @@ class Heartbeat(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class LivingWorker:
-    """A worker whose heartbeat Redis has not forgotten."""
+    """A worker whose heartbeat has not expired."""
 
     heartbeat: Heartbeat
     heard_s_ago: float
 
     @property
     def takes_tasks(self) -> bool:
-        """False if tasks wait, and it has not taken one for longer than its processes can be busy."""
+        """False if tasks wait, and it has taken none for longer than its processes can be busy."""
         return (self.heartbeat.takes_none_for_s or 0.0) < TAKES_NONE_AFTER_S
 
 
@@ -61,14 +61,14 @@ class WorkerHeartbeats:
     """Writes and reads heartbeats. Each method raises RedisError if Redis is away, after `timeout_s` at most for each step."""
 
     def __init__(self, redis_url: str, *, timeout_s: float, life_s: float = HEARTBEAT_LIFE_S) -> None:
-        """Connects to nothing yet. Raises ValueError for a URL that is none of Redis's."""
+        """Does not connect. Raises ValueError if the URL is none of Redis's."""
         self._life_ms = int(life_s * 1000)
         self._redis = Redis.from_url(
             redis_url, socket_timeout=timeout_s, socket_connect_timeout=timeout_s, retry=Retry(NoBackoff(), 0)
         )
 
     def beat(self, heartbeat: Heartbeat, queue: str) -> int:
-        """Says that the worker lives, and answers how many tasks wait in `queue`."""
+        """Writes the worker's heartbeat, and returns how many tasks wait in `queue`."""
         key = _key(heartbeat.name, heartbeat.pid)
         with self._redis.pipeline() as pipeline:
             pipeline.set(key, heartbeat.model_dump_json(), px=self._life_ms)
@@ -77,7 +77,7 @@ class WorkerHeartbeats:
             return int(pipeline.execute()[-1])
 
     def leave(self, name: str, pid: int) -> None:
-        """The worker ends: it need not be missed first."""
+        """Removes the heartbeat of a worker that ends, instead of letting it expire."""
         key = _key(name, pid)
         with self._redis.pipeline() as pipeline:
             pipeline.delete(key)
@@ -85,7 +85,7 @@ class WorkerHeartbeats:
             pipeline.execute()
 
     def living(self) -> list[LivingWorker]:
-        """The workers whose last heartbeat is young enough, by name and process id."""
+        """Returns the workers with a live heartbeat, by name and process id."""
         keys = sorted(self._redis.smembers(_ALL))
         with self._redis.pipeline() as pipeline:
             for key in keys:

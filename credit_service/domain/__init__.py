@@ -1,1 +1,1 @@
-"""What a credit is, and its rules; no database, broker, Celery or HTTP."""
+"""Credits and their rules; no database, broker, Celery or HTTP."""

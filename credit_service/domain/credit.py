@@ -1,31 +1,18 @@
-"""Entries of the ledger: one credit point for each full unit of currency of an order's total, and what takes them back."""
+"""Entries of the ledger: one credit point for each full unit of currency of an order's total, and the reversals of points."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
+
+from order_messages.states import BY_REFUSAL, EntryKind
 
 CENTS_IN_A_UNIT: Final = 100
 RULE: Final = "one credit point for each full unit of currency"
 
 
 def points_for(total_cents: int) -> int:
-    """The points of an order: one for each full unit of currency; a part of a unit earns nothing."""
+    """Returns the points of an order: one for each full unit of currency, none for a part of a unit."""
     return total_cents // CENTS_IN_A_UNIT
-
-
-ANNULLED_BY: Final = "refused "
-"""What stands before the message's id in the entries of an order that was refused."""
-REPAIRED_BY: Final = "repair "
-"""What stands before the repair's id, in place of a message's, in an entry that a repair wrote."""
-
-
-class EntryKind(StrEnum):
-    """What an entry does to the customer's balance. An order has at most one entry of each kind."""
-
-    CREDIT = "credit"
-    """Adds the points of an order."""
-    REVERSAL = "reversal"
-    """Takes the points of a cancelled order back."""
 
 
 _SIGN_OF: Final = {EntryKind.CREDIT: 1, EntryKind.REVERSAL: -1}
@@ -33,10 +20,10 @@ _SIGN_OF: Final = {EntryKind.CREDIT: 1, EntryKind.REVERSAL: -1}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credit:
-    """What an order earns its customer, or what its reversal takes back.
+    """The credit of an order for its customer, or its reversal.
 
     The reversal may be written before the credit: messages of two topics come in any order. The balance is below zero until the
-    credit is written as well, and right afterwards.
+    credit is written as well, and right after that.
     """
 
     order_id: str
@@ -51,28 +38,28 @@ class Credit:
 
     @property
     def points(self) -> int:
-        """The points with their sign: those of `points_for`, below zero for a reversal."""
+        """The points with their sign, negative for a reversal."""
         return _SIGN_OF[self.kind] * points_for(self.amount_cents)
 
     @property
     def key(self) -> tuple[str, EntryKind]:
-        """What the ledger keeps once: order and kind."""
+        """The key by which the ledger keeps an entry once: order and kind."""
         return self.order_id, self.kind
 
     def annulled(self) -> "tuple[Credit, Credit]":
-        """A credit and a reversal over nothing. Once they are written, the order can be neither credited nor reversed."""
-        nothing = replace(self, amount_cents=0, message_id=ANNULLED_BY + self.message_id)
+        """Returns a credit and a reversal of nothing. Once they are written, the order can be neither credited nor reversed."""
+        nothing = replace(self, amount_cents=0, message_id=BY_REFUSAL + self.message_id)
         return replace(nothing, kind=EntryKind.CREDIT), replace(nothing, kind=EntryKind.REVERSAL)
 
     @property
     def is_annulled(self) -> bool:
-        """Whether this is an entry of an order that was refused."""
-        return self.amount_cents == 0 and self.message_id.startswith(ANNULLED_BY)
+        """True for an entry of a refused order."""
+        return self.amount_cents == 0 and self.message_id.startswith(BY_REFUSAL)
 
     def is_redelivery_of(self, other: "Credit") -> bool:
-        """Whether both are the same kind of entry for the same order, customer and amount.
+        """Returns whether both are the same kind of entry for the same order, customer and amount.
 
-        A reversal of an order that was refused counts as one: there is nothing to take back.
+        A reversal of a refused order counts as one: there is nothing to take back.
         """
         if other.is_annulled:
             return (self.key, self.customer) == (other.key, other.customer) and self.kind is EntryKind.REVERSAL
@@ -80,7 +67,7 @@ class Credit:
 
 
 class CreditOutcome(StrEnum):
-    """How writing one entry, a credit or a reversal, ended."""
+    """The outcome of writing one entry, a credit or a reversal."""
 
     CREDITED = "CREDITED"
     """The entry is written."""

@@ -1,1 +1,1 @@
-"""How the world reaches the credit service: HTTP, and its processes."""
+"""The credit service's entry points: HTTP, and its processes."""

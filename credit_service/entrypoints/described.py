@@ -1,15 +1,14 @@
-"""What /docs and /openapi.json say of the credit service's routes."""
+"""The texts of /docs and /openapi.json about the credit service's routes."""
 
 from typing import Final
 
 from pydantic import RootModel
 
-from credit_service.entrypoints.health import HealthResponse
+from credit_service.entrypoints.health import CreditHealthResponse
 from credit_service.entrypoints.repairs import RebuildRequest, RepairedResponse, ReverseRequest
 from credit_service.entrypoints.schemas import CustomerCreditResponse, LimitQuery, OrderCreditResponse
 from rocketmq_broker import __version__
 from service_runtime.http.api_document import ApiDescription, Described
-from service_runtime.http.health import ReadyResponse
 
 
 class RepairRequest(RootModel[ReverseRequest | RebuildRequest]):
@@ -25,7 +24,6 @@ DESCRIPTION: Final = ApiDescription(
         "PUT /repairs/<repair_id>": Described(
             {200: RepairedResponse, 201: RepairedResponse}, body=RepairRequest, problems=(409,)
         ),
-        "GET /readyz": Described({200: ReadyResponse}),
-        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
+    health=CreditHealthResponse,
 )

@@ -1,6 +1,6 @@
-"""What orchestrators and operators ask of the credit service: /readyz and /healthz."""
+"""The health of the credit service for orchestrators and operators: /readyz and /healthz."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
@@ -12,7 +12,7 @@ from redis import RedisError
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.failing.holds import Cause, Holding
+from service_runtime.failing.holds import HoldCause, Holding
 from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
@@ -27,21 +27,21 @@ class Workers(Protocol):
     """The port to the workers' heartbeats."""
 
     def living(self) -> Sequence[LivingWorker]:
-        """The workers that are alive. Raises RedisError."""
+        """Returns the living workers. Raises RedisError."""
 
 
 class Held(Protocol):
-    """The port to what the consumer holds."""
+    """The port to the consumer's held orders."""
 
     def state(self) -> Holding | None:
-        """What is held now; None if nothing is."""
+        """Returns what is held now; None if nothing is."""
 
 
-class Queues(Protocol):
+class ConsumerQueues(Protocol):
     """The port to the consumer's queues."""
 
     def progress(self) -> Sequence[QueueProgress]:
-        """The progress of each queue; none if nobody can say."""
+        """Returns the progress of each queue; none if it is unknown."""
 
 
 _MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
@@ -50,7 +50,7 @@ _OF_DATABASE: Final = f"an end of what locks it, room on its disk, the right to 
 
 @dataclass(frozen=True, slots=True)
 class _LivingWorkers:
-    """The workers, as something that credits need."""
+    """The living workers, as a need of credits."""
 
     workers: Workers
 
@@ -66,26 +66,28 @@ class _LivingWorkers:
 
 @dataclass(frozen=True)
 class HealthSources:
-    """Whom to ask."""
+    """The sources of the health report."""
 
     database: Needed
     broker: Needed
     workers: Workers
     holds: Held
-    queues: Queues
+    queues: ConsumerQueues
     dead_letters: DeadLetters
+    now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
     """For how long what they said of their readiness counts."""
 
     @cached_property
     def readiness(self) -> Readiness:
-        """Whether an order could be credited now."""
+        """The readiness to credit an order now."""
         return Readiness(
             [
                 Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
                 Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
             ],
+            steady_s=self.now_s,
             for_s=self.readiness_counts_s,
         )
 
@@ -107,13 +109,13 @@ class WorkerHealth(BaseModel):
     """For how long tasks have waited without this worker taking one; 0 if none waits, or it takes them."""
 
 
-class HeldHealth(BaseModel):
+class HeldOrdersHealth(BaseModel):
     """Orders that the consumer keeps and tries again and again; the log says why."""
 
     orders: int
     batches: int
     for_s: float
-    cause: Cause
+    cause: HoldCause
     """refusal: the database refuses them, and has taken no other since. suspicion: their task fails, and no other has passed."""
 
 
@@ -127,7 +129,7 @@ class QueueHealth(BaseModel):
     for_s: float
 
 
-class HealthResponse(BaseModel):
+class CreditHealthResponse(BaseModel):
     """All in detail.
 
     degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none,
@@ -140,7 +142,7 @@ class HealthResponse(BaseModel):
     redis: Word
     broker: Word
     workers: list[WorkerHealth]
-    held: HeldHealth | None
+    held: HeldOrdersHealth | None
     queues: int
     """How many queues of orders this service has."""
     standing_still: list[QueueHealth]
@@ -167,12 +169,12 @@ def get_healthz() -> Response:
     database, broker = word_of("database", missing), word_of("broker", missing)
     redis = word(workers is not None)
     progress = sources.queues.progress()
-    # What is held explains a queue that stands still, and says whether that is an outage.
+    # Held orders explain a queue that stands still, and show whether it is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
     attention = attention_for(sources.dead_letters)
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
-        HealthResponse(
+        CreditHealthResponse(
             status=status_of(is_whole, holding, attention),
             database=database,
             redis=redis,
@@ -193,7 +195,7 @@ def _sources() -> HealthSources:
 
 
 def _living(workers: Workers) -> Sequence[LivingWorker] | None:
-    """None if Redis is away."""
+    """Returns the living workers; None if Redis is away."""
     try:
         return workers.living()
     except RedisError:
@@ -215,8 +217,8 @@ def _worker_health(worker: LivingWorker) -> WorkerHealth:
     )
 
 
-def _held_health(holding: Holding) -> HeldHealth:
-    return HeldHealth(
+def _held_health(holding: Holding) -> HeldOrdersHealth:
+    return HeldOrdersHealth(
         orders=holding.orders,
         batches=holding.batches,
         for_s=round(holding.held_for_s, 1),
@@ -235,5 +237,5 @@ def _queue_health(progress: QueueProgress) -> QueueHealth:
     )
 
 
-def _answer(report: HealthResponse) -> Response:
+def _answer(report: CreditHealthResponse) -> Response:
     return json_response(report, http_status(report))

@@ -10,12 +10,12 @@ from credit_service.entrypoints.described import DESCRIPTION
 from credit_service.entrypoints.health import HealthSources, health_api
 from credit_service.entrypoints.repairs import RepairDesk, repairs_api
 from credit_service.entrypoints.schemas import CustomerCreditQuery, CustomerCreditResponse, OrderCreditResponse
+from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.http.application import create_application
-from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
-from service_runtime.http.problems import Problem
+from service_runtime.http.problem import Problem
 from service_runtime.http.responses import json_response
-from service_runtime.settings.known_hosts import KnownHosts
 
 _LOOPBACK: Final = KnownHosts()
 _MAX_BODY_BYTES: Final = 1024
@@ -34,30 +34,25 @@ _PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
 def create_app(
     ledger: Ledger,
     health: HealthSources,
+    world: World,
     *,
     repair_desk: RepairDesk | None = None,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
 ) -> Flask:
-    """The application, on a database that is open; `health` answers for all that belongs to the service.
+    """Returns the application for an open database; `health` answers for all parts of the service.
 
     It answers requests that name one of `hosts`, on the server's `threads`. Without `repair_desk` nobody may repair.
     """
-    reading, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
         __name__,
         [credits_api, repairs_api, health_api],
         hosts=hosts,
-        lane_of={
-            "GET /customers/<path:customer>/credit": reading,
-            "GET /orders/<order_id>/credit": reading,
-            "PUT /repairs/<repair_id>": reading,
-            "GET /readyz": checks,
-            "GET /healthz": checks,
-        },
+        threads=threads,
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
         description=DESCRIPTION,
+        new_uuid=world.new_uuid,
     )
     app.extensions["ledger"] = ledger
     app.extensions["health"] = health

@@ -1,4 +1,4 @@
-"""PUT /repairs/{id}: what `python -m pipelines repair --apply` asks of the ledger. It needs a key, and is off without one."""
+"""PUT /repairs/{id}: the repairs for `python -m pipelines repair --apply`. It needs a key, and is off without one."""
 
 from typing import Annotated, Final, Literal, Self
 
@@ -6,8 +6,8 @@ from flask import Blueprint, Response, abort, current_app, request
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter
 
 from credit_service.adapters.repairs import Repaired, Repairs
-from service_runtime.http.bearer_key import brings_key
 from service_runtime.http.responses import json_response
+from service_runtime.http.write_guard import brings_key
 from service_runtime.text import NO_CONTROL_CHARACTERS
 
 repairs_api = Blueprint("repairs", __name__)
@@ -45,7 +45,7 @@ class RepairedResponse(BaseModel):
 
     @classmethod
     def of(cls, repaired: Repaired) -> Self:
-        """The response for what was done."""
+        """Returns the response for what was done."""
         return cls(customer=repaired.customer, points_before=repaired.points_before, points_after=repaired.points_after)
 
 
@@ -56,7 +56,7 @@ _REPAIR_ID: Final[TypeAdapter[str]] = TypeAdapter(Annotated[str, StringConstrain
 
 
 class RepairDesk:
-    """Who may ask for repairs, and who does them."""
+    """Authorizes and carries out repairs."""
 
     def __init__(self, repairs: Repairs, key: str) -> None:
         """An empty `key` lets nobody in."""
@@ -64,7 +64,7 @@ class RepairDesk:
         self._key = key
 
     def lets_in(self, authorization: str) -> bool:
-        """Whether a request with this header may repair."""
+        """Returns whether a request with this header may repair."""
         return bool(self._key) and brings_key(authorization, self._key)
 
 

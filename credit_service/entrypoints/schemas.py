@@ -1,4 +1,4 @@
-"""Requests and responses as they are on the wire."""
+"""The wire format of requests and responses."""
 
 from collections.abc import Sequence
 from typing import Annotated, Self
@@ -6,7 +6,8 @@ from typing import Annotated, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from credit_service.adapters.ledger import CustomerCredit, LedgerEntry
-from credit_service.domain.credit import RULE, EntryKind
+from credit_service.domain.credit import RULE
+from order_messages.states import EntryKind
 from service_runtime.times import rfc3339
 
 
@@ -38,7 +39,7 @@ class EntryResponse(BaseModel):
 
     @classmethod
     def of(cls, entry: LedgerEntry) -> Self:
-        """The response for an entry."""
+        """Returns the response for an entry."""
         return cls(
             order_id=entry.order_id,
             kind=entry.kind,
@@ -61,7 +62,7 @@ class OrderCreditResponse(BaseModel):
 
     @classmethod
     def of(cls, entries: Sequence[LedgerEntry]) -> Self:
-        """The response for the entries of an order, of which there is one at least."""
+        """Returns the response for the entries of an order, of which there is one at least."""
         first = entries[0]
         return cls(
             order_id=first.order_id,
@@ -81,6 +82,6 @@ class CustomerCreditResponse(BaseModel):
 
     @classmethod
     def of(cls, credit: CustomerCredit) -> Self:
-        """The response for what the ledger found."""
+        """Returns the response for what the ledger found."""
         entries = [EntryResponse.of(entry) for entry in credit.entries]
         return cls(customer=credit.customer, points=credit.points, entries=entries)

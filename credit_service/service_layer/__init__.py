@@ -1,1 +1,1 @@
-"""What the credit service does with a batch of messages, in terms of its rules and of a port to whoever writes credits."""
+"""The credit service's work on a batch of messages, based on its rules and on a port to the writer of credits."""

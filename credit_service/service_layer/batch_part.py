@@ -1,13 +1,13 @@
-"""Orders of a batch that are tried together, and what their failures so far say of them."""
+"""Orders of a batch that are tried together, and the evidence of their failures so far."""
 
 from dataclasses import dataclass, replace
 
-from credit_service.service_layer.faults import Fault, Record
+from credit_service.service_layer.faults import Fault, FaultRecord
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """The orders at positions `begin` to `end` (exclusive). Tasks pass that write something new, of this batch or of others."""
+    """The orders at positions `begin` to `end` (exclusive). A task passes if it writes a new entry, of any batch."""
 
     begin: int
     end: int
@@ -22,7 +22,7 @@ class BatchPart:
     others_pass: bool = False
 
     def failed(self, fault: Fault, *, passed_before: int, passed: int) -> "BatchPart":
-        """The part after one more failure; `passed_before` tasks had passed when that try began, `passed` when it ended."""
+        """Returns the part after a further failure; `passed_before` tasks had passed when that try began, `passed` at its end."""
         is_alone = self.failed_at is not None and passed_before > self.failed_at
         part = replace(
             self,
@@ -32,9 +32,9 @@ class BatchPart:
         )
         return part if fault is Fault.OUTAGE else part._suspected(passed_before, passed)
 
-    def record(self, *, is_in_the_way: bool) -> Record:
-        """For `next_step`."""
-        return Record(
+    def record(self, *, is_in_the_way: bool) -> FaultRecord:
+        """Returns the facts for `next_step`."""
+        return FaultRecord(
             orders=self.end - self.begin,
             tries=self.tries,
             others_pass=self.others_pass,
@@ -43,7 +43,7 @@ class BatchPart:
         )
 
     def halves(self) -> "tuple[BatchPart, BatchPart]":
-        """The parts that are tried in its place."""
+        """Returns the two parts to try in its place."""
         middle = (self.begin + self.end) // 2
         half = replace(self, tries=0, is_unanswered=False)
         return replace(half, end=middle), replace(half, begin=middle)

@@ -1,4 +1,4 @@
-"""The port to whoever writes credits, and the two ways in which it can fail."""
+"""The port to the writer of credits, and its two ways to fail."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -8,15 +8,15 @@ from credit_service.domain.credit import Credit, CreditOutcome
 
 
 class CreditingUnavailable(Exception):
-    """Redis, the workers or the database are away: no fault of the credits, which may be written or not."""
+    """Redis, the workers or the database are away: the credits are not to blame, and may be written or not."""
 
 
 class CreditingFailed(Exception):
-    """The task that was to write the credits failed, and one of them may be the reason."""
+    """The task that should write the credits failed, perhaps because of one of them."""
 
 
 class Later(Enum):
-    """When an order comes again that has no outcome."""
+    """The reason why an order without an outcome comes again."""
 
     GAVE_WAY = "GAVE_WAY"
     """It left its thread to others, and spends no redelivery."""
@@ -27,11 +27,11 @@ Credited = CreditOutcome | Later | None
 
 
 class Crediting(Protocol):
-    """Writes credits, each order's once, however often it is asked to."""
+    """Writes credits, each order's once, however often it is called."""
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
-        """One outcome for each credit, durable on return; None where the answer is not understood.
+        """Returns one outcome for each credit, durable on return; None for an unknown answer.
 
-        `is_again` says that the same credits were asked for just before without an answer. `is_given_up` is asked while waiting.
-        Raises CreditingUnavailable, also when it is given up, and CreditingFailed.
+        `is_again` says that the last try of the same credits had no answer. `is_given_up` is called while waiting. Raises
+        CreditingUnavailable, also after giving up, and CreditingFailed.
         """

@@ -1,15 +1,16 @@
-"""The ledger's entry that a message asks for: a credit for an order that was created, a reversal for one that was cancelled."""
+"""The ledger's entry for a message: a credit for a created order, a reversal for a cancelled one."""
 
-from credit_service.domain.credit import Credit, EntryKind
+from credit_service.domain.credit import Credit
 from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
+from order_messages.states import EntryKind
 from rocketmq_broker.message import MessageExt
 from service_runtime.observing.log_context import REQUEST_ID
 
 
 def entry_of(message: MessageExt) -> Credit:
-    """The entry. Raises UnreadableMessage."""
+    """The entry. Raises UnreadableBody."""
     is_cancelled = message.topic == order_cancelled.TOPIC
     body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
     return Credit(

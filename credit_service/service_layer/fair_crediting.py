@@ -1,29 +1,30 @@
-"""Credits a batch, and lets an order be refused only if the database takes others: see `service_runtime.failing.refusals`."""
+"""Credits a batch. Refuses an order only if the database takes others: see `service_runtime.failing.refusals`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.failing.holds import HeldBatch
-from service_runtime.failing.refusals import Doubts, Verdict
+from service_runtime.failing.refusals import Doubts, RefusalVerdict
 
 _REASON: Final = "the credit database refuses them (the workers' log says why), and has taken no other order since"
 
 
 @dataclass(frozen=True, slots=True)
 class FairCrediting:
-    """See `service_layer.order_listener.BatchCrediting`."""
+    """Credits batches with retries of refused orders (`service_layer.order_listener.BatchCrediting`)."""
 
     patient: PatientCrediting
     doubts: Doubts
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """What became of each credit: IMPOSSIBLE only if the fault is its own. Raises MessagesWithdrawn."""
+        """Returns the outcome of each credit: IMPOSSIBLE only if it is itself to blame. Raises MessagesWithdrawn."""
         outcomes = self.patient.credit(credits, context)
 
         def try_again(positions: Sequence[int], held: HeldBatch) -> list[int]:
@@ -38,7 +39,7 @@ class FairCrediting:
                 continue
             pause = partial(self.patient.wait, context)
             for position, verdict in self.doubts.settle(of_kind, kind, _REASON, try_again, pause).items():
-                if verdict is Verdict.GIVES_WAY:
+                if verdict is RefusalVerdict.GIVES_WAY:
                     outcomes[position] = Later.GAVE_WAY
         return outcomes
 

@@ -1,8 +1,8 @@
-"""What the failure of a task says, an outage or perhaps a bad order, and what to do then.
+"""Classifies the failure of a task, as an outage or perhaps a bad order, and chooses the next step.
 
-An outage costs time and nothing else, so whatever may be one is waited out. An order is blamed, and spends a redelivery, only
-where others are written while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An
-outage that meets the same orders again and again, and no others, is none. What the database refuses is settled by
+An outage costs only time, so every possible outage is waited out. An order is blamed, and spends a redelivery, only if others are
+written while its own task fails: so neither a stalled database nor a bug in all tasks of a worker spends any. An outage that
+meets the same orders again and again, and no others, is none. Refusals of the database are decided by
 `service_runtime.failing.refusals`.
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class Fault(Enum):
-    """Where a failure may come from."""
+    """The possible source of a failure."""
 
     OUTAGE = auto()
     """From the infrastructure alone: the orders are innocent."""
@@ -21,38 +21,38 @@ class Fault(Enum):
 
 
 _FAULT_OF: Final = {
-    # The database, as the ledger tells it.
+    # The database, as the ledger reports it.
     "LedgerUnavailable": Fault.OUTAGE,
     "DatabaseUnusable": Fault.OUTAGE,
-    # Connections of any kind: builtin errors and those of Redis, kombu and SQLAlchemy bear these names.
+    # Connections of any kind: builtin errors and those of Redis, kombu and SQLAlchemy have these names.
     "OSError": Fault.OUTAGE,
     "ConnectionError": Fault.OUTAGE,
     "TimeoutError": Fault.OUTAGE,
     "OperationalError": Fault.OUTAGE,
     "InterfaceError": Fault.OUTAGE,
     "RedisError": Fault.OUTAGE,
-    # A worker of another version, or installed by halves.
+    # A worker of another version, or with a broken installation.
     "NotRegistered": Fault.OUTAGE,
     "ImportError": Fault.OUTAGE,
     "SyntaxError": Fault.OUTAGE,
-    # Somebody revoked the task or ended its worker.
+    # An operator revoked the task or ended its worker.
     "TaskRevokedError": Fault.OUTAGE,
     "Terminated": Fault.OUTAGE,
     "WorkerShutdown": Fault.OUTAGE,
     "WorkerTerminate": Fault.OUTAGE,
-    # One order may do this to its worker, a machine in trouble to all of them.
+    # One order may do this to its worker; a machine in trouble does it to all of them.
     "WorkerLostError": Fault.SUSPECT,
     "TimeLimitExceeded": Fault.SUSPECT,
     "SoftTimeLimitExceeded": Fault.SUSPECT,
     "MemoryError": Fault.SUSPECT,
-    # The database took a row and has none: it may do so with one order or with all.
+    # The database took a row and lacks it: it may do so with one order or with all.
     "CreditNotStored": Fault.SUSPECT,
 }
 """By the names of classes: a task's error crosses processes as a name, and its class may be unknown here."""
 
 
 def fault_of(error: BaseException) -> Fault:
-    """What the error of a task says. An error that is not in the table, nor derived from one that is, is SUSPECT."""
+    """Classifies the error of a task by the table and its base classes. Any other error is SUSPECT."""
     for kind in type(error).__mro__:
         fault = _FAULT_OF.get(kind.__name__)
         if fault is not None:
@@ -60,8 +60,8 @@ def fault_of(error: BaseException) -> Fault:
     return Fault.SUSPECT
 
 
-class Step(Enum):
-    """What to do with orders whose task failed."""
+class FaultStep(Enum):
+    """The next step for orders whose task failed."""
 
     HOLD = auto()
     """Keep them, pause, and try again."""
@@ -77,8 +77,8 @@ FAILURES_ALONE: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
-    """What is known of the orders whose task has just failed."""
+class FaultRecord:
+    """The facts about the orders whose task has just failed."""
 
     orders: int
     tries: int = 0
@@ -91,15 +91,15 @@ class Record:
     """See `Holds.is_in_the_way`."""
 
 
-def next_step(fault: Fault, record: Record) -> Step:
-    """What follows when a task has failed."""
+def next_step(fault: Fault, record: FaultRecord) -> FaultStep:
+    """Returns the step after a failed task."""
     is_outage = fault is Fault.OUTAGE and record.failures_alone < FAILURES_ALONE
     if is_outage:
-        return Step.HOLD
+        return FaultStep.HOLD
     if record.orders > 1:
-        return Step.SPLIT
+        return FaultStep.SPLIT
     if record.others_pass or record.failures_alone >= FAILURES_ALONE:
-        return Step.GIVE_BACK
+        return FaultStep.GIVE_BACK
     if record.is_in_the_way:
-        return Step.GIVE_WAY
-    return Step.HOLD
+        return FaultStep.GIVE_WAY
+    return FaultStep.HOLD

@@ -1,4 +1,4 @@
-"""The consumer's message listener: from a batch of orders or of cancellations to its acknowledgement."""
+"""The consumer's message listener: turns a batch of orders or cancellations into credits and an acknowledgement."""
 
 import logging
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
 from credit_service.service_layer.entry_of_message import entry_of
 from credit_service.service_layer.refusing import Refusing
-from order_messages.body import UnreadableMessage
+from order_messages.body import UnreadableBody
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.observing.log_context import logging_about_message
@@ -23,27 +23,26 @@ logger = logging.getLogger(__name__)
 
 
 class BatchCrediting(Protocol):
-    """Credits a batch however long it takes: see `service_layer.fair_crediting`."""
+    """Credits a batch, however long it takes: see `service_layer.fair_crediting`."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        """What became of each credit, durable on return."""
+        """Returns the outcome of each credit, durable on return."""
 
 
-class OrderListener:
+class CreditingListener:
     """Acknowledges a message only after its credit is stored.
 
-    A message that no redelivery can mend goes to the dead letters at once: it is unreadable, it contradicts the ledger, or the
-    database refuses it and takes others. An order whose own task fails is delivered again later. None delays the other orders of
-    its batch.
+    A message beyond redelivery becomes a dead letter at once: it is unreadable, it contradicts the ledger, or the database
+    refuses it and takes others. An order whose own task fails is redelivered later. Neither delays the other orders of its batch.
     """
 
     def __init__(self, crediting: BatchCrediting, refusing: Refusing | None = None) -> None:
-        """`crediting` writes the credits. With `refusing`, an order that would become a dead letter is refused, if it can be."""
+        """`crediting` writes the credits. With `refusing`, an order is refused, if possible, before it becomes a dead letter."""
         self._crediting = crediting
         self._refusing = refusing
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
+        """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
         readable = self._readable(messages, context)
         with span_about([message for message, _ in readable], "credit orders"):
             outcomes = self._crediting.credit([credit for _, credit in readable], context) if readable else []
@@ -70,7 +69,7 @@ class OrderListener:
         for message in messages:
             try:
                 readable.append((message, entry_of(message)))
-            except UnreadableMessage as error:
+            except UnreadableBody as error:
                 with logging_about_message(message):
                     logger.error("message %s goes to the dead letters, it is no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)

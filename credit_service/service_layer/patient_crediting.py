@@ -1,4 +1,4 @@
-"""Credits a batch however long that takes: waits outages out, and finds the order that makes its task fail."""
+"""Credits a batch, however long that takes: waits for the end of outages, and finds the order that makes its task fail."""
 
 import logging
 from collections import deque
@@ -10,14 +10,14 @@ from typing import Final
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.batch_part import BatchPart
 from credit_service.service_layer.crediting import Credited, Crediting, CreditingFailed, CreditingUnavailable, Later
-from credit_service.service_layer.faults import Fault, Step, next_step
+from credit_service.service_layer.faults import Fault, FaultStep, next_step
 from rocketmq_broker.client import ConsumeContext
-from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 _SLICE_S: Final = 1.0
 """How soon a pause notices that tasks pass again."""
-_CAUSE_OF: Final = {Fault.OUTAGE: Cause.OUTAGE, Fault.SUSPECT: Cause.SUSPICION}
+_CAUSE_OF: Final = {Fault.OUTAGE: HoldCause.OUTAGE, Fault.SUSPECT: HoldCause.SUSPICION}
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class _Failure:
 
 @dataclass(frozen=True, slots=True)
 class PatientCrediting:
-    """Credits batches for the threads of a consumer; from `holds` each learns whether orders of the others pass."""
+    """Credits batches for the threads of a consumer. By `holds` each thread learns whether the others' orders pass."""
 
     crediting: Crediting
     holds: Holds
@@ -44,9 +44,9 @@ class PatientCrediting:
     """Waits for a number of seconds; raises MessagesWithdrawn."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext, within: HeldBatch | None = None) -> list[Credited]:
-        """What became of each credit, durable on return. `within` is a batch that they are part of, and held already.
+        """Returns the outcome of each credit, durable on return. `within` is a held batch that they are part of.
 
-        Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which changes nothing.
+        Raises MessagesWithdrawn when the orders are no longer this consumer's; some may be credited then, which does no harm.
         """
         outcomes: list[Credited] = [None] * len(credits)
         parts = deque(_parts_of_one_kind(credits))
@@ -62,10 +62,10 @@ class PatientCrediting:
                 self.wait(context, 0)
                 step = self._step_after(result)
                 parts.extend(_what_is_left(step, result, credits))
-                if step is Step.GIVE_WAY:
-                    self.holds.gave_way(1, Cause.SUSPICION)
+                if step is FaultStep.GIVE_WAY:
+                    self.holds.gave_way(1, HoldCause.SUSPICION)
                     outcomes[part.begin] = Later.GAVE_WAY
-                if step is Step.HOLD:
+                if step is FaultStep.HOLD:
                     failures += 1
                     held.hold(_CAUSE_OF[result.fault], result.reason)
                     self._pause(context, pause_s(failures), credits[part.begin].kind)
@@ -74,7 +74,7 @@ class PatientCrediting:
     def _try(
         self, part: BatchPart, credits: Sequence[Credit], held: HeldBatch, context: ConsumeContext
     ) -> "list[CreditOutcome | None] | _Failure":
-        """A stopping consumer waits for what is under way, but not for orders that are held."""
+        """Tries a part. A stopping consumer waits for tries under way, but not for held orders."""
         kind = credits[part.begin].kind
         passed_before, began = self.holds.passed(kind), self.holds.moment()
         try:
@@ -88,25 +88,25 @@ class PatientCrediting:
             failed = part.failed(fault, passed_before=passed_before, passed=self.holds.passed(kind))
             return _Failure(failed, fault, str(error))
         if CreditOutcome.CREDITED in outcomes:
-            # The answer to an earlier try says nothing of the database as it is now.
+            # The answer to an earlier try says nothing about the present database.
             self.holds.has_passed(kind, 0 if part.is_unanswered else began)
         return outcomes
 
     def _pause(self, context: ConsumeContext, seconds: float, kind: str) -> None:
-        """Ends early when an order is written: that tells all threads that it works again."""
+        """Pauses. Ends early when an order is written, because that tells all threads that writing works again."""
         passed = self.holds.passed(kind)
         while seconds > 0 and self.holds.passed(kind) == passed:
             self.wait(context, min(seconds, _SLICE_S))
             seconds -= _SLICE_S
 
-    def _step_after(self, failure: _Failure) -> Step:
+    def _step_after(self, failure: _Failure) -> FaultStep:
         tries = failure.part.tries
         record = failure.part.record(is_in_the_way=self.holds.is_in_the_way(tries, self.threads))
         return next_step(failure.fault, record)
 
 
 def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
-    """A retry topic has messages of all topics."""
+    """Yields the runs of credits of one kind: a retry topic has messages of all topics."""
     begin = 0
     for _, run in groupby(credits, key=lambda credit: credit.kind):
         end = begin + len(list(run))
@@ -114,14 +114,14 @@ def _parts_of_one_kind(credits: Sequence[Credit]) -> Iterator[BatchPart]:
         begin = end
 
 
-def _what_is_left(step: Step, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
-    """The parts that are to be tried further."""
+def _what_is_left(step: FaultStep, failure: _Failure, credits: Sequence[Credit]) -> tuple[BatchPart, ...]:
+    """Returns the parts still to try."""
     part, reason = failure.part, failure.reason
-    if step is Step.SPLIT:
+    if step is FaultStep.SPLIT:
         logger.warning("a task with %d orders failed, now each half is tried alone: %s", part.end - part.begin, reason)
         return part.halves()
-    if step is Step.GIVE_BACK:
+    if step is FaultStep.GIVE_BACK:
         order_id = credits[part.begin].order_id
         logger.error("order %s comes again later: its task fails while those of other orders succeed: %s", order_id, reason)
         return ()
-    return () if step is Step.GIVE_WAY else (part,)
+    return () if step is FaultStep.GIVE_WAY else (part,)

@@ -1,7 +1,7 @@
 """Refuses an order that cannot be credited, so that the order service cancels it: the saga's way back from the ledger.
 
-The ledger is written first, the refusal told then, and the order's message is acknowledged last. If the service dies in between,
-the message is delivered again, the refusal is found in the ledger, and told again. So it needs no transactional message.
+The ledger is written first, then the refusal is sent, and the order's message is acknowledged last. If the service dies in
+between, the message is redelivered, the refusal is found in the ledger, and sent again. So it needs no transactional message.
 """
 
 import logging
@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
@@ -19,26 +20,26 @@ logger = logging.getLogger(__name__)
 
 
 class AnnullingLedger(Protocol):
-    """The ledger, as far as refusals need it."""
+    """The ledger, as refusals need it."""
 
     def annul(self, credit: Credit) -> bool:
-        """Whether the order is settled without a credit, durable on return. Raises DatabaseFailure."""
+        """Closes the order without a credit; durable on return. Returns whether it is closed. Raises DatabaseFailure."""
 
 
 class RefusalNotTold(Exception):
-    """The broker did not take the message. It may be stored all the same."""
+    """The broker did not confirm the message, but may have stored it."""
 
 
 class RefusalTeller(Protocol):
     """Tells the order service that an order cannot be credited."""
 
     def tell(self, order_id: str, reason: str) -> None:
-        """The message is stored on return. Raises RefusalNotTold."""
+        """Sends the message; stored on return. Raises RefusalNotTold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusing:
-    """Refuses orders that would become dead letters. An outage holds them, however long it lasts."""
+    """Refuses orders that would become dead letters. Holds them during an outage of any length."""
 
     ledger: AnnullingLedger
     teller: RefusalTeller
@@ -47,10 +48,10 @@ class Refusing:
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def is_refused(self, message: MessageExt, credit: Credit, outcome: CreditOutcome | None, context: ConsumeContext) -> bool:
-        """Whether the order is refused and the order service told; if not, its message goes the way of all others.
+        """Returns whether the order is refused and the order service told. If not, its message is treated like all others.
 
-        `outcome` is how its credit ended; None for one whose task fails. A reversal is never refused, nor what contradicts the
-        ledger: both need a person. Raises MessagesWithdrawn.
+        `outcome` is the credit's, None after a failed task. Reversals and orders that contradict the ledger are never refused:
+        both need a person. Raises MessagesWithdrawn.
         """
         reason = self._reason(message, outcome)
         if reason is None or credit.kind is not EntryKind.CREDIT:

@@ -5,7 +5,7 @@ import sys
 from rocketmq_broker.told_to_stop import end_at_once_when_told
 
 if "--check" in sys.argv[1:]:
-    # Without Celery and the database, whose imports alone take longer than a health check may.
+    # This import avoids Celery and the database, which take longer to import than a health check may.
     from credit_service.worker.check import main
 else:
     end_at_once_when_told()

@@ -1,10 +1,9 @@
-"""`python -m credit_service.worker --check`: whether the worker of this name lives and takes tasks, for a container.
+"""`python -m credit_service.worker --check`: checks whether the worker of this name lives and takes tasks, for a container.
 
-It asks for that one worker's heartbeat, within a second, and takes the worker's own variables and flags.
+It asks for that worker's heartbeat, within a second, and uses the worker's own variables and flags.
 """
 
 import os
-import socket
 import sys
 from typing import Final
 
@@ -14,6 +13,7 @@ from redis import RedisError
 
 from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker, WorkerHeartbeats
 from credit_service.settings import WorkerSettings
+from rocketmq_broker.world import current_world
 from service_runtime.starting.start import first_error, say
 
 PROGRAM: Final = "credit_service.worker --check"
@@ -22,7 +22,7 @@ _TIMEOUT_S: Final = 0.3
 
 
 def main() -> int:
-    """The exit status: 0 if the worker lives and takes tasks, 1 if not or if Redis is away, 2 when a setting is wrong."""
+    """Returns the exit status: 0 if the worker lives and takes tasks, 1 if not or if Redis is away, 2 for a wrong setting."""
     try:
         settings = CliApp.run(WorkerSettings, cli_args=[argument for argument in sys.argv[1:] if argument != "--check"])
     except ValidationError as error:
@@ -53,13 +53,13 @@ def _tasks(heartbeat: Heartbeat) -> str:
 
 
 def find_worker(living: list[LivingWorker], name: str) -> LivingWorker | None:
-    """The worker of this name that was heard last. One of this machine whose process is gone does not count."""
+    """Returns the worker of this name with the latest heartbeat. Ignores one of this machine without a process."""
     mine = [worker for worker in living if worker.heartbeat.name == name and not _is_dead(worker.heartbeat)]
     return min(mine, key=lambda worker: worker.heard_s_ago, default=None)
 
 
 def _is_dead(heartbeat: Heartbeat) -> bool:
-    if heartbeat.host != socket.gethostname():
+    if heartbeat.host != current_world().host_name():
         return False
     try:
         os.kill(heartbeat.pid, 0)

@@ -1,10 +1,7 @@
-"""The worker's heartbeat: a step of Celery's consumer that says what the worker takes, and restarts one that takes nothing."""
+"""The worker's heartbeat: a step of Celery's consumer that reports the worker's tasks, and restarts a worker that takes none."""
 
 import logging
-import os
 import signal
-import socket
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -15,6 +12,7 @@ from redis import RedisError
 from credit_service.adapters.celery_app import QUEUE
 from credit_service.adapters.worker_heartbeats import HEARTBEAT_INTERVAL_S, Heartbeat, WorkerHeartbeats
 from credit_service.worker.taking import Taking
+from rocketmq_broker.world import World
 
 TIMEOUT_S: Final = 1.0
 """The worker takes no task meanwhile."""
@@ -27,13 +25,19 @@ logger = logging.getLogger(__name__)
 
 
 def heartbeat_step(
-    heartbeats: WorkerHeartbeats, *, name: str, processes: int, taking: Taking, start_again: Callable[[str], None]
+    heartbeats: WorkerHeartbeats,
+    world: World,
+    *,
+    name: str,
+    processes: int,
+    taking: Taking,
+    start_again: Callable[[str], None],
 ) -> type[bootsteps.StartStopStep]:
-    """A step for `app.steps["consumer"]`: beats every few seconds on the worker's own event loop, so that a hang stops it too.
+    """Returns a step for `app.steps["consumer"]`, which beats every few seconds on the worker's own event loop, to show a hang.
 
-    `taking` knows the tasks that the worker takes. `start_again` is called with a reason when it takes none.
+    `taking` counts the tasks of the worker. The step calls `start_again` with a reason when it takes none.
     """
-    began_s, host, pid = time.monotonic(), socket.gethostname(), os.getpid()
+    began_s, host, pid = world.steady_s(), world.host_name(), world.process_id()
 
     def beat() -> None:
         signal.alarm(LOOP_TIMEOUT_S)
@@ -42,7 +46,7 @@ def heartbeat_step(
             host=host,
             pid=pid,
             processes=processes,
-            age_s=time.monotonic() - began_s,
+            age_s=world.steady_s() - began_s,
             tasks_taken=taking.tasks,
             taken_s_ago=taking.taken_s_ago,
             takes_none_for_s=taking.none_for_s,
@@ -68,7 +72,7 @@ def heartbeat_step(
             self._timer = consumer.timer.call_repeatedly(HEARTBEAT_INTERVAL_S, beat)
 
         def stop(self, consumer: Consumer) -> None:
-            """Also when the connection to Redis is lost; then it starts again with the next one."""
+            """Stops the heartbeat. Celery also calls it after a lost connection, and starts the step again with the next."""
             if self._timer is None:
                 return
             self._timer.cancel()

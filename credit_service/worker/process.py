@@ -4,7 +4,6 @@ import logging
 import os
 import signal
 import sys
-import time
 from types import FrameType
 from typing import Final, Never
 
@@ -23,6 +22,7 @@ from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
 from credit_service.settings import WorkerSettings
 from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
 from credit_service.worker.taking import Taking
+from rocketmq_broker.world import current_world
 from service_runtime.database.engine import DatabaseUnusable
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.observing.log_format import set_log_format
@@ -37,7 +37,7 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """The process's exit status: 0 after a signal, 1 when it cannot start, 2 when a setting is wrong."""
+    """Returns the process's exit status: 0 after a signal, 1 if it cannot start, 2 for a wrong setting."""
     try:
         interrupt_on_signals()
         return _run()
@@ -63,16 +63,16 @@ def _run() -> int:
 
 
 def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
-    """Works until a signal; the worker's exit status. Raises DatabaseUnusable."""
+    """Works until a signal. Returns the worker's exit status. Raises DatabaseUnusable."""
     database_url, redis_url = settings.database_url.get_secret_value(), settings.redis_url.get_secret_value()
-    # Opened here only to wait for it and to migrate it; nothing of it may live on in the processes that are forked.
+    # Opened here only to wait for the database and to migrate it; no connection may live on in the forked processes.
     open_to_serve(settings, MIGRATIONS).dispose()
-    app = create_celery(redis_url)
+    app, world = create_celery(redis_url), current_world()
     on_open = trace_database if settings.traces_enabled else lambda _: None
-    register_credit_task(app, database_url, on_open, lambda write: _with_failpoints(write, settings))
-    taking = Taking()
+    register_credit_task(app, database_url, world, on_open, lambda write: _with_failpoints(write, settings))
+    taking = Taking(now_s=world.steady_s)
     step = heartbeat_step(
-        heartbeats, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
+        heartbeats, world, name=settings.worker_name, processes=settings.processes, taking=taking, start_again=start_again
     )
     app.steps["consumer"].add(step)
 
@@ -82,10 +82,10 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
 
     @signals.setup_logging.connect(weak=False)
     def keep_our_logging(**_: object) -> None:
-        """Celery sets up handlers of its own unless somebody listens here."""
+        """Keeps our log handlers: without a listener to this signal Celery sets up its own."""
 
     if settings.traces_enabled:
-        # In each process that is forked: threads, as that which sends spans, do not live on in it.
+        # Runs in each forked process: threads, such as the sender of spans, do not live on in it.
         signals.worker_process_init.connect(_trace, weak=False)
 
     @signals.worker_ready.connect(weak=False)
@@ -110,7 +110,7 @@ def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:
 
 def _with_failpoints(write: WriteEntries, settings: WorkerSettings) -> WriteEntries:
     folder = settings.failpoints_folder
-    return write if folder is None else failing(write, ArmedFailpoints(folder))
+    return write if folder is None else failing(write, ArmedFailpoints(folder, current_world().wall_ms))
 
 
 def _trace(**_: object) -> None:
@@ -119,31 +119,31 @@ def _trace(**_: object) -> None:
 
 
 def was_told_to_stop() -> bool:
-    """Whether a signal has arrived, as Celery notes it: not None, since the exit status it asks for is mostly 0."""
+    """Returns whether a signal has arrived. Celery notes the exit status, mostly 0, so the test is for None."""
     return state.should_stop is not None or state.should_terminate is not None
 
 
 def _loop_hangs(_number: int, _frame: FrameType | None) -> None:
-    """Called by the alarm that each turn of the loop puts off."""
+    """Starts the worker again. The alarm that calls it is postponed by each turn of the loop."""
     if not was_told_to_stop():
         start_again(f"its loop has not turned for {LOOP_TIMEOUT_S} s: it hangs, or Redis is away")
 
 
 def start_again(reason: str) -> Never:
-    """Starts the worker again under the same process id, without the tasks that its processes work on.
+    """Starts the worker again under the same process id, without the running tasks of its processes.
 
-    Celery stops, and does not just try again, when Redis goes away while a task is unacknowledged. The consumer holds the orders
-    of each unanswered task, and asks again; the ledger makes doing it twice harmless.
+    Celery stops, instead of trying again, when Redis goes away during an unacknowledged task. The consumer holds the orders of
+    each unanswered task, and tries again; the ledger makes a second run harmless.
     """
-    # It would outlive the program, and end the next one while it starts.
+    # The alarm would outlive the program, and end the next one at its start.
     signal.alarm(0)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     logger.error("the worker starts again in %g s: %s", _PAUSE_BEFORE_NEW_START_S, reason)
-    # The next program would not know them.
+    # The next program would not know the processes.
     for process in active_children():
         if process.pid is not None:
             os.kill(process.pid, signal.SIGKILL)
             process.join()
-    time.sleep(_PAUSE_BEFORE_NEW_START_S)
+    current_world().sleep(_PAUSE_BEFORE_NEW_START_S)
     os.execv(sys.executable, [sys.executable, "-m", PROGRAM, *sys.argv[1:]])

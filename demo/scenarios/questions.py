@@ -1,10 +1,43 @@
-"""Questions of a verdict: one SQL statement each, about the customer of a run."""
+"""Questions of a verdict: one SQL statement each, about the customer of a run; and their answers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
-from demo.scenarios.scenario import Database, Question
+from demo.books import CREDIT_DATABASE, ORDER_DATABASE
+
+
+class Database(Enum):
+    """The services' databases."""
+
+    ORDERS = ORDER_DATABASE
+    CREDITS = CREDIT_DATABASE
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a database, and the answer that is expected."""
+
+    words: str
+    database: Database
+    sql: str
+    """With `:customer` for the customer of the run; answers a number."""
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A question and its answer."""
+
+    question: Question
+    answer: int
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the answer is the one that was expected."""
+        return self.answer == self.question.expected
 
 
 def one_order(state: str) -> Question:

@@ -6,28 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from demo.scenarios.stage import Stage
-
-
-class Database(Enum):
-    """The services' databases."""
-
-    ORDERS = "order database"
-    CREDITS = "credit database"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What is asked of a database, and the answer that is expected."""
-
-    words: str
-    database: Database
-    sql: str
-    """With `:customer` for the customer of the run; answers a number."""
-    expected: int
+from demo.scenarios.questions import Finding, Question
+from demo.scenarios.stage import Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +35,6 @@ class Step:
 
     at_ms: int
     what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A question and its answer."""
-
-    question: Question
-    answer: int
-
-    @property
-    def is_right(self) -> bool:
-        """Whether the answer is the one that was expected."""
-        return self.answer == self.question.expected
 
 
 class State(Enum):

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Final
+from typing import Final, Protocol
 
 import httpx
 from redis import Redis
@@ -18,7 +18,6 @@ from demo.errors import DemoError
 from demo.processes import Process
 from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.ledger import Ledgers
-from demo.scenarios.scenario import Run
 from demo.system import System
 from demo.up.keeper import Keeper
 from rocketmq_broker.admin.asking.figures import consume_stats
@@ -38,12 +37,22 @@ class Interrupted(DemoError):
     """`make up` ends while a scenario runs."""
 
 
+class Played(Protocol):
+    """What a stage has to do with the run that is played on it."""
+
+    customer: str
+    transaction_id: str | None
+
+    def note(self, what: str) -> None:
+        """Something was done or seen just now."""
+
+
 class Stage:
     """One run's hands and eyes. Methods raise DemoError when what they wait for does not come, or when `make up` ends."""
 
     def __init__(
         self,
-        run: Run,
+        run: Played,
         system: System,
         keeper: Keeper,
         ledgers: Ledgers,

@@ -1,1 +1,1 @@
-"""How the inventory service reaches its database and the broker."""
+"""The inventory service's access to its database and the broker."""

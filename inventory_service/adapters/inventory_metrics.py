@@ -1,24 +1,24 @@
-"""Counts how shipments stand after each message, for Prometheus."""
+"""Counts the states of shipments after each message, for Prometheus."""
 
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
-from inventory_service.domain.shipment import Line, Shipment
+from inventory_service.domain.shipment import Shipment, ShipmentLine
 from inventory_service.service_layer.ports import StockRoom
 
 
 class CountedStockRoom:
-    """See `StockRoom`; counts what another one says."""
+    """A `StockRoom` that counts the answers of another one."""
 
     def __init__(self, stock_room: StockRoom, registry: CollectorRegistry) -> None:
-        """`stock_room` ships."""
+        """`stock_room` ships the orders."""
         self._stock_room = stock_room
         self._shipments = Counter(
             "inventory_messages", "Messages, by how the order's shipment stands then.", ["message", "state"], registry=registry
         )
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """As the other one does."""
         return self._counted("created", self._stock_room.ship(order_id, lines))
 

@@ -10,7 +10,7 @@ CONSUMER_GROUP: Final = "inventory_service"
 
 
 def order_consumer(listener: MessageListener, *, namesrv_addr: str, threads: int) -> ConsumerThread:
-    """Consumes orders and cancellations, from the first message of each queue on; `listener` is called in `threads` threads."""
+    """Consumes orders and cancellations, starting at each queue's first message. Calls `listener` in `threads` threads."""
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,

@@ -1,4 +1,4 @@
-"""Tells of shortages by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
+"""Reports shortages by a plain message. It needs no transaction: the order's own message is redelivered until it is sent."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -7,7 +7,7 @@ from inventory_service.service_layer.ports import ShortageNotTold
 from order_messages import stock_short
 from order_messages.stock_short import StockShort
 from rocketmq_broker.message import Message
-from service_runtime.messaging.message_sender import MessageSender, NotSent
+from service_runtime.messaging.sender_thread import NotSent, SenderThread
 from service_runtime.observing.tracing import carried_properties
 
 PRODUCER_GROUP: Final = "inventory_service"
@@ -15,12 +15,12 @@ PRODUCER_GROUP: Final = "inventory_service"
 
 @dataclass(frozen=True, slots=True)
 class ShortageProducer:
-    """See `service_layer.ports.ShortageTeller`; safe to use from several threads."""
+    """Sends shortages (`service_layer.ports.ShortageTeller`); safe to use from several threads."""
 
-    sender: MessageSender
+    sender: SenderThread
 
     def tell(self, order_id: str, missing: str) -> None:
-        """See `service_layer.ports.ShortageTeller`."""
+        """Sends the message; stored on return. Raises ShortageNotTold."""
         body = StockShort(version=stock_short.VERSION, order_id=order_id, missing=missing)
         message = Message.of(
             stock_short.TOPIC, body.encode(), tags=stock_short.TAG, keys=[order_id], user_properties=carried_properties()

@@ -1,29 +1,30 @@
-"""Stock and shipments in the database, always changed together.
+"""Stock and shipments in the database, which change together.
 
-A shipment's row is unique on its order, and is written first: who finds it there leaves the stock alone. So a redelivery ships
-nothing twice, and an order that was called off before it was created is not shipped. Rows of the stock are locked in the order of
-their names: two shipments cannot wait for each other.
+A shipment's row is unique by order, and is written first: a second writer that finds it leaves the stock alone. So a redelivery
+ships nothing twice, and an order called off before its creation is not shipped. Rows of the stock are locked in the order of
+their names, so two shipments cannot wait for each other.
 """
 
-import time
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
-from inventory_service.domain.shipment import Line, Shipment, ShipmentState, first_missing, totals
+from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
+from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
 
 
 class SqlStockRoom:
     """The inventory database; safe to use from several threads and processes. Each method raises DatabaseFailure."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine)
+        self._now_ms = world.wall_ms
+        self._sessions = Sessions(engine, now_s=world.steady_s)
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """See `service_layer.ports.StockRoom`."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):
@@ -53,31 +54,30 @@ class SqlStockRoom:
             return _shipment(row, is_new=is_shipped)
 
     def set_stock(self, article: str, available: int) -> None:
-        """From now on the article is counted, and there are this many."""
+        """Sets the stock of an article, which is counted after that."""
         insert = self._sessions.insert(StockRow).values(article=article, available=available)
         with self._sessions.writing() as session:
             session.execute(insert.on_conflict_do_update(index_elements=["article"], set_={"available": available}))
 
     def find_stock(self, article: str) -> int | None:
-        """How many there are; None for an article that is not counted."""
+        """Returns the stock of an article; None if it is not counted."""
         with self._sessions.reading() as session:
             row = session.get(StockRow, article)
             return None if row is None else row.available
 
     def find_shipment(self, order_id: str) -> Shipment | None:
-        """What became of the order; None if no message of it has come yet."""
+        """Returns the order's shipment; None if none of its messages has come yet."""
         with self._sessions.reading() as session:
             row = session.get(ShipmentRow, order_id)
             return None if row is None else _shipment(row)
 
     def why_unready(self) -> str | None:
-        """Why no row can be written now, in one line; None if rows can be written."""
+        """Returns why no row can be written now, in one line; None if rows can be written."""
         return self._sessions.why_unwritable(InventoryDatabase.metadata.sorted_tables)
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
-        """Whether no message of the order came before; then its row is there now, with this state."""
-        now_ms = time.time_ns() // 1_000_000
-        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=now_ms)
+        """Inserts the order's row with this state. Returns whether it is the first message of the order."""
+        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=self._now_ms())
         claimed = insert.on_conflict_do_nothing(index_elements=["order_id"]).returning(col(ShipmentRow.order_id))
         return session.execute(claimed).first() is not None
 
@@ -99,7 +99,7 @@ def _take(session: Session, order_id: str, wanted: Mapping[str, int], stock: Map
 
 
 def _give_back(session: Session, order_id: str) -> None:
-    """Articles that are not counted any more are given back to nobody."""
+    """Returns the articles to stock. Skips articles without a stock row."""
     lines = session.exec(select(ShipmentLineRow).where(col(ShipmentLineRow.order_id) == order_id)).all()
     taken = {line.article: line.quantity for line in lines}
     for article, row in _locked_stock(session, taken).items():

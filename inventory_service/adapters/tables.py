@@ -11,11 +11,11 @@ MIGRATIONS: Final = "inventory_service:migrations"
 
 
 class InventoryDatabase(SQLModel, registry=registry()):
-    """Base of the tables; keeps them apart from another service's in the same process."""
+    """Base of the tables; separates them from another service's in the same process."""
 
 
 class StockRow(InventoryDatabase, table=True):
-    """How many of an article there are; articles without a row are not counted."""
+    """The stock of an article. Articles without a row are not counted."""
 
     __tablename__ = "stock"
     __table_args__ = (CheckConstraint("available >= 0", name="ck_stock_available"),)
@@ -25,7 +25,7 @@ class StockRow(InventoryDatabase, table=True):
 
 
 class ShipmentRow(InventoryDatabase, table=True):
-    """What became of an order: SHIPPED, SHORT, RETURNED or CALLED_OFF."""
+    """The shipment of an order, in the state SHIPPED, SHORT, RETURNED or CALLED_OFF."""
 
     __tablename__ = "shipments"
 
@@ -36,7 +36,7 @@ class ShipmentRow(InventoryDatabase, table=True):
 
 
 class ShipmentLineRow(InventoryDatabase, table=True):
-    """What was taken from the stock for an order: counted articles only."""
+    """A quantity taken from stock for an order. Only counted articles have one."""
 
     __tablename__ = "shipment_lines"
 

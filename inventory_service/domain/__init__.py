@@ -1,1 +1,1 @@
-"""What shipping means, and its rules; no database, broker or HTTP."""
+"""Shipments and their rules; no database, broker or HTTP."""

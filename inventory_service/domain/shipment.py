@@ -1,4 +1,4 @@
-"""Shipments, and the rule by which one is refused.
+"""Shipments, and the rule that refuses one.
 
                  enough in stock            cancelled
     (created) ────────────────────> SHIPPED ──────────> RETURNED      the stock has the articles again
@@ -16,7 +16,7 @@ from enum import StrEnum
 
 
 class ShipmentState(StrEnum):
-    """How the shipment of an order stands."""
+    """The state of an order's shipment."""
 
     SHIPPED = "SHIPPED"
     SHORT = "SHORT"
@@ -25,7 +25,7 @@ class ShipmentState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShipmentLine:
     """A quantity of one article."""
 
     article: str
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Shipment:
-    """What became of an order here."""
+    """How far this service got with an order."""
 
     order_id: str
     state: ShipmentState
@@ -44,8 +44,8 @@ class Shipment:
     """Whether this message wrote it; else it was there before."""
 
 
-def totals(lines: Iterable[Line]) -> dict[str, int]:
-    """The quantity of each article, also where several lines want it; in the lines' order."""
+def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:
+    """Returns the quantity of each article over all lines, in their order."""
     wanted: Counter[str] = Counter()
     for line in lines:
         wanted[line.article] += line.quantity
@@ -53,5 +53,5 @@ def totals(lines: Iterable[Line]) -> dict[str, int]:
 
 
 def first_missing(wanted: Mapping[str, int], stock: Mapping[str, int]) -> str | None:
-    """The first article of which the stock counts too little; None if all can be shipped."""
+    """Returns the first article with too little counted stock; None if all can be shipped."""
     return next((article for article, quantity in wanted.items() if stock.get(article, quantity) < quantity), None)

@@ -1,1 +1,1 @@
-"""How the world reaches the inventory service: HTTP, and the process itself."""
+"""The inventory service's entry points: HTTP, and the process."""

@@ -1,11 +1,10 @@
-"""What /docs and /openapi.json say of the inventory service's routes."""
+"""The texts of /docs and /openapi.json about the inventory service's routes."""
 
 from typing import Final
 
-from inventory_service.entrypoints.schemas import HealthResponse, ShipmentResponse, StockRequest, StockResponse
+from inventory_service.entrypoints.schemas import InventoryHealthResponse, ShipmentResponse, StockRequest, StockResponse
 from rocketmq_broker import __version__
 from service_runtime.http.api_document import ApiDescription, Described
-from service_runtime.http.health import ReadyResponse
 
 DESCRIPTION: Final = ApiDescription(
     "Inventory service",
@@ -14,7 +13,6 @@ DESCRIPTION: Final = ApiDescription(
         "PUT /stock/<path:article>": Described({200: StockResponse}, body=StockRequest),
         "GET /stock/<path:article>": Described({200: StockResponse}),
         "GET /orders/<order_id>/shipment": Described({200: ShipmentResponse}),
-        "GET /readyz": Described({200: ReadyResponse}),
-        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
+    health=InventoryHealthResponse,
 )

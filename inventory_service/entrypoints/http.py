@@ -8,23 +8,23 @@ from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.entrypoints.described import DESCRIPTION
 from inventory_service.entrypoints.schemas import (
     Article,
-    HealthResponse,
-    HeldHealth,
+    HeldMessagesHealth,
+    InventoryHealthResponse,
     ShipmentResponse,
     StockRequest,
     StockResponse,
 )
+from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.failing.holds import Holding, Holds
 from service_runtime.http.application import create_application
 from service_runtime.http.health import ReadyResponse, http_status, status_of
-from service_runtime.http.lanes import THREADS_KEPT_FREE, checks_lane, reading_lane
-from service_runtime.http.problems import Problem
+from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
-from service_runtime.settings.known_hosts import KnownHosts
 
 _LOOPBACK: Final = KnownHosts()
 _EVERYBODY: Final = WriteGuard()
@@ -46,47 +46,43 @@ def create_app(
     stock_room: SqlStockRoom,
     broker: Consumer,
     holds: Holds,
+    world: World,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
     guard: WriteGuard = _EVERYBODY,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a consumer that are open. It answers requests that name one of `hosts`.
+    """Returns the application for an open database and consumer. It answers requests that name one of `hosts`.
 
-    What both said of their readiness counts for `readiness_counts_s`.
+    The readiness of both is asked again after `readiness_counts_s`.
     """
-    quick, checks = reading_lane(threads - THREADS_KEPT_FREE + 1), checks_lane()
     app = create_application(
         __name__,
         [inventory_api],
         hosts=hosts,
-        lane_of={
-            "GET /stock/<path:article>": quick,
-            "PUT /stock/<path:article>": quick,
-            "GET /orders/<order_id>/shipment": quick,
-            "GET /readyz": checks,
-            "GET /healthz": checks,
-        },
+        threads=threads,
         problem_of=_PROBLEM_OF,
         max_body_bytes=_MAX_BODY_BYTES,
         description=DESCRIPTION,
         guard=guard,
+        new_uuid=world.new_uuid,
     )
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
     app.extensions["holds"] = holds
-    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s)
+    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s, world)
     return app
 
 
-def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float) -> Readiness:
+def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float, world: World) -> Readiness:
     of_database = (
         "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write. "
         "Messages wait at the broker meanwhile."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Messages wait at the broker meanwhile."
-    return Readiness([Need("database", stock_room, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
+    needs = [Need("database", stock_room, of_database), Need("broker", broker, of_broker)]
+    return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
 
 
 @inventory_api.put("/stock/<path:article>")
@@ -130,7 +126,7 @@ def get_health() -> Response:
     """All that is known: 503 while no order could be shipped, or the database refuses messages and takes none."""
     missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
     attention = [] if missing else attention_for(current_app.extensions["broker"])
-    health = HealthResponse(
+    health = InventoryHealthResponse(
         status=status_of(not missing, holding, attention),
         database=word_of("database", missing),
         broker=word_of("broker", missing),
@@ -146,8 +142,8 @@ def _readiness_now() -> Readiness:
     return readiness
 
 
-def _held(holding: Holding) -> HeldHealth:
-    return HeldHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
+def _held(holding: Holding) -> HeldMessagesHealth:
+    return HeldMessagesHealth(messages=holding.orders, for_s=round(holding.held_for_s, 1), cause=holding.cause)
 
 
 def _stock_room() -> SqlStockRoom:

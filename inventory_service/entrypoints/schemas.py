@@ -1,11 +1,11 @@
-"""Requests and responses as they are on the wire."""
+"""The wire format of requests and responses."""
 
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from inventory_service.domain.shipment import Shipment, ShipmentState
-from service_runtime.failing.holds import Cause
+from service_runtime.failing.holds import HoldCause
 from service_runtime.http.health import Status, Word
 from service_runtime.text import NO_CONTROL_CHARACTERS
 
@@ -42,26 +42,26 @@ class ShipmentResponse(BaseModel):
 
     @classmethod
     def of(cls, shipment: Shipment) -> Self:
-        """The response for a shipment."""
+        """Returns the response for a shipment."""
         return cls(order_id=shipment.order_id, state=shipment.state, missing=shipment.missing)
 
 
-class HeldHealth(BaseModel):
+class HeldMessagesHealth(BaseModel):
     """Messages that the consumer keeps and tries again and again; the log says why."""
 
     messages: int
     for_s: float
-    cause: Cause
+    cause: HoldCause
     """refusal: the database refuses them, and has taken no other since."""
 
 
-class HealthResponse(BaseModel):
+class InventoryHealthResponse(BaseModel):
     """What works: degraded if no order can be shipped; attention: one message is held, or some are dead letters."""
 
     status: Status
     database: Word
     broker: Word
-    held: HeldHealth | None = None
+    held: HeldMessagesHealth | None = None
     attention: list[str] = Field(default=[], description="what a person has to look after, with the command for it")
     missing: list[str] = []
     """What keeps orders from being shipped, and what to do about it."""

@@ -1,1 +1,1 @@
-"""What the inventory service does with a message, in terms of its rules and of ports to its database and the broker."""
+"""The inventory service's work on a message, based on its rules and on ports to its database and the broker."""

@@ -1,8 +1,8 @@
-"""The consumer's message listener: ships orders, takes cancelled ones back, and tells of shortages.
+"""The consumer's message listener: ships orders, takes cancelled ones back, and reports shortages.
 
-A shortage is written first and told then, and the message is acknowledged last. If the service dies in between, the message is
-delivered again, the shortage is found in the database, and told again: the order service may hear of it twice, but never not at
-all. So the redelivery does what an outbox table would do.
+A shortage is written first, then sent, and the message is acknowledged last. If the service dies in between, the message is
+redelivered, the shortage is found in the database, and sent again: the order service may get it twice, but never misses it. So
+the redelivery replaces an outbox table.
 """
 
 import logging
@@ -10,17 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from inventory_service.domain.shipment import Line, Shipment, ShipmentState
+from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState
 from inventory_service.service_layer.ports import ShortageNotTold, ShortageTeller, StockRoom
 from order_messages import order_cancelled
-from order_messages.body import UnreadableMessage
+from order_messages.body import UnreadableBody
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
-from service_runtime.failing.holds import Cause, HeldBatch
-from service_runtime.failing.refusals import Doubts, Verdict
+from service_runtime.failing.holds import HeldBatch, HoldCause
+from service_runtime.failing.refusals import Doubts, RefusalVerdict
 from service_runtime.failing.trying_again import try_until_done
 from service_runtime.observing.log_context import logging_about_message
 from service_runtime.observing.tracing import span_about
@@ -36,10 +36,10 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class OrderListener:
-    """Acknowledges a message after its shipment is stored and its shortage told. An outage holds it, however long it lasts.
+class ShippingListener:
+    """Acknowledges a message after its shipment is stored and its shortage sent. Holds it during an outage of any length.
 
-    So does a refusal, until the database takes another message of the topic: see `service_runtime.failing.refusals`.
+    A refusal holds it too, until the database takes another message of the topic: see `service_runtime.failing.refusals`.
     """
 
     stock_room: StockRoom
@@ -48,12 +48,12 @@ class OrderListener:
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
+        """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
                 with logging_about_message(message), span_about([message], f"consume {message.topic}"):
                     self._settle(_deed_of(message), message, context)
-            except UnreadableMessage as error:
+            except UnreadableBody as error:
                 logger.error("message %s goes to the dead letters, it cannot be read: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
         return ConsumeStatus.CONSUME_SUCCESS
@@ -66,14 +66,14 @@ class OrderListener:
             return
         reason = "the inventory database refuses them (the log says why), and has taken no other message of the topic since"
         verdicts = self.doubts.settle([0], message.topic, reason, try_again, lambda seconds: self.hold(context, seconds))
-        if verdicts.get(0) is Verdict.GIVES_WAY:
+        if verdicts.get(0) is RefusalVerdict.GIVES_WAY:
             context.give_way(message, IN_A_MINUTE)
-        elif verdicts.get(0) is Verdict.BLAMED:
+        elif verdicts.get(0) is RefusalVerdict.BLAMED:
             logger.error("message %s goes to the dead letters: the database refuses it and takes others", message.message_id)
             context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
 
     def _is_taken(self, deed: Deed, message: MessageExt, context: ConsumeContext, within: HeldBatch | None) -> bool:
-        """Whether the deed is done; False if the database refuses it. Waits for as long as an outage lasts."""
+        """Returns whether the deed is done; False if the database refuses it. Waits for the end of an outage."""
         answers: list[bool] = []
         holds = self.doubts.holds
 
@@ -84,7 +84,7 @@ class OrderListener:
                 logger.warning("message %s is refused by the database: %s", message.message_id, error)
                 answers.append(False)
             except (DatabaseFailure, ShortageNotTold) as error:
-                held.hold(Cause.OUTAGE, str(error))
+                held.hold(HoldCause.OUTAGE, str(error))
                 return False
             return True
 
@@ -104,10 +104,10 @@ class OrderListener:
 
 
 def _deed_of(message: MessageExt) -> Deed:
-    """What a message asks the stock room for. Raises UnreadableMessage."""
+    """What a message asks the stock room for. Raises UnreadableBody."""
     if message.topic == order_cancelled.TOPIC:
         cancelled = OrderCancelled.read(message.body)
         return lambda stock_room: stock_room.call_off(cancelled.order_id)
     created = OrderCreated.read(message.body)
-    lines = [Line(item.name, item.quantity) for item in created.items]
+    lines = [ShipmentLine(item.name, item.quantity) for item in created.items]
     return lambda stock_room: stock_room.ship(created.order_id, lines)

@@ -1,1 +1,1 @@
-"""How the order service reaches its database and the broker."""
+"""The order service's access to its database and the broker."""

@@ -11,7 +11,7 @@ _THREADS: Final = 2
 
 
 def compensation_consumer(listener: MessageListener, *, namesrv_addr: str) -> ConsumerThread:
-    """Consumes from the first message of each queue on; `listener` is called in a few threads of the consumer."""
+    """Consumes each queue, starting at its first message. Calls `listener` in a few threads of the consumer."""
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,

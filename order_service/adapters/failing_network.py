@@ -1,4 +1,4 @@
-"""Loses frames between the order service and its broker where a failpoint is armed, as an RPC hook of the client."""
+"""Loses frames between the order service and its broker at armed failpoints, as an RPC hook of the client."""
 
 from order_service.service_layer.armed_failpoints import LOSE_CHECK_BACK, LOSE_HALF_MESSAGE, LOSE_HALF_MESSAGE_ANSWER
 from rocketmq_broker.client import RemotingCommand, RequestCode
@@ -9,19 +9,19 @@ _PROPERTIES_OF_V2 = "i"
 
 
 class FailingNetwork:
-    """See `rocketmq_broker.client.RpcHook`. What it raises stops the frame: the client sees a connection that failed."""
+    """An RPC hook (`rocketmq_broker.client.RpcHook`). Its error stops the frame: the client sees a failed connection."""
 
     def __init__(self, failpoints: ArmedFailpoints) -> None:
-        """`failpoints` says what is armed."""
+        """`failpoints` knows the armed failpoints."""
         self._failpoints = failpoints
         self._decisions_to_lose: dict[str, str] = {}
 
     def lose_decision(self, transaction_id: str, failpoint: str) -> None:
-        """The next END_TRANSACTION of the transaction does not leave; for any thread."""
+        """Loses the next END_TRANSACTION of the transaction. Callable on any thread."""
         self._decisions_to_lose[transaction_id] = failpoint
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """Stops half messages and decisions that leave, and check-backs that come."""
+        """Stops outgoing half messages and decisions, and incoming check-backs."""
         if request.code == RequestCode.SEND_MESSAGE_V2:
             self._lose_if_hit(LOSE_HALF_MESSAGE, request.body)
         elif request.code == RequestCode.CHECK_TRANSACTION_STATE:
@@ -32,7 +32,7 @@ class FailingNetwork:
                 raise FailedOnPurpose(failpoint)
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """Stops the answer to a half message that the broker has stored."""
+        """Stops the answer to a stored half message."""
         if request.code == RequestCode.SEND_MESSAGE_V2:
             encoded = request.ext_fields().get(_PROPERTIES_OF_V2, "").encode()
             self._lose_if_hit(LOSE_HALF_MESSAGE_ANSWER, request.body, properties.find(encoded, properties.UNIQUE_KEY))

@@ -1,11 +1,11 @@
-"""The broker as the order service uses it: a TransactionProducer behind the client's synchronous facade."""
+"""The order service's view of the broker: a TransactionProducer behind the client's synchronous facade."""
 
 import logging
 from typing import Final
 
 from order_messages import order_created
-from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
+from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
 from rocketmq_broker.message import Message
 
@@ -19,12 +19,12 @@ logger = logging.getLogger(__name__)
 
 
 class OrderBroker:
-    """Sends orders and cancellations in transactions from any thread. Starting needs no broker to be there: sending does."""
+    """Sends orders and cancellations in transactions from any thread. Sending needs a broker; starting does not."""
 
     def __init__(
         self, listeners: TransactionListeners, *, namesrv_addr: str, send_timeout_ms: int, rpc_hook: RpcHook | None = None
     ) -> None:
-        """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees what is sent."""
+        """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees the frames."""
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
         )
@@ -37,7 +37,7 @@ class OrderBroker:
         self._loop.run(self._producer.start(), timeout_s=self._wait_s)
 
     def stop(self) -> None:
-        """Leaves the producer group; a local transaction that runs may finish first."""
+        """Leaves the producer group. A running local transaction may finish first."""
         try:
             self._loop.run(self._producer.shutdown(), timeout_s=5.0)
         except (ClientError, TimeoutError) as error:
@@ -45,26 +45,27 @@ class OrderBroker:
         self._loop.stop()
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """See `service_layer.sending.TransactionalSender`."""
+        """Sends the message in a transaction (`service_layer.sending.TransactionalSender`)."""
         try:
             self._loop.run(self._producer.send_message_in_transaction(message, attempt), timeout_s=self._wait_s)
         except TimeoutError as error:
             raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
         except ClientError as error:
             logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
-            raise BrokerUnavailable(
-                "the broker cannot be reached or did not store the half message; nothing was ordered or changed"
+            raise TransactionFailed(
+                Outcome.NOT_STARTED,
+                "the broker cannot be reached or did not store the half message; nothing was ordered or changed",
             ) from error
 
     def why_unready(self) -> str | None:
-        """Why no order's half message would be stored now, in one line; None if it would be."""
+        """Returns why the broker would not store an order's half message now, in one line; None if it would."""
         try:
             return self._loop.run(self._producer.why_unsendable(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
             return str(error)
 
     def count_discarded(self) -> int | None:
-        """How many messages of orders the brokers have discarded and nobody has resumed; None if they do not answer."""
+        """Returns how many discarded messages of orders nobody has resumed; None if the brokers do not answer."""
         try:
             return self._loop.run(self._producer.count_discarded(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):

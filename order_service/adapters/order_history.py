@@ -1,14 +1,12 @@
-"""Which history of the order database this is: the witness that half messages name, and doubt where it is missing.
+"""The identity of the order database's history: the witness in half messages, and doubt where it is missing.
 
-Each process has a row of its own in `epochs`, an epoch. A half message names the epoch, the number that was last written into it
-(a time, at most 1 s before), and the newest transaction that the process has committed in the database. An older copy lacks one
-of them. See docs/decisions/0053.
+Each process has its own row in `epochs`, an epoch. A half message names the epoch, the last number written into it (a time, at
+most 1 s before), and the newest transaction that the process has committed in the database. An older copy lacks one of them. See
+docs/decisions/0053.
 """
 
 import logging
 import threading
-import uuid
-from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import CursorResult, func, update
@@ -16,6 +14,7 @@ from sqlmodel import Session, col, select
 
 from order_service.adapters.tables import AdoptionRow, DatabaseIdentityRow, EpochRow, TransactionRow
 from order_service.domain.history import Witness
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions
 
@@ -27,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 
 class OrderHistory:
-    """What this process knows of its database's history; safe to use from several threads."""
+    """A process's knowledge of its database's history; safe to use from several threads."""
 
-    def __init__(self, sessions: Sessions, now_ms: Callable[[], int]) -> None:
+    def __init__(self, sessions: Sessions, world: World) -> None:
         """`sessions` are with the order database."""
         self._sessions = sessions
-        self._now_ms = now_ms
+        self._now_ms, self._new_uuid = world.wall_ms, world.new_uuid
         self._turn = threading.Lock()
         self._epoch: Witness | None = None
         self._renewed_when_ms = 0
@@ -40,22 +39,22 @@ class OrderHistory:
         self._missing: Witness | None = None
 
     def note_local_commit(self, transaction_id: str) -> None:
-        """Notes a transaction whose local commit is done: from now on half messages name it."""
+        """Notes a transaction whose local commit is done: later half messages name it."""
         self._committed = transaction_id
 
     def witness(self) -> Witness:
-        """What the database holds now. Raises a DatabaseFailure; at most one order in a second asks the database."""
+        """Returns the database's present witness. Raises a DatabaseFailure. At most one order a second asks the database."""
         epoch = self._epoch
         if epoch is None or not self._is_fresh():
             epoch = self._renewed(epoch)
         return Witness(epoch.database_id, epoch.epoch_id, epoch.renewed_at_ms, self._committed)
 
     def reason_to_doubt(self, session: Session, witness: Witness | None) -> str | None:
-        """Why the database may not take what it lacks as never done; None if it may.
+        """Returns why a missing row does not prove that nothing was done; None if it does.
 
-        A database that lacks what one half message names is the wrong one for all others too: until it holds that, or its history
-        is adopted, it decides only for half messages that this process sent. A half message without a witness is one of an older
-        version, and is decided where there is no other reason to doubt.
+        A database that lacks the witness of one half message is the wrong one for all others too: until it holds that, or its
+        history is adopted, it decides only half messages that this process sent. A half message without a witness comes from an
+        older version, and is decided unless there is another doubt.
         """
         if witness is not None:
             if self._lacks(session, witness):
@@ -65,7 +64,7 @@ class OrderHistory:
         return self._standing_doubt(session)
 
     def doubt(self) -> str | None:
-        """The reason to doubt that stands, if one does; raises nothing."""
+        """Returns the standing reason to doubt, or None. Raises nothing."""
         missing = self._missing
         if missing is None:
             return None
@@ -76,7 +75,7 @@ class OrderHistory:
             return f"the order database lacked what half messages of database {missing.database_id} name, and does not answer now"
 
     def adopt(self, reason: str) -> int:
-        """Makes this history the one that counts for all half messages until now, whatever they name; the time of it."""
+        """Makes this history count for all half messages until now, whatever their witness. Returns the time in milliseconds."""
         now_ms = self._now_ms()
         with self._sessions.writing() as session:
             session.add(AdoptionRow(adopted_at_ms=now_ms, reason=reason))
@@ -86,7 +85,7 @@ class OrderHistory:
         return 0 <= self._now_ms() - self._renewed_when_ms < MAX_AGE_MS
 
     def _renewed(self, known: Witness | None) -> Witness:
-        """The epoch with a new number; as it is known while another thread renews it."""
+        """Returns the epoch with a new number; with the known one while another thread renews it."""
         has_turn = self._turn.acquire(timeout=_TURN_TIMEOUT_S) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
@@ -107,12 +106,12 @@ class OrderHistory:
             is_there = known is not None and _renew(session, known, number)
             if known is None or not is_there:
                 database_id = session.exec(select(DatabaseIdentityRow.database_id)).one()
-                epoch = Witness(database_id, uuid.uuid4().hex, number)
+                epoch = Witness(database_id, self._new_uuid().hex, number)
                 session.add(EpochRow(epoch_id=epoch.epoch_id, started_at_ms=now_ms, renewed_at_ms=number))
             else:
                 epoch = Witness(known.database_id, known.epoch_id, number)
         if known is not None and not is_there:
-            # Somebody has put another database, or an older one, in the place of the one that this process had.
+            # Another database, or an older copy, has replaced the one of this process.
             self._committed, self._missing = "", known
             logger.error(
                 "the order database has been replaced: it lacks what this process wrote into it at %s", known.renewed_at_ms
@@ -144,7 +143,7 @@ class OrderHistory:
 
 
 def _renew(session: Session, known: Witness, number: int) -> bool:
-    """Whether the database has the epoch, not older than it is known, which has the number then."""
+    """Writes the number if the database has the epoch in a state as new as known. Returns whether it does."""
     is_it = col(EpochRow.epoch_id) == known.epoch_id, col(EpochRow.renewed_at_ms) >= known.renewed_at_ms
     done = session.execute(update(EpochRow).where(*is_it).values(renewed_at_ms=number))
     return isinstance(done, CursorResult) and done.rowcount > 0

@@ -1,4 +1,4 @@
-"""Counts what local transactions and check-backs end with, for Prometheus."""
+"""Counts the outcomes of local transactions and check-backs, for Prometheus."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from rocketmq_broker.message import Message, MessageExt
 
 
 class CountedListener:
-    """A TransactionListener that counts the answers of another one, which is no async one."""
+    """A TransactionListener that counts the answers of another, synchronous one."""
 
     def __init__(self, listener: TransactionListener, kind: str, local: Counter, checks: Counter) -> None:
         """`kind` is the topic; the counters have the labels kind and decision."""
@@ -19,7 +19,7 @@ class CountedListener:
         self._checks = checks
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """As the listener does; a mistake of it is counted as `failed`."""
+        """Runs the listener, and counts its answer, or its exception as `failed`."""
         with self._local.labels(self._kind, "failed").count_exceptions():
             state = self._listener.execute_local_transaction(message, arg)
             assert isinstance(state, LocalTransactionState)
@@ -27,7 +27,7 @@ class CountedListener:
         return state
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """As the listener does; a mistake of it is counted as `failed`."""
+        """Asks the listener, and counts its answer, or its exception as `failed`."""
         with self._checks.labels(self._kind, "failed").count_exceptions():
             state = self._listener.check_local_transaction(message)
             assert isinstance(state, LocalTransactionState)
@@ -36,7 +36,7 @@ class CountedListener:
 
 
 def counted(listeners: Mapping[str, TransactionListener], registry: CollectorRegistry) -> Mapping[str, TransactionListener]:
-    """The listeners, each counted under its topic."""
+    """Returns the listeners, each counted under its topic."""
     labels = ["topic", "decision"]
     local = Counter("order_local_transactions", "Local transactions, by what the broker was told.", labels, registry=registry)
     checks = Counter("order_check_backs", "Check-backs, by what the broker was answered.", labels, registry=registry)

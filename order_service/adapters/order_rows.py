@@ -1,43 +1,41 @@
-"""Orders as rows, and rows as orders.
+"""Converts between orders and rows.
 
-Rows are written as values and not as objects, which costs less than SQLAlchemy's unit of work.
+It writes rows as values and not as objects, which costs less than SQLAlchemy's unit of work.
 """
 
-import time
 from collections.abc import Sequence
 
 from sqlmodel import Session, col, select
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.tables import OrderItemRow, OrderRow, TransactionRow
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Item, Order
-from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
+from order_service.domain.timeline import OrderTransaction
 
 Values = dict[str, object]
 """A row's values, by the names of its columns."""
 
 
 def transaction_values(
-    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+    transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind, now_ms: int
 ) -> Values:
-    """The row of a transaction that is written now."""
+    """The row of a transaction that is written at `now_ms`."""
     return {
         "transaction_id": transaction_id,
         "order_id": order_id,
         "state": state.value,
-        "created_at_ms": time.time_ns() // 1_000_000,
+        "created_at_ms": now_ms,
         "kind": kind.value,
     }
 
 
-def transaction_of(row: TransactionRow) -> Transaction:
-    """The transaction of this row."""
-    return Transaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
+def transaction_of(row: TransactionRow) -> OrderTransaction:
+    """Converts a row to a transaction."""
+    return OrderTransaction(row.transaction_id, TransactionKind(row.kind), TransactionState(row.state), row.created_at_ms)
 
 
 def order_values(order: Order) -> Values:
-    """The order's row, without its items."""
+    """Converts an order to a row, without its items."""
     return {
         "order_id": order.order_id,
         "customer": order.customer,
@@ -54,7 +52,7 @@ def order_values(order: Order) -> Values:
 
 
 def item_values(order: Order) -> list[Values]:
-    """The rows of its items, in their order."""
+    """Converts the order's items to rows, in their order."""
     return [
         {"order_id": order.order_id, "name": item.name, "quantity": item.quantity, "price_cents": item.price_cents}
         for item in order.items
@@ -62,7 +60,7 @@ def item_values(order: Order) -> list[Values]:
 
 
 def orders_of(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
-    """The orders of these rows, with their items."""
+    """Converts rows to orders with their items."""
     items: dict[str, list[Item]] = {row.order_id: [] for row in rows}
     query = select(OrderItemRow).where(col(OrderItemRow.order_id).in_(items)).order_by(col(OrderItemRow.id))
     for item in session.exec(query):
@@ -71,7 +69,7 @@ def orders_of(session: Session, rows: Sequence[OrderRow]) -> list[Order]:
 
 
 def order_of(row: OrderRow, items: tuple[Item, ...] = ()) -> Order:
-    """The order of this row."""
+    """Converts a row and its items to an order."""
     return Order(
         order_id=row.order_id,
         customer=row.customer,

@@ -1,16 +1,16 @@
-"""Orders and their transactions in the database; here local transaction and check-back are kept apart.
+"""Orders and their transactions in the database, where local transaction and check-back exclude each other.
 
 Both write the transaction's row, whose key is the transaction id. The local transaction writes COMMITTED together with the order,
-in one database transaction. Check-back writes ROLLED_BACK where it finds no row. Whoever comes second fails on the key. So once
-check-back has answered ROLLBACK, a local transaction that was merely slow cannot slip an order in behind it. That holds within
-one database only: one that may be an old copy of the sender's writes no ROLLED_BACK (`adapters.order_history`).
+in one database transaction. Check-back writes ROLLED_BACK if it finds no row. The second writer fails on the key. So after
+check-back has answered ROLLBACK, a slow local transaction cannot add its order. That holds within one database only: a database
+that may be an old copy of the sender's writes no ROLLED_BACK (`adapters.order_history`).
 
-An order that is to be paid later is stored with PENDING. Payment, cancellation and deadline each lock the order's row and change
-it by the table in `domain.life_cycle`, together with the transaction's row: whoever comes second finds what the first one did.
+An order to be paid later is stored with PENDING. Payment, cancellation and deadline each lock the order's row and change it by
+the table in `domain.life_cycle`, together with the transaction's row: the second finds the change of the first.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_history import OrderHistory
 from order_service.adapters.order_rows import (
     Values,
@@ -31,18 +32,12 @@ from order_service.adapters.order_rows import (
 )
 from order_service.adapters.tables import OrderDatabase, OrderRow, TransactionRow
 from order_service.domain.history import Witness
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.timeline import Transaction
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.order_store import (
-    HistoryDoubted,
-    IdempotencyKeyTaken,
-    NotCancellable,
-    OrderNotTaken,
-    TransactionDecided,
-)
-from order_service.service_layer.placing import system_now_ms
+from order_service.domain.timeline import OrderTransaction
+from order_service.service_layer.attempt import Outcome, TransactionFailed
+from order_service.service_layer.order_store import HistoryDoubted
+from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.sessions import Sessions
 
@@ -56,54 +51,56 @@ logger = logging.getLogger(__name__)
 class SqlOrderStore:
     """The order database; safe to use from several threads. Each method raises DatabaseUnavailable."""
 
-    def __init__(self, engine: Engine, now_ms: Callable[[], int] = system_now_ms) -> None:
+    def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
-        self._sessions = Sessions(engine)
-        self._history = OrderHistory(self._sessions, now_ms)
+        self._now_ms = world.wall_ms
+        self._sessions = Sessions(engine, now_s=world.steady_s)
+        self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:
-        """What the database holds now, for the half message that is sent next. Raises DatabaseUnavailable or OutcomeUnknown."""
+        """Returns the database's witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown."""
         return self._history.witness()
 
     def history_doubt(self) -> str | None:
-        """Why this database seems to be another one than the senders', or an old copy; None if it does not; raises nothing."""
+        """Returns why this database may be another than the senders', or an old copy; None without doubt. Raises nothing."""
         return self._history.doubt()
 
     def adopt_history(self, reason: str) -> int:
-        """Makes this database decide for all half messages until now, whatever they name; the time of it, in milliseconds."""
+        """Makes this database decide all half messages until now, whatever their witness. Returns the time in milliseconds."""
         return self._history.adopt(reason)
 
     def store_order(self, order: Order, transaction_id: str) -> None:
-        """Order, items and transaction row, durable together on return: this is the local commit.
+        """Writes order, items and transaction row by one local commit; durable on return.
 
-        Raises TransactionDecided, IdempotencyKeyTaken or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with self._sessions.writing() as session:
             connection = session.connection()
-            _insert_transaction(connection, transaction_values(transaction_id, state, order.order_id))
-            with _unless_taken(_ORDERS.c.idempotency_key, IdempotencyKeyTaken("an order with this idempotency key exists")):
+            _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
+            with _unless_taken(_ORDERS.c.idempotency_key, Outcome.KEY_TAKEN):
                 insert_order(connection, order)
         self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
-        """The order's state CANCELLED and the transaction's row, durable together on return: this is the local commit.
+        """Writes the order's state CANCELLED and the transaction's row by one local commit; durable on return.
 
-        Raises TransactionDecided, NotCancellable or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
+        Raises TransactionFailed (DECIDED_BEFORE, NOT_CANCELLABLE) or DatabaseUnavailable when nothing was written, and
+        OutcomeUnknown.
         """
-        committed = transaction_values(
-            transaction_id, TransactionState.COMMITTED, cancellation.order_id, TransactionKind.CANCELLATION
-        )
+        kind = TransactionKind.CANCELLATION
+        committed = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
         with self._sessions.writing() as session:
             _insert_transaction(session.connection(), committed)
             row = _locked(session, cancellation.order_id)
             if row is None or not order_of(row).state.is_told:
-                raise NotCancellable(f"order {cancellation.order_id} is {row.state if row else 'unknown'}")
-            _change(session, row, OrderEvent.CANCEL, cancellation.cancelled_at_ms, cancellation.reason)
+                reason = f"order {cancellation.order_id} is {row.state if row else 'unknown'}"
+                raise TransactionFailed(Outcome.NOT_CANCELLABLE, reason)
+            _change(session, row, cancellation.event, cancellation.cancelled_at_ms, cancellation.reason)
         self._history.note_local_commit(transaction_id)
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown.
+        """Returns the order afterwards: PAID if possible, EXPIRED if overdue, else unchanged; None if it is unknown.
 
         Raises HistoryDoubted instead of expiring an order whose payment may only be missing in this copy.
         """
@@ -118,7 +115,7 @@ class SqlOrderStore:
             return orders_of(session, [row])[0]
 
     def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown.
+        """Returns the order afterwards: CANCELLED if it awaited payment, EXPIRED if overdue, else unchanged; None if unknown.
 
         Raises HistoryDoubted instead of ending an order whose payment may only be missing in this copy.
         """
@@ -134,7 +131,7 @@ class SqlOrderStore:
             return orders_of(session, [row])[0]
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
-        """The state of a transaction that was PENDING: ROLLED_BACK, final, if its order is not paid although the deadline passed.
+        """Returns the state of a PENDING transaction: ROLLED_BACK, final, if its order is still unpaid after the deadline.
 
         Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; then the broker must ask again.
         """
@@ -155,13 +152,13 @@ class SqlOrderStore:
         kind: TransactionKind = TransactionKind.ORDER,
         witness: Witness | None = None,
     ) -> TransactionState:
-        """COMMITTED or ROLLED_BACK, final from now on, or PENDING: where there is no row, ROLLED_BACK is written first.
+        """Returns COMMITTED or ROLLED_BACK, both final, or PENDING. Writes ROLLED_BACK first if there is no row.
 
-        The answer is ROLLED_BACK as well if the transaction's row belongs to another order than `order_id`: then two messages
-        have one transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable, OutcomeUnknown or,
-        where there is no row and this database may be an old copy, HistoryDoubted; then the broker must ask again.
+        It also returns ROLLED_BACK if the transaction's row belongs to another order than `order_id`: then two messages have one
+        transaction id, and the row keeps the second order out for ever. Raises DatabaseUnavailable, OutcomeUnknown or, without a
+        row in a database that may be an old copy, HistoryDoubted; then the broker must ask again.
         """
-        marker = transaction_values(transaction_id, TransactionState.ROLLED_BACK, None, kind)
+        marker = self._transaction(transaction_id, TransactionState.ROLLED_BACK, None, kind)
         insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
@@ -179,35 +176,35 @@ class SqlOrderStore:
         return state
 
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
-        """The state of the transaction, or None while it is open; changes nothing."""
+        """Returns the state of the transaction, or None while it is open. Changes nothing."""
         with self._sessions.reading() as session:
             state = session.exec(_state_of(transaction_id)).first()
         return None if state is None else TransactionState(state)
 
     def find_transaction_id(self, order_id: str) -> str | None:
-        """The transaction that wrote the order."""
+        """Returns the id of the transaction that wrote the order, or None."""
         query = select(TransactionRow.transaction_id).where(
             col(TransactionRow.order_id) == order_id, col(TransactionRow.kind) == TransactionKind.ORDER.value
         )
         with self._sessions.reading() as session:
             return session.exec(query).first()
 
-    def find_transactions(self, order_id: str) -> list[Transaction]:
-        """The transactions that name the order, the oldest first."""
+    def find_transactions(self, order_id: str) -> list[OrderTransaction]:
+        """Returns the transactions that name the order, the oldest first."""
         query = select(TransactionRow).where(col(TransactionRow.order_id) == order_id).order_by(col(TransactionRow.created_at_ms))
         with self._sessions.reading() as session:
             return [transaction_of(row) for row in session.exec(query)]
 
     def find_order(self, order_id: str) -> Order | None:
-        """The order with this id."""
+        """Returns the order with this id, or None."""
         return self._find_one(col(OrderRow.order_id) == order_id)
 
     def find_order_by_key(self, customer: str, idempotency_key: str) -> Order | None:
-        """The customer's order that was placed under this idempotency key."""
+        """Returns the customer's order with this idempotency key, or None."""
         return self._find_one(col(OrderRow.customer) == customer, col(OrderRow.idempotency_key) == idempotency_key)
 
     def list_orders(self, customer: str, *, limit: int, before: int | None) -> tuple[list[Order], int | None]:
-        """The customer's orders, the newest first, at most `limit`; and what to pass as `before` for the next page."""
+        """Returns at most `limit` of the customer's orders, the newest first, and the `before` of the next page."""
         query = select(OrderRow).where(col(OrderRow.customer) == customer)
         if before is not None:
             query = query.where(col(OrderRow.id) < before)
@@ -217,8 +214,13 @@ class SqlOrderStore:
             return orders_of(session, page), page[-1].id if rest else None
 
     def why_unready(self) -> str | None:
-        """Why no row can be written now, in one line; None if rows can be written."""
+        """Returns why no row can be written now, in one line; None if rows can be written."""
         return self._sessions.why_unwritable(OrderDatabase.metadata.sorted_tables)
+
+    def _transaction(
+        self, transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind = TransactionKind.ORDER
+    ) -> Values:
+        return transaction_values(transaction_id, state, order_id, kind, self._now_ms())
 
     def _require_no_doubt(self, session: Session, witness: Witness | None) -> None:
         reason = self._history.reason_to_doubt(session, witness)
@@ -232,31 +234,30 @@ class SqlOrderStore:
 
 
 def insert_order(connection: Connection, order: Order) -> None:
-    """Writes the order with its items. Raises what the database raises."""
+    """Writes the order with its items. Raises the database's errors."""
     connection.execute(_ORDERS.insert(), order_values(order))
     connection.execute(_ITEMS.insert(), item_values(order))
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:
-    decided = TransactionDecided(f"transaction {values['transaction_id']} is decided already")
-    with _unless_taken(_TRANSACTIONS.c.transaction_id, decided):
+    with _unless_taken(_TRANSACTIONS.c.transaction_id, Outcome.DECIDED_BEFORE):
         connection.execute(_TRANSACTIONS.insert(), values)
 
 
 def _locked(session: Session, order_id: str) -> OrderRow | None:
-    """The order's row, which nobody else changes until the session ends. SQLite has one writer at a time anyway."""
+    """Returns the order's row, locked until the session ends. SQLite has one writer at a time anyway."""
     return session.exec(select(OrderRow).where(col(OrderRow.order_id) == order_id).with_for_update()).first()
 
 
 def _expire_if_overdue(session: Session, row: OrderRow, now_ms: int) -> bool:
-    """Whether it is expired now."""
+    """Expires an overdue order. Returns whether it did."""
     return order_of(row).is_overdue(now_ms) and _change(
         session, row, OrderEvent.EXPIRE, now_ms, "the deadline for its payment passed"
     )
 
 
 def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, because: str | None = None) -> bool:
-    """Whether the event is possible; then the row has the state after it, and a transaction that was PENDING its decision."""
+    """Applies the event to the order's row, and decides a PENDING transaction. Returns whether the event is possible."""
     after = next_state(OrderState(row.state), event)
     if after is None:
         return False
@@ -274,13 +275,13 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 
 @contextmanager
-def _unless_taken(key: Column[Any], if_taken: OrderNotTaken) -> Iterator[None]:
-    """Raises `if_taken` if a row with the same key is there; the violation of any other constraint passes through."""
+def _unless_taken(key: Column[Any], if_taken: Outcome) -> Iterator[None]:
+    """Raises TransactionFailed with this outcome if a row with the same key is there; another violation passes through."""
     try:
         yield
     except IntegrityError as error:
         if is_duplicate(error, key):
-            raise if_taken from error
+            raise TransactionFailed(if_taken) from error
         raise
 
 

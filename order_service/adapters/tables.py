@@ -6,6 +6,7 @@ from sqlalchemy import BigInteger, UniqueConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from order_messages.states import OrderState, TransactionKind
 from service_runtime.database.columns import ROW_ID
 
 MIGRATIONS: Final = "order_service:migrations"
@@ -13,11 +14,11 @@ MIGRATIONS: Final = "order_service:migrations"
 
 
 class OrderDatabase(SQLModel, registry=registry()):
-    """Base of the tables; keeps them apart from another service's in the same process."""
+    """Base of the tables; separates them from another service's in the same process."""
 
 
 class OrderRow(OrderDatabase, table=True):
-    """An order. An idempotency key is one customer's own: another customer may use the same."""
+    """An order. Each customer has its own idempotency keys."""
 
     __tablename__ = "orders"
     __table_args__ = (UniqueConstraint("customer", "idempotency_key", name="uq_orders_customer_idempotency_key"),)
@@ -29,7 +30,7 @@ class OrderRow(OrderDatabase, table=True):
     currency: str = Field(max_length=3)
     idempotency_key: str | None = Field(default=None, max_length=255)
     created_at_ms: int = Field(sa_type=BigInteger)
-    state: str = Field(max_length=16, sa_column_kwargs={"server_default": "PLACED"})
+    state: str = Field(max_length=16, sa_column_kwargs={"server_default": OrderState.PLACED.value})
     pay_until_ms: int | None = Field(default=None, sa_type=BigInteger)
     paid_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     ended_at_ms: int | None = Field(default=None, sa_type=BigInteger)
@@ -60,11 +61,13 @@ class TransactionRow(OrderDatabase, table=True):
     order_id: str | None = Field(default=None, max_length=36, index=True)
     state: str = Field(max_length=16)
     created_at_ms: int = Field(sa_type=BigInteger)
-    kind: str = Field(default="order", max_length=16, sa_column_kwargs={"server_default": "order"})
+    kind: str = Field(
+        default=TransactionKind.ORDER.value, max_length=16, sa_column_kwargs={"server_default": TransactionKind.ORDER.value}
+    )
 
 
 class DatabaseIdentityRow(OrderDatabase, table=True):
-    """The database's id, in its only row. A copy of the database has the same."""
+    """The database's id, in its only row. A copy of the database has the same id."""
 
     __tablename__ = "database_identity"
 
@@ -73,7 +76,7 @@ class DatabaseIdentityRow(OrderDatabase, table=True):
 
 
 class EpochRow(OrderDatabase, table=True):
-    """A process that places orders in this database, and the number that it last wrote here: a time that only grows."""
+    """A process that places orders in this database, and the last number that it wrote: a time that only grows."""
 
     __tablename__ = "epochs"
 
@@ -83,7 +86,7 @@ class EpochRow(OrderDatabase, table=True):
 
 
 class AdoptionRow(OrderDatabase, table=True):
-    """A person's word that this database decides for all half messages until then, and why."""
+    """A person's decision, with the reason, that this database decides all half messages until then."""
 
     __tablename__ = "adoptions"
 

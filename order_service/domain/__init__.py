@@ -1,1 +1,1 @@
-"""What an order is, and its rules; no database, broker or HTTP."""
+"""Orders and their rules; no database, broker or HTTP."""

@@ -1,8 +1,8 @@
-"""What a half message says of the database in which its local transaction runs.
+"""The witness in a half message: the database in which its local transaction runs.
 
-An order database that has no row of a transaction may say ROLLBACK only if it is the sender's own, and not older than the half
-message: in a copy the row is missing too, although the order exists. So the sender names in each half message what its database
-holds by then, and a database that lacks that does not decide.
+An order database without a transaction's row may say ROLLBACK only if it is the sender's own, and not older than the half
+message: a copy lacks the row too, although the order exists. So the sender names in each half message the present state of its
+database, and a database that lacks that does not decide.
 """
 
 import re
@@ -18,7 +18,7 @@ _NOBODYS: Final = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the order database held when the half message was sent."""
+    """The state of the order database when the half message was sent."""
 
     database_id: str
     """The id that the database was given by a migration; a copy has the same."""
@@ -30,12 +30,12 @@ class Witness:
     """The newest transaction whose local commit the sender knew; empty before the first one."""
 
     def encode(self) -> str:
-        """The value of the property."""
+        """Returns the value of the property."""
         return f"1:{self.database_id}:{self.epoch_id}:{self.renewed_at_ms}:{self.transaction_id}"
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """The witness in a property. A value that cannot be read is a witness that no database holds."""
+        """Reads the witness in a property. An unreadable value becomes a witness that no database holds."""
         found = _FORMAT.fullmatch(text)
         if found is None:
             return cls(_NOBODYS, _NOBODYS, 0)

@@ -1,4 +1,4 @@
-"""The states of an order, and what leads from one to another.
+"""What leads from one state of an order to another. `order_messages.states` has the states themselves.
 
                      paid at once                                   CANCEL
         (request) ─────────────────────────────────────> PLACED ───────────────┐
@@ -15,27 +15,14 @@ PLACED and PAID are told: the broker gets COMMIT, and consumers the message. An 
 again, by a second transactional message. CANCELLED from AWAITING_PAYMENT, and EXPIRED, were never told: the broker gets ROLLBACK.
 """
 
-from enum import Enum, StrEnum, auto
+from enum import Enum, auto
 from typing import Final
 
-
-class OrderState(StrEnum):
-    """How far an order has come."""
-
-    PLACED = "PLACED"
-    AWAITING_PAYMENT = "AWAITING_PAYMENT"
-    PAID = "PAID"
-    CANCELLED = "CANCELLED"
-    EXPIRED = "EXPIRED"
-
-    @property
-    def is_told(self) -> bool:
-        """Whether the order's message is, or will be, with its consumers."""
-        return self in (OrderState.PLACED, OrderState.PAID)
+from order_messages.states import OrderState
 
 
 class OrderEvent(Enum):
-    """What happens to an order."""
+    """An event in an order's life."""
 
     PAY = auto()
     CANCEL = auto()
@@ -52,5 +39,5 @@ _TRANSITIONS: Final = {
 
 
 def next_state(state: OrderState, event: OrderEvent) -> OrderState | None:
-    """The state after the event; None if the event is not possible in this state."""
+    """Returns the state after the event; None if the event is not possible in this state."""
     return _TRANSITIONS.get((state, event))

@@ -1,9 +1,10 @@
-"""Orders, their limits, and the rule by which one is refused. Money is in integer cents, hundredths of a currency's unit."""
+"""Orders, their limits, and the rule that refuses one. Money is in integer cents, hundredths of a currency's unit."""
 
 from dataclasses import dataclass
 from typing import Final
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState
+from order_service.domain.life_cycle import OrderEvent
 
 MAX_CUSTOMER_LENGTH: Final = 100
 MAX_ITEMS: Final = 100
@@ -16,7 +17,7 @@ MAX_REASON_LENGTH: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One line of an order: a quantity of one thing, at a price for each."""
+    """One line of an order: a quantity of one article, and its price for each."""
 
     name: str
     quantity: int
@@ -25,7 +26,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a customer orders. It exists from its local commit on."""
+    """A customer's order. It exists since its local commit."""
 
     order_id: str
     customer: str
@@ -45,15 +46,15 @@ class Order:
 
     @property
     def total_cents(self) -> int:
-        """What all items cost together."""
+        """The price of all items together."""
         return sum(item.quantity * item.price_cents for item in self.items)
 
     def asks_for_the_same(self, other: "Order") -> bool:
-        """Whether both come from the same request: customer, items, currency and way of paying, whatever their ids and times."""
+        """Returns whether both come from the same request: customer, items, currency and way of paying. Ignores ids and times."""
         return self._request == other._request
 
     def is_overdue(self, now_ms: int) -> bool:
-        """Whether it awaits its payment although its deadline has passed."""
+        """Returns whether it still awaits its payment after its deadline."""
         return self.state is OrderState.AWAITING_PAYMENT and self.pay_until_ms is not None and now_ms >= self.pay_until_ms
 
     @property
@@ -63,20 +64,22 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancellation:
-    """The wish to cancel an order that was told as created."""
+    """The wish to cancel an order whose message was sent."""
 
     order: Order
     reason: str
     cancelled_at_ms: int
+    event: OrderEvent = OrderEvent.CANCEL
+    """What happens to the order; it is possible for one that was told."""
 
     @property
     def order_id(self) -> str:
-        """The order's."""
+        """The id of the order."""
         return self.order.order_id
 
 
 def reason_to_refuse(order: Order, limit_cents: int) -> str | None:
-    """Why the local transaction must roll the order back, or None if it may store it."""
+    """Returns why the local transaction must roll the order back, or None if it may store it."""
     if order.total_cents > limit_cents:
         return f"the order's total of {order.total_cents} cents is above the limit of {limit_cents}"
     return None

@@ -1,28 +1,27 @@
-"""What happened to an order, and when, as the order database has it."""
+"""The events of an order with their times, as in the order database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 
 
 class Happening(StrEnum):
-    """What can happen to an order."""
+    """The kind of an event of an order."""
 
     ASKED_FOR = "ASKED_FOR"
     """The request arrived; the half message went out."""
     STORED = "STORED"
     """The local transaction wrote the order."""
-    PAID = "PAID"
-    CANCELLED = "CANCELLED"
-    EXPIRED = "EXPIRED"
+    PAID = OrderState.PAID.value
+    CANCELLED = OrderState.CANCELLED.value
+    EXPIRED = OrderState.EXPIRED.value
 
 
 @dataclass(frozen=True, slots=True)
-class Transaction:
+class OrderTransaction:
     """A transaction that names an order."""
 
     transaction_id: str
@@ -32,8 +31,8 @@ class Transaction:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened; with the transaction that tells the world of it, if one does."""
+class OrderTimelineEvent:
+    """An event of an order, with the transaction that sends its message, if any."""
 
     at_ms: int
     what: Happening
@@ -43,22 +42,21 @@ class Event:
     because: str | None = None
 
 
-def timeline(order: Order, transactions: Iterable[Transaction]) -> list[Event]:
-    """The order's events, the oldest first."""
+def timeline(order: Order, transactions: Iterable[OrderTransaction]) -> list[OrderTimelineEvent]:
+    """Returns the order's events, the oldest first."""
     of_kind = {transaction.kind: transaction for transaction in transactions}
     stored, cancelled = of_kind.get(TransactionKind.ORDER), of_kind.get(TransactionKind.CANCELLATION)
-    events = [Event(order.created_at_ms, Happening.ASKED_FOR)]
+    events = [OrderTimelineEvent(order.created_at_ms, Happening.ASKED_FOR)]
     if stored is not None:
         events.append(_told(stored.written_at_ms, Happening.STORED, stored))
     if order.paid_at_ms is not None:
-        events.append(Event(order.paid_at_ms, Happening.PAID))
+        events.append(OrderTimelineEvent(order.paid_at_ms, Happening.PAID))
     if order.ended_at_ms is not None:
-        what = Happening.EXPIRED if order.state is OrderState.EXPIRED else Happening.CANCELLED
-        events.append(_told(order.ended_at_ms, what, cancelled, order.ended_because))
+        events.append(_told(order.ended_at_ms, Happening(order.state), cancelled, order.ended_because))
     return sorted(events, key=lambda event: event.at_ms)
 
 
-def _told(at_ms: int, what: Happening, by: Transaction | None, because: str | None = None) -> Event:
+def _told(at_ms: int, what: Happening, by: OrderTransaction | None, because: str | None = None) -> OrderTimelineEvent:
     if by is None:
-        return Event(at_ms, what, because=because)
-    return Event(at_ms, what, by.transaction_id, by.state, because)
+        return OrderTimelineEvent(at_ms, what, because=because)
+    return OrderTimelineEvent(at_ms, what, by.transaction_id, by.state, because)

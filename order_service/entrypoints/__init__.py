@@ -1,1 +1,1 @@
-"""How the world reaches the order service: HTTP, and the process itself."""
+"""The order service's entry points: HTTP, and the process."""

@@ -1,12 +1,12 @@
-"""What /docs and /openapi.json say of the order service's routes."""
+"""The texts of /docs and /openapi.json about the order service's routes."""
 
 from typing import Final
 
 from order_service.entrypoints.schemas import (
     CancellationRequest,
     CancelledResponse,
-    HealthResponse,
     OrderHeaders,
+    OrderHealthResponse,
     OrderPageQuery,
     OrderPageResponse,
     OrderRequest,
@@ -16,6 +16,7 @@ from order_service.entrypoints.schemas import (
     TimelineResponse,
     TransactionResponse,
 )
+from order_service.service_layer.attempt import Outcome
 from rocketmq_broker import __version__
 from service_runtime.http.api_document import ApiDescription, Described
 
@@ -34,7 +35,8 @@ DESCRIPTION: Final = ApiDescription(
             {200: CancelledResponse, 202: CancelledResponse}, body=CancellationRequest, problems=(409,)
         ),
         "GET /transactions/<transaction_id>": Described({200: TransactionResponse}),
-        "GET /readyz": Described({200: HealthResponse}),
-        "GET /healthz": Described({200: HealthResponse, 503: HealthResponse}),
     },
+    health=OrderHealthResponse,
+    ready=OrderHealthResponse,
+    problems=tuple(outcome.problem for outcome in Outcome if outcome.problem is not None),
 )

@@ -6,18 +6,18 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Flask, Response, abort, current_app, request
 
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
 from order_service.domain.timeline import timeline
-from order_service.domain.transaction import TransactionState
 from order_service.entrypoints.described import DESCRIPTION
 from order_service.entrypoints.problems import PROBLEM_OF
 from order_service.entrypoints.schemas import (
     CancellationRequest,
     CancelledResponse,
     EventResponse,
-    HealthResponse,
     OrderHeaders,
+    OrderHealthResponse,
     OrderPageQuery,
     OrderPageResponse,
     OrderRequest,
@@ -31,13 +31,14 @@ from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.sending import TransactionalSender
+from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.http.application import create_application
 from service_runtime.http.health import http_status
-from service_runtime.http.lanes import THREADS_KEPT_FREE, Lane, checks_lane, reading_lane
+from service_runtime.http.lanes import RequestLane
 from service_runtime.http.readiness import FOR_S, Missing, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 from service_runtime.http.write_guard import WriteGuard
-from service_runtime.settings.known_hosts import KnownHosts
 
 MAX_BODY_BYTES: Final = 256 * 1024
 _LOOPBACK: Final = KnownHosts()
@@ -46,16 +47,17 @@ _EVERYBODY: Final = WriteGuard()
 orders_api = Blueprint("orders", __name__)
 
 
-class Broker(TransactionalSender, Needed, Protocol):
-    """What the application needs of the broker."""
+class BrokerOfOrders(TransactionalSender, Needed, Protocol):
+    """The broker, as the application needs it."""
 
     def count_discarded(self) -> int | None:
-        """How many messages of orders the broker has discarded and nobody has resumed; None if the broker does not answer."""
+        """Returns how many discarded messages of orders nobody has resumed; None if the broker does not answer."""
 
 
 def create_app(
     store: SqlOrderStore,
-    broker: Broker,
+    broker: BrokerOfOrders,
+    world: World,
     *,
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 48,
@@ -64,58 +66,49 @@ def create_app(
     guard: WriteGuard = _EVERYBODY,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
-    """The application, on a database and a broker that are open.
+    """Returns the application for an open database and broker.
 
-    It answers requests that name one of `hosts`. Of the server's `threads` at most `placed_at_once` place or change orders.
-    What database and broker said of their readiness counts for `readiness_counts_s`.
+    It answers requests that name one of `hosts`. At most `placed_at_once` of the server's `threads` place or change orders. The
+    readiness of database and broker is asked again after `readiness_counts_s`.
     """
     app = create_application(
         __name__,
         [orders_api],
         hosts=hosts,
-        lane_of=_lanes(threads, placed_at_once),
+        threads=threads,
+        own_lanes=_lanes(placed_at_once),
         problem_of=PROBLEM_OF,
         max_body_bytes=MAX_BODY_BYTES,
         description=DESCRIPTION,
         guard=guard,
+        new_uuid=world.new_uuid,
     )
     app.extensions["order_store"] = store
     app.extensions["broker"] = broker
-    app.extensions["readiness"] = _readiness(store, broker, readiness_counts_s)
-    app.extensions["order_placing"] = OrderPlacing(store, broker, payment_deadline_ms)
-    app.extensions["order_paying"] = OrderPaying(store)
-    app.extensions["order_cancelling"] = OrderCancelling(store, broker)
+    app.extensions["readiness"] = _readiness(store, broker, readiness_counts_s, world)
+    app.extensions["order_placing"] = OrderPlacing(store, broker, payment_deadline_ms, world.wall_ms, world.new_uuid)
+    app.extensions["order_paying"] = OrderPaying(store, world.wall_ms)
+    app.extensions["order_cancelling"] = OrderCancelling(store, broker, world.wall_ms)
     return app
 
 
-def _readiness(store: SqlOrderStore, broker: Broker, counts_s: float) -> Readiness:
+def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, world: World) -> Readiness:
     of_database = (
         "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write. "
         "Orders are placed again by themselves then."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Orders are placed again by themselves then."
-    return Readiness([Need("database", store, of_database), Need("broker", broker, of_broker)], for_s=counts_s)
+    needs = [Need("database", store, of_database), Need("broker", broker, of_broker)]
+    return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
 
 
-def _lanes(threads: int, placed_at_once: int) -> dict[str, Lane]:
-    placing = Lane(
+def _lanes(placed_at_once: int) -> dict[str, RequestLane]:
+    placing = RequestLane(
         placed_at_once,
         "Too many orders at once",
         f"{placed_at_once} orders are being placed; nothing was ordered, try again soon",
     )
-    reading = reading_lane(threads - placed_at_once - THREADS_KEPT_FREE + 1)
-    checks = checks_lane()
-    return {
-        "POST /orders": placing,
-        "POST /orders/<order_id>/payment": placing,
-        "POST /orders/<order_id>/cancellation": placing,
-        "GET /orders": reading,
-        "GET /orders/<order_id>": reading,
-        "GET /orders/<order_id>/timeline": reading,
-        "GET /transactions/<transaction_id>": reading,
-        "GET /readyz": checks,
-        "GET /healthz": checks,
-    }
+    return dict.fromkeys(("POST /orders", "POST /orders/<order_id>/payment", "POST /orders/<order_id>/cancellation"), placing)
 
 
 @orders_api.post("/orders")
@@ -200,7 +193,7 @@ def get_health() -> Response:
     """All that is known, for people and for monitoring: 200 while orders can be placed, else 503."""
     health = _report(_missing())
     if health.can_place_orders:
-        broker: Broker = current_app.extensions["broker"]
+        broker: BrokerOfOrders = current_app.extensions["broker"]
         health = health.with_attention(_attention(broker.count_discarded()) + _doubts(_store().history_doubt()))
     return _health(health)
 
@@ -232,8 +225,8 @@ def _missing() -> Sequence[Missing]:
     return readiness.missing()
 
 
-def _report(missing: Sequence[Missing]) -> HealthResponse:
-    return HealthResponse(
+def _report(missing: Sequence[Missing]) -> OrderHealthResponse:
+    return OrderHealthResponse(
         status="degraded" if missing else "ok",
         database=word_of("database", missing),
         broker=word_of("broker", missing),
@@ -241,7 +234,7 @@ def _report(missing: Sequence[Missing]) -> HealthResponse:
     )
 
 
-def _health(health: HealthResponse) -> Response:
+def _health(health: OrderHealthResponse) -> Response:
     return json_response(health, http_status(health))
 
 

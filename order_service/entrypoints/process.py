@@ -1,7 +1,5 @@
-"""The order service as a process: builds everything, serves until SIGTERM or SIGINT, takes it down again."""
+"""The order service as a process: its parts, and its command beside serving and migrating."""
 
-import logging
-from contextlib import ExitStack
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -13,45 +11,29 @@ from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.armed_failpoints import FailingListener
+from order_service.service_layer.armed_failpoints import FailingTransactionListener
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.failpoints import parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
-from order_service.settings import AdoptionSettings, MigrationSettings, Settings
-from rocketmq_broker.client import ClientError
+from order_service.settings import AdoptionSettings, MigrationSettings, OrderSettings
+from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.database_url import masked
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
-from service_runtime.http.http_server import HttpServer
-from service_runtime.messaging.consumer_thread import ConsumerThread
-from service_runtime.observing.metrics import new_metrics, serve_metrics
-from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
-from service_runtime.starting.configured_database import migrate_and_leave, open_migrated, open_to_serve
-from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals
+from service_runtime.service import OpenedService, Service, ServiceParts
+from service_runtime.starting.configured_database import open_migrated
+from service_runtime.starting.start import CannotStart, Command
 from service_runtime.times import rfc3339
 
 PROGRAM: Final = "order_service"
 
-logger = logging.getLogger(PROGRAM)
-
-
-def main() -> int:
-    """The exit status of `run_service`."""
-    more = {"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)}
-    return run_service(PROGRAM, Settings, serve, MigrationSettings, migrate, more)
-
-
-def migrate(settings: MigrationSettings) -> None:
-    """Migrates the order database. Raises DatabaseUnusable."""
-    migrate_and_leave(settings, MIGRATIONS)
-
 
 def adopt_history(settings: AdoptionSettings) -> None:
-    """Makes the order database decide for all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
+    """Makes the order database decide all half messages until now, and says so. Raises CannotStart or DatabaseUnusable."""
     engine = open_migrated(settings, MIGRATIONS)
     try:
-        adopted_at_ms = SqlOrderStore(engine).adopt_history(settings.adoption_reason)
+        adopted_at_ms = SqlOrderStore(engine, current_world()).adopt_history(settings.adoption_reason)
     except DatabaseFailure as error:
         raise CannotStart(f"the history was not adopted: {error}") from None
     finally:
@@ -63,65 +45,49 @@ def adopt_history(settings: AdoptionSettings) -> None:
     )
 
 
-def serve(settings: Settings) -> None:
-    """Serves until a signal. Raises CannotStart or DatabaseUnusable."""
-    with ExitStack() as opened:
-        engine = open_to_serve(settings, MIGRATIONS)
-        opened.callback(engine.dispose)
-        if settings.traces_enabled:
-            opened.callback(start_tracing(PROGRAM))
-            trace_database(engine)
-        stopping = stop_on_signals()
-        store = SqlOrderStore(engine)
-        metrics = new_metrics() if settings.metrics_enabled else None
-        broker = _broker(settings, store, metrics)
-        app = create_app(
-            store,
-            broker,
-            hosts=settings.known_hosts,
-            threads=settings.http_threads,
-            placed_at_once=settings.placed_at_once,
-            payment_deadline_ms=round(settings.payment_deadline_s * 1000),
-            guard=settings.write_guard,
-        )
-        if metrics is not None:
-            serve_metrics(app, metrics)
-        if settings.traces_enabled:
-            trace_requests(app)
-        server = HttpServer.of(app, settings)
-        listener = CompensationListener(OrderCancelling(store, broker))
-        compensations = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr)
-        _start(broker, compensations)
-        # What stands last here stops first: requests that run need the broker, and both need the database.
-        opened.callback(broker.stop)
-        opened.callback(server.stop)
-        opened.callback(compensations.stop, settings.stop_timeout_s)
-        server.start()
-        places = masked(settings.database_url.get_secret_value()), settings.namesrv_addr, ", ".join(server.addresses)
-        logger.info("orders in %s, name server %s, HTTP on %s", *places)
-        print(f"order service ready: {server.url}", flush=True)
-        stopping.wait()
+def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
+    """HTTP, the producer that answers check-backs, and the consumer of what cannot be carried out."""
+    settings, world = opened.settings, opened.world
+    store = SqlOrderStore(opened.engine, world)
+    broker = _broker(settings, store, opened.metrics, world)
+    app = create_app(
+        store,
+        broker,
+        world,
+        hosts=settings.known_hosts,
+        threads=settings.http_threads,
+        placed_at_once=settings.placed_at_once,
+        payment_deadline_ms=round(settings.payment_deadline_s * 1000),
+        guard=settings.write_guard,
+    )
+    listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
+    consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr)
+    return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
 
 
-def _broker(settings: Settings, store: SqlOrderStore, metrics: CollectorRegistry | None) -> OrderBroker:
+def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World) -> OrderBroker:
     failpoints = parse_failpoints(settings.failpoints)
-    listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints)
+    listeners = transaction_listeners(
+        store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints, now_ms=world.wall_ms
+    )
     network = None
     if settings.failpoints_folder is not None:
-        armed = ArmedFailpoints(settings.failpoints_folder)
+        armed = ArmedFailpoints(settings.failpoints_folder, world.wall_ms)
         network = FailingNetwork(armed)
-        listeners = {topic: FailingListener(listener, armed, network.lose_decision) for topic, listener in listeners.items()}
+        listeners = {
+            topic: FailingTransactionListener(listener, armed, network.lose_decision, world.sleep)
+            for topic, listener in listeners.items()
+        }
     if metrics is not None:
         listeners = counted(listeners, metrics)
     return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms, rpc_hook=network)
 
 
-def _start(broker: OrderBroker, compensations: ConsumerThread) -> None:
-    try:
-        broker.start()
-    except ClientError as error:
-        raise CannotStart(f"cannot join the producer group: {error}") from error
-    try:
-        compensations.start()
-    except ClientError as error:
-        raise CannotStart(f"cannot join the consumer group: {error}") from error
+SERVICE: Final = Service(
+    program=PROGRAM,
+    migrations=MIGRATIONS,
+    settings_class=OrderSettings,
+    migration_settings_class=MigrationSettings,
+    build=build,
+    commands={"adopt-history": Command(AdoptionSettings, adopt_history, if_told_to_stop=130)},
+)

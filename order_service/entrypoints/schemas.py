@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import (
     MAX_CUSTOMER_LENGTH,
     MAX_IDEMPOTENCY_KEY_LENGTH,
@@ -16,8 +16,7 @@ from order_service.domain.order import (
     Item,
     Order,
 )
-from order_service.domain.timeline import Event, Happening
-from order_service.domain.transaction import TransactionState
+from order_service.domain.timeline import Happening, OrderTimelineEvent
 from order_service.service_layer.cancelling import Cancelled
 from order_service.service_layer.placing import Placed
 from service_runtime.text import NO_CONTROL_CHARACTERS
@@ -51,7 +50,7 @@ class OrderRequest(BaseModel):
     payment: Literal["now", "later"] = Field("now", description="later: the order waits for POST /orders/{order_id}/payment")
 
     def domain_items(self) -> tuple[Item, ...]:
-        """The items as the domain knows them."""
+        """Returns the items as the domain knows them."""
         return tuple(Item(item.name, item.quantity, item.price_cents) for item in self.items)
 
 
@@ -93,7 +92,7 @@ class OrderResponse(BaseModel):
 
     @classmethod
     def of(cls, order: Order) -> Self:
-        """The response for an order."""
+        """Returns the response for an order."""
         return cls(
             order_id=order.order_id,
             customer=order.customer,
@@ -129,7 +128,7 @@ class PlacedResponse(BaseModel):
 
     @classmethod
     def of(cls, placed: Placed) -> Self:
-        """The response for what was placed."""
+        """Returns the response for what was placed."""
         places = [f"/orders/{placed.order.order_id}"]
         if placed.transaction_id is not None:
             places.append(f"/transactions/{placed.transaction_id}")
@@ -149,8 +148,8 @@ class EventResponse(BaseModel):
     because: str | None = None
 
     @classmethod
-    def of(cls, event: Event) -> Self:
-        """The response for an event."""
+    def of(cls, event: OrderTimelineEvent) -> Self:
+        """Returns the response for an event."""
         told = None if event.state is None else TransactionResponse(transaction_id=event.transaction_id, state=event.state)
         return cls(at=rfc3339(event.at_ms), what=event.what, transaction=told, because=event.because)
 
@@ -170,7 +169,7 @@ class CancelledResponse(BaseModel):
 
     @classmethod
     def of(cls, cancelled: Cancelled) -> Self:
-        """The response for what was cancelled."""
+        """Returns the response for what was cancelled."""
         places = [f"/orders/{cancelled.order.order_id}"]
         return cls(order=OrderResponse.of(cancelled.order), ask_later=None if cancelled.is_known else places)
 
@@ -192,7 +191,7 @@ class OrderPageResponse(BaseModel):
     next: str | None
 
 
-class HealthResponse(BaseModel):
+class OrderHealthResponse(BaseModel):
     """What works: `status` is ok if everything does, degraded if no order can be placed, attention if a person should look."""
 
     status: Literal["ok", "degraded", "attention"]
@@ -203,7 +202,7 @@ class HealthResponse(BaseModel):
 
     @property
     def can_place_orders(self) -> bool:
-        """Whether all is there that an order needs."""
+        """True if all is there that an order needs."""
         return self.status != "degraded"
 
     def with_attention(self, attention: list[str]) -> Self:

@@ -1,1 +1,1 @@
-"""What the order service does, in terms of its rules and of ports to the database and the broker."""
+"""The use cases of the order service, based on its rules and on ports to the database and the broker."""

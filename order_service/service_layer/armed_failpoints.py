@@ -1,4 +1,4 @@
-"""Failpoints that a demo arms in the order service while it runs: see `service_runtime.failing.armed_failpoints`.
+"""Failpoints that a demo arms in the running order service: see `service_runtime.failing.armed_failpoints`.
 
 Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder. Each is a step of the protocol, in the steps' order:
 
@@ -12,10 +12,9 @@ Off unless the setting ORDER_FAILPOINTS_FOLDER names the folder. Each is a step 
     lose-check-back              a check-back is not heard
     lose-check-back-answer       the answer to a check-back does not leave
 
-Frames are lost by `order_service.adapters.failing_network`, the rest happens here.
+`order_service.adapters.failing_network` loses the frames; this module does the rest.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -42,18 +41,18 @@ _LOST_BY = {
 
 
 @dataclass(frozen=True, slots=True)
-class FailingListener:
-    """A TransactionListener that fails on purpose where a failpoint is armed."""
+class FailingTransactionListener:
+    """A TransactionListener that fails on purpose at an armed failpoint."""
 
     listener: TransactionListener
     failpoints: ArmedFailpoints
     lose_decision: Callable[[str, str], None]
     """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
+    wait: Callable[[float], None]
     end_process: Callable[[], None] = exit_at_once
-    wait: Callable[[float], None] = time.sleep
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """What the listener decides, which the broker does not hear if a failpoint is hit."""
+        """Returns the listener's decision, which does not reach the broker if a failpoint is hit."""
         if self._is_hit(HOLD_LOCAL_TRANSACTION, message):
             self.wait(HELD_S)
         if self._is_hit(EXIT_BEFORE_LOCAL_COMMIT, message):
@@ -66,7 +65,7 @@ class FailingListener:
         return decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """What the listener answers, which the broker does not hear if a failpoint is hit."""
+        """Returns the listener's answer, which does not reach the broker if a failpoint is hit."""
         answer = self.listener.check_local_transaction(message)
         assert isinstance(answer, LocalTransactionState)
         self._lose(LOSE_CHECK_BACK_ANSWER, message)

@@ -1,39 +1,101 @@
 """One attempt to place or to cancel an order.
 
-The broker client gets it as the local transaction's argument, and whoever waits for the outcome reads it. Two threads know an
-attempt: the one that runs the local transaction writes, the one that answers the caller reads, and after a time-out both are at
-it at once. So what is known is one immutable value, replaced as a whole and only forward:
+The broker client passes it to the local transaction as argument; the thread that waits for the outcome reads it. Two threads use
+an attempt: one runs the local transaction and writes, one answers the caller and reads, and after a time-out both do so at once.
+So its progress is one immutable value, replaced as a whole and only forward:
 
     NOT_STARTED --begin--> RUNNING --conclude--> any other outcome, for good
 """
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
+from order_messages.states import TransactionState
 from order_service.domain.order import Cancellation, Order
+from rocketmq_broker.client import LocalTransactionState
+from service_runtime.http.problem import KnowsItsProblem, Problem
 
 Wanted = Order | Cancellation
 """What a transaction is about."""
 
 
-class Outcome(Enum):
-    """How far the attempt has come, as far as the order service knows."""
+DECISION_OF: Final = {
+    TransactionState.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
+    TransactionState.ROLLED_BACK: LocalTransactionState.ROLLBACK_MESSAGE,
+    TransactionState.PENDING: LocalTransactionState.UNKNOWN,
+    TransactionState.UNKNOWN: LocalTransactionState.UNKNOWN,
+}
+"""What the broker is told of a transaction in each state: after its local transaction, and at each check-back."""
 
-    NOT_STARTED = "the broker did not store the half message, so the local transaction did not run"
-    RUNNING = "the local transaction runs"
-    STORED = "the local commit is done: order and transaction row are durable"
-    AWAITING_PAYMENT = "the local commit is done, and the order awaits its payment: check-back will decide"
-    REFUSED = "a rule refused the order"
-    KEY_TAKEN = "another order has the idempotency key"
-    NOT_CANCELLABLE = "the order is in no state in which it can be cancelled"
-    DECIDED_BEFORE = "check-back had rolled the transaction back before the local transaction ran"
-    UNAVAILABLE = "the database did not take it"
-    UNKNOWN = "nobody knows whether the local commit happened; check-back will decide"
+_ROLLED_BACK: Final = TransactionState.ROLLED_BACK
+
+
+class Outcome(Enum):
+    """How far the attempt has come, as far as the order service knows; the one table of what follows from that.
+
+    Each has what is known in words, the state of the transaction, by which the broker gets its decision, and, if nothing was
+    done, the problem that the caller is answered.
+    """
+
+    NOT_STARTED = (
+        "the broker did not store the half message, so the local transaction did not run",
+        _ROLLED_BACK,
+        Problem(503, "Broker unavailable"),
+    )
+    RUNNING = "the local transaction runs", TransactionState.UNKNOWN
+    STORED = "the local commit is done: order and transaction row are durable", TransactionState.COMMITTED
+    AWAITING_PAYMENT = (
+        "the local commit is done, and the order awaits its payment: check-back will decide",
+        TransactionState.PENDING,
+    )
+    REFUSED = "a rule refused the order", _ROLLED_BACK, Problem(409, "Order refused")
+    KEY_TAKEN = "another order has the idempotency key", _ROLLED_BACK, Problem(503, "Database unavailable")
+    NOT_CANCELLABLE = (
+        "the order is in no state in which it can be cancelled",
+        _ROLLED_BACK,
+        Problem(409, "Not possible in this state"),
+    )
+    DECIDED_BEFORE = (
+        "check-back had rolled the transaction back before the local transaction ran",
+        _ROLLED_BACK,
+        Problem(503, "Transaction expired"),
+    )
+    UNAVAILABLE = "the database did not take it", _ROLLED_BACK, Problem(503, "Database unavailable")
+    UNKNOWN = "nobody knows whether the local commit happened; check-back will decide", TransactionState.UNKNOWN
+
+    def __init__(self, meaning: str, state: TransactionState, problem: Problem | None = None) -> None:
+        """A line of the table."""
+        self.meaning = meaning
+        self.state = state
+        self.problem = problem
+
+    @property
+    def decision(self) -> LocalTransactionState:
+        """What the broker is told after the local transaction."""
+        return DECISION_OF[self.state]
+
+
+class TransactionFailed(KnowsItsProblem):
+    """Nothing is written, and nothing will be."""
+
+    def __init__(self, outcome: Outcome, reason: str = "") -> None:
+        """`reason` is what there is to say beyond the outcome's own words. Raises ValueError unless the outcome is a failure."""
+        super().__init__(reason or outcome.meaning)
+        if outcome.problem is None:
+            raise ValueError(f"{outcome.name} is no failure")
+        self.outcome = outcome
+        self._problem = outcome.problem
+
+    @property
+    def problem(self) -> Problem:
+        """See `KnowsItsProblem`."""
+        return self._problem
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What is known of an attempt at one moment."""
+class AttemptProgress:
+    """The state of an attempt at one moment."""
 
     outcome: Outcome
     transaction_id: str | None = None
@@ -42,29 +104,29 @@ class Progress:
 
 
 class Attempt:
-    """What is wanted, and how far its local transaction has come."""
+    """The wanted order or cancellation, and the progress of its local transaction."""
 
     __slots__ = ("_progress", "wanted")
 
     def __init__(self, wanted: Wanted) -> None:
-        """Not started."""
+        """Creates an attempt that has not started."""
         self.wanted = wanted
-        self._progress = Progress(Outcome.NOT_STARTED)
+        self._progress = AttemptProgress(Outcome.NOT_STARTED)
 
     @property
-    def progress(self) -> Progress:
-        """What is known now; for any thread. Take it once and decide by that: it may be another one a moment later."""
+    def progress(self) -> AttemptProgress:
+        """The present progress; for any thread. Read it once and decide by that: it may change a moment later."""
         return self._progress
 
     def begin(self, transaction_id: str) -> None:
-        """The local transaction begins; only for the thread that runs it. Raises RuntimeError if it began before."""
-        self._advance(Outcome.NOT_STARTED, Progress(Outcome.RUNNING, transaction_id))
+        """Begins the local transaction; only for the thread that runs it. Raises RuntimeError if it began before."""
+        self._advance(Outcome.NOT_STARTED, AttemptProgress(Outcome.RUNNING, transaction_id))
 
     def conclude(self, outcome: Outcome, reason: str = "") -> None:
-        """The local transaction ended; only for the thread that ran it. Raises RuntimeError unless it is running."""
-        self._advance(Outcome.RUNNING, Progress(outcome, self._progress.transaction_id, reason))
+        """Ends the local transaction; only for the thread that ran it. Raises RuntimeError unless it is running."""
+        self._advance(Outcome.RUNNING, AttemptProgress(outcome, self._progress.transaction_id, reason))
 
-    def _advance(self, expected: Outcome, progress: Progress) -> None:
+    def _advance(self, expected: Outcome, progress: AttemptProgress) -> None:
         if self._progress.outcome is not expected:
             raise RuntimeError(f"an attempt that is {self._progress.outcome.name} cannot become {progress.outcome.name}")
         self._progress = progress

@@ -1,21 +1,21 @@
-"""Cancels an order. One that was told as created is cancelled in a second transaction with the broker; another one just so."""
+"""Cancels an order: in a second transaction with the broker if its message was sent, else in the database alone."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_messages.states import OrderState, TransactionState
+from order_service.domain.life_cycle import OrderEvent, next_state
 from order_service.domain.order import Cancellation, Order
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from order_service.service_layer.order_message import cancellation_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.placing import system_now_ms
-from order_service.service_layer.sending import TransactionalSender, failure_of, send_attempt
+from order_service.service_layer.sending import TransactionalSender, send_attempt
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """An order, and whether it is known to be cancelled; if not, it may become so, or not: ask again."""
+    """An order, and whether its cancellation is known. If not, it may still be cancelled: ask again."""
 
     order: Order
     is_known: bool = True
@@ -23,16 +23,16 @@ class Cancelled:
 
 @dataclass(frozen=True, slots=True)
 class OrderCancelling:
-    """Cancels orders, at the wish of customers and for want of stock."""
+    """Cancels orders, for customers and for shortages."""
 
     store: OrderStore
     sender: TransactionalSender
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
 
     def cancel(self, order_id: str, reason: str) -> Cancelled:
-        """The order, CANCELLED; cancelling it again changes nothing.
+        """Cancels an order, and returns it. A second cancellation changes nothing.
 
-        Raises UnknownOrder, ImpossibleNow for an order that is EXPIRED, and TransactionFailed: then nothing was changed. A
+        Raises UnknownOrder, ImpossibleNow for an order that is EXPIRED, and TransactionFailed, all without changes. A
         DatabaseFailure passes through.
         """
         order = self.store.cancel_unpaid(order_id, reason, self.now_ms())
@@ -47,10 +47,10 @@ class OrderCancelling:
         progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
         return self._answer(order, progress)
 
-    def _answer(self, order: Order, progress: Progress) -> Cancelled:
-        if progress.outcome in (Outcome.UNKNOWN, Outcome.RUNNING):
+    def _answer(self, order: Order, progress: AttemptProgress) -> Cancelled:
+        if progress.outcome.state is TransactionState.UNKNOWN:
             return Cancelled(order, is_known=False)
         if progress.outcome in (Outcome.STORED, Outcome.NOT_CANCELLABLE):
-            # Not cancellable any more: another request has cancelled it in between.
+            # Another request has cancelled the order in between.
             return Cancelled(self.store.find_order(order.order_id) or order)
-        raise failure_of(progress)
+        raise TransactionFailed(progress.outcome)

@@ -1,9 +1,9 @@
-"""Hears of orders that another service cannot carry out, and cancels them: the saga's way back.
+"""Cancels orders that another service cannot carry out: the saga's way back.
 
-A compensating message is acknowledged once the order is known to be at its end. Until then the message is held, and the
-cancellation tried again: one whose outcome nobody knew either was committed, and is found so, or will be rolled back by
-check-back. A message of an order that the database lacks comes again, and goes to the dead letters after the last redelivery: the
-order may be in the right database, and this be an old copy of it.
+A compensating message is acknowledged once the order is known to have ended. Until then the listener holds the message, and tries
+the cancellation again: one of unknown outcome either was committed, and is found so, or check-back will roll it back. A message
+of an order that the database lacks is redelivered, and becomes a dead letter after the last redelivery: the order may be in the
+right database, and this one be an old copy.
 """
 
 import logging
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from order_messages import credit_refused
-from order_messages.body import UnreadableMessage
+from order_messages.body import UnreadableBody
 from order_messages.credit_refused import CreditRefused
 from order_messages.stock_short import StockShort
 from order_service.domain.order import MAX_REASON_LENGTH
+from order_service.service_layer.attempt import TransactionFailed
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
-from order_service.service_layer.sending import TransactionFailed
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
@@ -34,22 +34,22 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CompensationListener:
-    """Cancels each order that is short or cannot be credited. An outage holds the message, however long it lasts."""
+    """Cancels each order that is short or cannot be credited. Holds the message during an outage of any length."""
 
     cancelling: OrderCancelling
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """Called by the push consumer in one of its threads. Raises MessagesWithdrawn if they are no longer this consumer's."""
+        """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
         for message in messages:
             try:
                 with logging_about_message(message), span_about([message], "compensate"):
                     self._cancel(*_order_and_reason(message), context)
-            except UnreadableMessage as error:
+            except UnreadableBody as error:
                 logger.error("message %s goes to the dead letters, it tells of no order: %s", message.message_id, error)
                 context.reconsume_later(message, DEAD_LETTERS_AT_ONCE)
             except UnknownOrder as error:
-                # Who sent it had the order's message: the order is in a database, which may be another one than this.
+                # The sender had the order's message: so the order is in a database, perhaps another than this.
                 logger.error(
                     "message %s comes again later; is this an old copy of the order database? %s", message.message_id, error
                 )
@@ -60,7 +60,7 @@ class CompensationListener:
         try_until_done(lambda: self._is_cancelled(order_id, reason), lambda seconds: self.hold(context, seconds))
 
     def _is_cancelled(self, order_id: str, reason: str) -> bool:
-        """Whether the order is known to be cancelled, or at another end."""
+        """Returns whether the order is known to be cancelled, or ended otherwise."""
         try:
             cancelled = self.cancelling.cancel(order_id, reason)
         except ImpossibleNow as error:
@@ -75,7 +75,7 @@ class CompensationListener:
 
 
 def _order_and_reason(message: MessageExt) -> tuple[str, str]:
-    """The order that is to be cancelled, and why. Raises UnreadableMessage."""
+    """The order that is to be cancelled, and why. Raises UnreadableBody."""
     if message.topic == credit_refused.TOPIC:
         refused = CreditRefused.read(message.body)
         return refused.order_id, f"not credited: {refused.reason}"[:MAX_REASON_LENGTH]

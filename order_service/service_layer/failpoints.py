@@ -1,4 +1,4 @@
-"""Places where the service fails on purpose, so that demos and tests can lose a COMMIT without sleeping or guessing.
+"""Fails the service on purpose, so that demos and tests can lose a COMMIT without sleeping or guessing.
 
 Off unless the setting FAILPOINTS names one:
 
@@ -21,14 +21,14 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Failpoints:
-    """The failpoints that are on; safe to reach from several threads."""
+    """The active failpoints; safe to use from several threads."""
 
     exit_after_local_commit_every: int | None = None
     end_process: Callable[[], None] = exit_at_once
     _local_commits: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
     def after_local_commit(self) -> None:
-        """Called after the local commit, before the broker is sent COMMIT."""
+        """Ends the process if the failpoint is due. Call it after the local commit, before COMMIT is sent to the broker."""
         every = self.exit_after_local_commit_every
         if every is not None and next(self._local_commits) % every == 0:
             logger.warning("failpoint %s: the process ends here", EXIT_AFTER_LOCAL_COMMIT)
@@ -36,7 +36,7 @@ class Failpoints:
 
 
 def parse_failpoints(text: str) -> Failpoints:
-    """The failpoints that a setting names; none for an empty one. Raises ValueError if it cannot be read."""
+    """Parses a setting into failpoints; none if it is empty. Raises ValueError if it cannot be read."""
     if not text.strip():
         return Failpoints()
     name, _, argument = text.strip().partition(":")

@@ -1,4 +1,4 @@
-"""What each kind of transaction does in the order database, between its half message and its COMMIT or ROLLBACK."""
+"""The work of each kind of transaction in the order database, between its half message and its COMMIT or ROLLBACK."""
 
 import logging
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from order_service.domain.order import Cancellation, Order, reason_to_refuse
-from order_service.service_layer.attempt import Outcome, Wanted
-from order_service.service_layer.order_store import IdempotencyKeyTaken, NotCancellable, OrderStore, TransactionDecided
+from order_service.service_layer.attempt import Outcome, TransactionFailed, Wanted
+from order_service.service_layer.order_store import OrderStore
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseUnavailable, OutcomeUnknown
 
 logger = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ class LocalTransaction(Protocol):
     """The local transaction of one kind."""
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """The outcome, and why a rule refused it if one did. Raises TypeError for what is of another kind."""
+        """Returns the outcome, and a rule's reason to refuse, if any. Raises TypeError for an argument of another kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class PlacingLocally:
     order_limit_cents: int
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """See `LocalTransaction`."""
+        """Stores the order, or refuses it by the limit."""
         if not isinstance(wanted, Order):
             raise TypeError("a message of an order needs an order")
         if refusal := reason_to_refuse(wanted, self.order_limit_cents):
@@ -40,7 +40,7 @@ class PlacingLocally:
         return outcome, ""
 
     def _mark_rolled_back(self, transaction_id: str) -> None:
-        """Writes the marker ROLLED_BACK, so that callers can ask for the state. Without it check-back would write it."""
+        """Writes the marker ROLLED_BACK, so that callers can ask for the state. Otherwise check-back would write it."""
         try:
             self.store.settle(transaction_id)
         except DatabaseFailure as error:
@@ -49,12 +49,12 @@ class PlacingLocally:
 
 @dataclass(frozen=True, slots=True)
 class CancellingLocally:
-    """Makes an order that was told as created CANCELLED."""
+    """Cancels an order whose message was sent."""
 
     store: OrderStore
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:
-        """See `LocalTransaction`."""
+        """Stores the cancellation."""
         if not isinstance(wanted, Cancellation):
             raise TypeError("a message of a cancellation needs a cancellation")
         return _outcome_of(lambda: self.store.store_cancellation(wanted, transaction_id), transaction_id), ""
@@ -63,13 +63,10 @@ class CancellingLocally:
 def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
     try:
         store()
-    except TransactionDecided:
-        logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
-        return Outcome.DECIDED_BEFORE
-    except IdempotencyKeyTaken:
-        return Outcome.KEY_TAKEN
-    except NotCancellable:
-        return Outcome.NOT_CANCELLABLE
+    except TransactionFailed as failed:
+        if failed.outcome is Outcome.DECIDED_BEFORE:
+            logger.warning("transaction %s is rolled back: check-back came before its local transaction", transaction_id)
+        return failed.outcome
     except DatabaseUnavailable as error:
         logger.error("transaction %s is rolled back, the database did not take it: %s", transaction_id, error)
         return Outcome.UNAVAILABLE

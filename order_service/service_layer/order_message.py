@@ -1,4 +1,4 @@
-"""The messages that tell the world of an order, by the schema in `order_messages`; their key is the order id."""
+"""The messages about an order, by the schema in `order_messages`; their key is the order id."""
 
 from order_messages import order_cancelled, order_created
 from order_messages.order_cancelled import OrderCancelled
@@ -9,7 +9,7 @@ from service_runtime.observing.tracing import carried_properties
 
 
 def order_message(order: Order) -> Message:
-    """The message of an order; consumers see it only after a COMMIT."""
+    """Returns the message of an order; consumers see it only after a COMMIT."""
     body = OrderCreated(
         version=order_created.VERSION,
         order_id=order.order_id,
@@ -25,7 +25,7 @@ def order_message(order: Order) -> Message:
 
 
 def cancellation_message(cancellation: Cancellation) -> Message:
-    """The message of a cancelled order; consumers see it only after a COMMIT."""
+    """Returns the message of a cancelled order; consumers see it only after a COMMIT."""
     order = cancellation.order
     body = OrderCancelled(
         version=order_cancelled.VERSION,

@@ -1,35 +1,19 @@
-"""The port to the order database, and the ways in which it refuses to write."""
+"""The port to the order database."""
 
 from typing import Protocol
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import Witness
 from order_service.domain.order import Cancellation, Order
-from order_service.domain.transaction import TransactionKind, TransactionState
 from service_runtime.database.database_errors import DatabaseFailure
 
 
-class OrderNotTaken(Exception):
-    """Base of all. The database answered, and wrote nothing."""
-
-
-class TransactionDecided(OrderNotTaken):
-    """The transaction's row is there already: check-back has rolled it back."""
-
-
-class IdempotencyKeyTaken(OrderNotTaken):
-    """Another order of the customer has the key."""
-
-
-class NotCancellable(OrderNotTaken):
-    """The order is in no state in which its cancellation is told: it is cancelled already, or was never told."""
-
-
 class HistoryDoubted(DatabaseFailure):
-    """The database may be another one than the sender's, or an older copy: what it lacks may exist. Nothing was written."""
+    """The database may be another than the sender's, or an older copy: a missing row may exist. Nothing was written."""
 
 
 class TransactionStore(Protocol):
-    """What a check-back is answered by. Each method raises DatabaseUnavailable, OutcomeUnknown and HistoryDoubted."""
+    """The data for answers to check-backs. Each method raises DatabaseUnavailable, OutcomeUnknown and HistoryDoubted."""
 
     def settle(
         self,
@@ -38,41 +22,41 @@ class TransactionStore(Protocol):
         kind: TransactionKind = TransactionKind.ORDER,
         witness: Witness | None = None,
     ) -> TransactionState:
-        """COMMITTED or ROLLED_BACK, final from now on, or PENDING; for the message of another order ROLLED_BACK.
+        """Returns COMMITTED or ROLLED_BACK, both final, or PENDING; ROLLED_BACK for the message of another order.
 
-        `witness` is what the half message says of the database that will decide.
+        `witness` is the half message's statement about the database that may decide.
         """
 
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
-        """The state of a transaction that was PENDING: ROLLED_BACK if its order is unpaid although the deadline has passed."""
+        """Returns the state of a PENDING transaction: ROLLED_BACK if its order is still unpaid after the deadline."""
 
 
 class OrderStore(TransactionStore, Protocol):
     """Orders and transaction rows. Each method raises DatabaseUnavailable; those that write also raise OutcomeUnknown."""
 
     def witness(self) -> Witness:
-        """What the database holds before a half message is sent."""
+        """Returns the database's state for the next half message."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
-        """Writes order, items and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+        """Writes order, items and transaction row; one local commit makes them durable. Raises TransactionFailed."""
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
-        """Writes the order's state and transaction row; one local commit makes them durable. Raises an OrderNotTaken."""
+        """Writes the order's state and transaction row; one local commit makes them durable. Raises TransactionFailed."""
 
     def pay(self, order_id: str, now_ms: int) -> Order | None:
-        """The order afterwards: PAID if that was possible, EXPIRED if it was overdue, else as it was; None if it is unknown."""
+        """Returns the order afterwards: PAID if possible, EXPIRED if overdue, else unchanged; None if it is unknown."""
 
     def cancel_unpaid(self, order_id: str, reason: str, now_ms: int) -> Order | None:
-        """The order afterwards: CANCELLED if it awaited its payment, EXPIRED if overdue, else as it was; None if unknown."""
+        """Returns the order afterwards: CANCELLED if it awaited payment, EXPIRED if overdue, else unchanged; None if unknown."""
 
     def find_order(self, order_id: str) -> Order | None:
-        """The order with this id."""
+        """Returns the order with this id, or None."""
 
     def find_transaction_id(self, order_id: str) -> str | None:
-        """The transaction that wrote the order."""
+        """Returns the id of the transaction that wrote the order, or None."""
 
     def find_transaction(self, transaction_id: str) -> TransactionState | None:
-        """The state of the transaction, or None while it is open."""
+        """Returns the state of the transaction, or None while it is open."""
 
     def find_order_by_key(self, customer: str, idempotency_key: str) -> Order | None:
-        """The customer's order that was placed under this idempotency key."""
+        """Returns the customer's order with this idempotency key, or None."""

@@ -1,12 +1,11 @@
-"""Takes the payment of an order that was to be paid later. The broker finds it by its next check-back."""
+"""Takes the payment of an order to be paid later. The broker learns of it by its next check-back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState
 from order_service.domain.order import Order
 from order_service.service_layer.order_store import OrderStore
-from order_service.service_layer.placing import system_now_ms
 
 
 class UnknownOrder(Exception):
@@ -14,18 +13,18 @@ class UnknownOrder(Exception):
 
 
 class ImpossibleNow(Exception):
-    """The order's state does not allow what is wanted; says which state that is. Nothing was changed."""
+    """The order's state, named in the text, forbids the request. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderPaying:
-    """Pays orders. There is no bank behind it: who asks for it has paid."""
+    """Pays orders. It asks no bank: each request counts as a payment."""
 
     store: OrderStore
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
 
     def pay(self, order_id: str) -> Order:
-        """The order, PAID; paying it again changes nothing. Raises UnknownOrder and ImpossibleNow."""
+        """Pays an order, and returns it. A second payment changes nothing. Raises UnknownOrder and ImpossibleNow."""
         order = self.store.pay(order_id, self.now_ms())
         if order is None:
             raise UnknownOrder("no order has this id")

@@ -1,25 +1,19 @@
-"""Places an order: the half message, the local transaction, and what to tell the caller."""
+"""Places an order: the half message, the local transaction, and the result for the caller."""
 
-import time
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from uuid import UUID
 
-from order_service.domain.life_cycle import OrderState
+from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import Item, Order
-from order_service.domain.transaction import TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
-from order_service.service_layer.sending import TransactionalSender, TransactionFailed, failure_of, send_attempt
+from order_service.service_layer.sending import TransactionalSender, send_attempt
 
 
-class OrderRefused(TransactionFailed):
-    """A rule refused the order; its transaction is rolled back."""
-
-
-class KeyReused(TransactionFailed):
-    """The customer used the idempotency key in a request for something else."""
+class KeyReused(Exception):
+    """The customer used the idempotency key in another request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +26,16 @@ class Placed:
     is_replay: bool = False
 
 
-def system_now_ms() -> int:
-    """Milliseconds since the epoch, by this machine's clock."""
-    return time.time_ns() // 1_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class OrderPlacing:
-    """Places orders: those that are paid at once, and those that are to be paid later."""
+    """Places orders, paid at once or later."""
 
     store: OrderStore
     sender: TransactionalSender
     payment_deadline_ms: int
     """How long an order that is to be paid later waits for its payment."""
-    now_ms: Callable[[], int] = system_now_ms
+    now_ms: Callable[[], int]
+    new_uuid: Callable[[], UUID]
 
     def place(
         self,
@@ -56,14 +46,14 @@ class OrderPlacing:
         idempotency_key: str | None,
         is_paid_later: bool = False,
     ) -> Placed:
-        """The order: COMMITTED; PENDING if it is to be paid later; UNKNOWN where nobody can say yet. Raises TransactionFailed.
+        """The order: COMMITTED; PENDING if it is to be paid later; UNKNOWN where nobody can say yet.
 
-        A customer who repeats a request under its idempotency key gets the order that exists. A DatabaseFailure passes
-        through.
+        A customer who repeats a request under its idempotency key gets the order that exists. Raises TransactionFailed, and
+        KeyReused for another request under that key. A DatabaseFailure passes through.
         """
         now_ms = self.now_ms()
         order = Order(
-            order_id=str(uuid.uuid4()),
+            order_id=str(self.new_uuid()),
             customer=customer,
             items=items,
             currency=currency,
@@ -76,20 +66,13 @@ class OrderPlacing:
             return earlier
         return self._answer(order, send_attempt(self.sender, order_message(order), Attempt(order), self.store.witness()))
 
-    def _answer(self, order: Order, progress: Progress) -> Placed:
-        match progress.outcome:
-            case Outcome.STORED:
-                return Placed(order, progress.transaction_id, TransactionState.COMMITTED)
-            case Outcome.AWAITING_PAYMENT:
-                return Placed(order, progress.transaction_id, TransactionState.PENDING)
-            case Outcome.UNKNOWN | Outcome.RUNNING:
-                return Placed(order, progress.transaction_id, TransactionState.UNKNOWN)
-            case Outcome.KEY_TAKEN if (earlier := self._placed_earlier(order)) is not None:
-                return earlier
-            case Outcome.REFUSED:
-                raise OrderRefused(progress.reason)
-            case _:
-                raise failure_of(progress)
+    def _answer(self, order: Order, progress: AttemptProgress) -> Placed:
+        outcome = progress.outcome
+        if outcome is Outcome.KEY_TAKEN and (earlier := self._placed_earlier(order)) is not None:
+            return earlier
+        if outcome.problem is not None:
+            raise TransactionFailed(outcome, progress.reason)
+        return Placed(order, progress.transaction_id, outcome.state)
 
     def _placed_earlier(self, order: Order) -> Placed | None:
         if order.idempotency_key is None:

@@ -1,30 +1,14 @@
-"""Sends a message in a transaction, and says what is known of it when the wait is over."""
+"""Sends a message in a transaction, and returns what is known when the wait is over."""
 
 from typing import Protocol
 
 from order_service.domain.history import PROPERTY, Witness
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from rocketmq_broker.message import Message
 
 
-class TransactionFailed(Exception):
-    """Base of the reasons why nothing was done. Nothing is written, and nothing will be."""
-
-
-class BrokerUnavailable(TransactionFailed):
-    """The broker did not store the half message."""
-
-
-class NotStored(TransactionFailed):
-    """The database did not take it."""
-
-
-class TransactionExpired(TransactionFailed):
-    """The local transaction took so long that check-back rolled it back first; trying again is fine."""
-
-
 class OutcomePending(Exception):
-    """The time allowed was over before the outcome was known."""
+    """The time allowed ended before the outcome was known."""
 
 
 class TransactionalSender(Protocol):
@@ -33,34 +17,23 @@ class TransactionalSender(Protocol):
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         """Sends the half message, runs the local transaction with the attempt, and sends the broker COMMIT or ROLLBACK.
 
-        Raises BrokerUnavailable, and OutcomePending if the local transaction may be running still.
+        Raises TransactionFailed (NOT_STARTED), and OutcomePending if the local transaction may be running still.
         """
 
 
-def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> Progress:
-    """Sends the message, and takes what is known of the attempt when the wait is over: it may go on meanwhile.
+def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
+    """Sends the message, and returns the attempt's progress when the wait is over; it may go on after that.
 
-    `witness` is what the database held before: the message names it, for the check-back. Raises BrokerUnavailable.
+    `witness` is what the database held before: the message names it, for the check-back. Raises TransactionFailed.
     """
     try:
         sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)
-    except BrokerUnavailable:
+    except TransactionFailed:
         progress = attempt.progress
         if progress.outcome is Outcome.NOT_STARTED:
             raise
         return progress
     except OutcomePending:
         progress = attempt.progress
-        return Progress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
+        return AttemptProgress(Outcome.UNKNOWN) if progress.outcome is Outcome.NOT_STARTED else progress
     return attempt.progress
-
-
-def failure_of(progress: Progress) -> TransactionFailed:
-    """The error that says why nothing was done, for outcomes of both kinds of transactions."""
-    match progress.outcome:
-        case Outcome.DECIDED_BEFORE:
-            return TransactionExpired(progress.outcome.value)
-        case Outcome.NOT_STARTED:
-            return BrokerUnavailable(progress.outcome.value)
-        case _:
-            return NotStored(progress.outcome.value)

@@ -7,13 +7,12 @@ import logging
 from collections.abc import Callable, Mapping
 
 from order_messages import order_cancelled, order_created
+from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import DECISION_OF, Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
-from order_service.service_layer.placing import system_now_ms
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from service_runtime.database.database_errors import DatabaseFailure
@@ -22,28 +21,11 @@ from service_runtime.observing.tracing import span_about
 
 logger = logging.getLogger(__name__)
 
-# What the order database has done decides what the broker is told.
-_DECISION_OF = {
-    Outcome.STORED: LocalTransactionState.COMMIT_MESSAGE,
-    Outcome.AWAITING_PAYMENT: LocalTransactionState.UNKNOWN,
-    Outcome.REFUSED: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.KEY_TAKEN: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.NOT_CANCELLABLE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.DECIDED_BEFORE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.UNAVAILABLE: LocalTransactionState.ROLLBACK_MESSAGE,
-    Outcome.UNKNOWN: LocalTransactionState.UNKNOWN,
-}
-_ANSWER_OF = {
-    TransactionState.COMMITTED: LocalTransactionState.COMMIT_MESSAGE,
-    TransactionState.ROLLED_BACK: LocalTransactionState.ROLLBACK_MESSAGE,
-    TransactionState.PENDING: LocalTransactionState.UNKNOWN,
-}
-
 
 class DatabaseTransactionListener:
     """Decides transactions of one kind by the order database, which all instances of the order service share.
 
-    So any of them can answer a check-back, also for a half message that another one sent.
+    So each instance can answer a check-back, also for another one's half message.
     """
 
     def __init__(
@@ -53,9 +35,9 @@ class DatabaseTransactionListener:
         local_transaction: LocalTransaction,
         *,
         failpoints: Failpoints,
-        now_ms: Callable[[], int] = system_now_ms,
+        now_ms: Callable[[], int],
     ) -> None:
-        """`local_transaction` is what the kind writes."""
+        """`local_transaction` does the kind's work in the database."""
         self._kind = kind
         self._store = store
         self._local_transaction = local_transaction
@@ -63,7 +45,7 @@ class DatabaseTransactionListener:
         self._now_ms = now_ms
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Runs once the half message is stored (RocketMQ's executeLocalTransaction); `arg` is the `Attempt`."""
+        """Runs the local transaction after the half message is stored (executeLocalTransaction); `arg` is the `Attempt`."""
         if not isinstance(arg, Attempt) or message.transaction_id is None:
             raise TypeError("a local transaction needs its attempt and a transaction id")
         arg.begin(message.transaction_id)
@@ -72,13 +54,13 @@ class DatabaseTransactionListener:
         arg.conclude(outcome, reason)
         if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
             self._failpoints.after_local_commit()
-        return _DECISION_OF[outcome]
+        return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final from then on.
+        """Answers by the transaction's row (RocketMQ's checkLocalTransaction). COMMIT and ROLLBACK are final after that.
 
-        The answer is UNKNOWN, and the broker will ask again, while an order awaits its payment within its deadline, while the
-        database does not answer, and while it lacks what the half message says of it: then it is another one, or an old copy.
+        The answer is UNKNOWN, so that the broker asks again, while an order awaits its payment within its deadline, while the
+        database does not answer, and while it lacks the half message's witness: then it is another one, or an old copy.
         """
         with logging_about_message(message), span_about([message], "check_local_transaction"):
             return self._answer(message)
@@ -101,32 +83,30 @@ class DatabaseTransactionListener:
             logger.warning("check-back of transaction %s has to wait: %s", transaction_id, error)
             return LocalTransactionState.UNKNOWN
         logger.info("check-back of transaction %s: %s", transaction_id, state.value)
-        return _ANSWER_OF[state]
+        return DECISION_OF[state]
 
 
 class OrderTransactionListener(DatabaseTransactionListener):
-    """The listener for messages that tell of orders."""
+    """The listener for messages of orders."""
 
-    def __init__(
-        self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
-    ) -> None:
-        """`order_limit_cents` is the total above which an order is rolled back."""
+    def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
+        """`order_limit_cents` is the highest total; orders above it are rolled back."""
         placing = PlacingLocally(store, order_limit_cents)
         super().__init__(TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms)
 
 
 class CancellationTransactionListener(DatabaseTransactionListener):
-    """The listener for messages that tell of cancellations."""
+    """The listener for messages of cancellations."""
 
-    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms) -> None:
-        """`store` has the orders."""
+    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
+        """`store` holds the orders."""
         super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), failpoints=failpoints, now_ms=now_ms)
 
 
 def transaction_listeners(
-    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int] = system_now_ms
+    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]
 ) -> Mapping[str, TransactionListener]:
-    """The listener of each topic that the order service sends to in transactions."""
+    """Returns the listener of each topic to which the order service sends in transactions."""
     orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, failpoints=failpoints, now_ms=now_ms)
     cancellations = CancellationTransactionListener(store, failpoints=failpoints, now_ms=now_ms)
     return {order_created.TOPIC: orders, order_cancelled.TOPIC: cancellations}

@@ -1,1 +1,1 @@
-"""Breaks that live: what reconciliations found, from the first time it was seen until it is closed."""
+"""Breaks with a life: the findings of reconciliations, from their first appearance until they are closed."""

@@ -1,8 +1,8 @@
 """The table of breaks, a SQLite file: a run changes it in one transaction, and people write in it between runs.
 
-A break is about one order, one customer's balance, or one record that names no order. While it is open it keeps its number,
-whatever class the next run puts it in. A run that finds it no more closes it. A break that a person closed stays closed for as
-long as it is found unchanged; if its class, its cause or the money at stake changes, it is opened anew under its number.
+A break is about one order, one customer's balance, or one record that names no order. An open break keeps its number, whatever
+its class in the next run. A run that does not find it closes it. A break that a person closed stays closed while it is found
+unchanged; if its class, its cause or the money at stake changes, it is opened again under its number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BUSY_S: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One break, with all that is kept of it; times in milliseconds since the epoch."""
+    """A break with all its data; times in milliseconds since the epoch."""
 
     number: int
     subject: str
@@ -49,7 +49,7 @@ class Break:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a run says of one subject."""
+    """A run's finding about one subject."""
 
     subject: str
     finding: str
@@ -59,18 +59,18 @@ class Found:
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Found:
-        """From a row of a reconciliation's outcome."""
+        """Converts a row of a reconciliation's outcome."""
         return cls(_subject(row), row["finding"], row["cause"], row["currency"], int(row["at_stake_cents"] or 0))
 
     def is_as_in(self, known: Break) -> bool:
-        """Whether class, cause and money are what they were."""
+        """Returns whether class, cause and money are unchanged."""
         was = (known.finding, known.cause, known.currency, known.at_stake_cents)
         return was == (self.finding, self.cause, self.currency, self.at_stake_cents)
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What a run changed in the table."""
+    """The changes of the table by a run."""
 
     opened: int
     still_open: int
@@ -78,14 +78,14 @@ class Changes:
 
 
 class BreakTable:
-    """The table in one file; each method is one transaction. All raise BreaksUnusable if the file cannot be used."""
+    """The table in one file; each method is one transaction. All raise BreaksUnusable if the file is unusable."""
 
     def __init__(self, path: Path) -> None:
-        """Opens nothing yet; the file is made when a run has something to write."""
+        """Does not open the file; the first run with something to write creates it."""
         self._path = path
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:
-        """Takes over what a run found: opens, updates, and closes what is gone. A run older than the last one is refused."""
+        """Applies a run's findings: opens, updates, and closes breaks. Refuses a run older than the last one."""
         found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [Found.of(row)]}
         with self._transaction() as connection:
             latest = connection.execute("SELECT MAX(last_seen_ms) FROM breaks").fetchone()[0]
@@ -102,26 +102,26 @@ class BreakTable:
         return Changes(still_open - len(before & found.keys()), still_open, len(gone))
 
     def list(self, *, with_closed: bool = False, owner: str | None = None, finding: str | None = None) -> list[Break]:
-        """Breaks, the dearest first; closed ones only if they are wanted."""
+        """Returns the breaks, the dearest first; closed ones only on request."""
         with self._transaction() as connection:
             breaks = _select(connection, "" if with_closed else "WHERE closed_at_ms IS NULL")
         chosen = [one for one in breaks if owner in (None, one.owner) and finding in (None, one.finding)]
         return sorted(chosen, key=lambda one: (-one.at_stake_cents, one.number))
 
     def find(self, number: int) -> Break:
-        """The break with this number. Raises BreaksUnusable if there is none."""
+        """Returns the break with this number. Raises BreaksUnusable if there is none."""
         with self._transaction() as connection:
             return self._find(connection, number)
 
     def assign(self, number: int, owner: str, note: str | None = None) -> Break:
-        """Gives it to somebody, "" to nobody; keeps the note that is there if none is given."""
+        """Assigns the break to a person, "" to nobody. Keeps the present note if none is given."""
         with self._transaction() as connection:
             self._find(connection, number)
             connection.execute("UPDATE breaks SET owner = ?, note = COALESCE(?, note) WHERE number = ?", (owner, note, number))
             return self._find(connection, number)
 
     def close(self, number: int, reason: str, now_ms: int) -> Break:
-        """Closes it by hand. Raises BreaksUnusable if it is closed."""
+        """Closes the break by hand. Raises BreaksUnusable if it is closed."""
         with self._transaction() as connection:
             if self._find(connection, number).closed_at_ms is not None:
                 raise BreaksUnusable(f"break {number} is closed already")

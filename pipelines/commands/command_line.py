@@ -1,4 +1,4 @@
-"""The commands `reconcile` and `messages`; `breaks`, `repair` and `watch` are added."""
+"""The commands `reconcile` and `messages`, with `breaks`, `repair` and `watch` added."""
 
 from __future__ import annotations
 
@@ -12,38 +12,28 @@ from rich.console import Console
 
 from pipelines.breaks.break_table import BreakTable
 from pipelines.commands.arguments import (
-    Allow,
-    Breaks,
-    Brokers,
-    ConsumerGroup,
-    CreditDatabase,
-    CreditPasswordFile,
-    FailOn,
-    Full,
+    BooksOptions,
     Grace,
-    Json,
+    IncrementOptions,
     Master,
-    Memory,
-    OrderDatabase,
-    OrderPasswordFile,
     Output,
-    Overdue,
-    Report,
-    ShowOutput,
+    PatienceOptions,
+    ResultOptions,
     SparkLog,
-    StateFolder,
-    Stores,
+    SparkOptions,
+    ToleranceOptions,
     Topic,
 )
 from pipelines.commands.breaks import commands
+from pipelines.commands.option_groups import with_groups
 from pipelines.commands.repair import repair_command
-from pipelines.commands.running import SparkSettings, TimedOutcome, books_of, reconciled
+from pipelines.commands.running import TimedOutcome, reconciled
 from pipelines.commands.verdict import exit_with
 from pipelines.commands.watch_command import watch_command
-from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
-from pipelines.judging.log_events import Route
+from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
+from pipelines.judging.totals import Tolerance
 from pipelines.message_report import report_messages, topics_table, transactions_table
-from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
@@ -53,12 +43,11 @@ from pipelines.telling.report import (
     classes_without_findings,
     explanations,
     findings_table,
+    say,
     times_told,
     told_by_place,
     verdict_told,
 )
-from pipelines.telling.screen import say
-from pipelines.tolerance import Tolerance
 
 application = typer.Typer(
     help="Do orders and credits agree? Exit code 0: they do. 1: they do not. 2: the job could not tell.",
@@ -74,58 +63,38 @@ application.command("watch")(watch_command)
 
 
 @application.command("reconcile")
+@with_groups(behind={"spark_log": "json"})
 def reconcile_command(
-    order_database_url: OrderDatabase = "sqlite:///data/orders.db",
-    credit_database_url: CreditDatabase = "sqlite:///data/credits.db",
-    order_database_password_file: OrderPasswordFile = "",
-    credit_database_password_file: CreditPasswordFile = "",
-    store: Stores = None,
-    broker: Brokers = None,
-    topic: Topic = "orders",
-    consumer_group: ConsumerGroup = "credit_service",
-    master: Master = None,
-    memory: Memory = None,
-    grace_seconds: Grace = GRACE_SECONDS,
-    overdue_seconds: Overdue = OVERDUE_SECONDS,
-    allow: Allow = None,
-    fail_on: FailOn = None,
-    output: Output = "data/reconciliation",
-    show_output: ShowOutput = True,
-    report: Report = None,
-    breaks: Breaks = None,
-    state: StateFolder = None,
-    full: Full = False,
-    json: Json = False,
-    spark_log: SparkLog = None,
+    books: BooksOptions,
+    spark: SparkOptions,
+    patience: PatienceOptions,
+    failing: ToleranceOptions,
+    results: ResultOptions,
+    increment: IncrementOptions,
+    json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of the table")] = False,
 ) -> None:
     """Compare orders with credits, and with messages if stores are given."""
-    if full and state is None:
+    if increment.full and increment.state is None:
         raise typer.BadParameter("--full needs --state: without it everything is read anyway", param_hint="--full")
     progress = Console(stderr=True)
 
     def judge() -> bool:
-        books = books_of(
-            (order_database_url, order_database_password_file),
-            (credit_database_url, credit_database_password_file),
-            Route(topic, consumer_group),
-            store,
-            broker,
-        )
-        cut_off = CutOff(_now_ms(), grace_seconds, overdue_seconds)
-        tolerance = Tolerance(frozenset(allow or ()), frozenset(fail_on or ()))
-        timed = reconciled(books, cut_off, output, SparkSettings(master, memory, spark_log), progress, state=state, full=full)
-        changes = None if breaks is None else BreakTable(breaks).update(timed.outcome.rows, cut_off.as_of_ms)
-        if report is not None:
-            write_page(report, timed.outcome, cut_off, tolerance)
+        compared, cut_off, tolerance = books.books(), patience.cut_off(_now_ms()), failing.tolerance()
+        timed = reconciled(compared, cut_off, results.output, spark, progress, increment)
+        changes = None if results.breaks is None else BreakTable(results.breaks).update(timed.outcome.rows, cut_off.as_of_ms)
+        if results.report is not None:
+            write_page(results.report, timed.outcome, cut_off, tolerance)
         if json:
             told = as_json(timed.outcome, cut_off, tolerance, start_s=timed.start_s, compare_s=timed.compare_s)
             Console().out(told, highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
             if changes is not None:
-                _print_places([f"Breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"])
-            places = [f"Parquet: {output}/findings and {output}/summary"] if show_output else []
-            _print_places(places + ([f"Report: {report}"] if report is not None else []))
+                say(f"Breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open")
+            if results.show_output:
+                say(f"Parquet: {results.output}/findings and {results.output}/summary")
+            if results.report is not None:
+                say(f"Report: {results.report}")
         return tolerance.is_consistent(timed.outcome.totals)
 
     exit_with(judge, progress)
@@ -154,7 +123,7 @@ def messages_command(
         screen = Console()
         screen.print(topics_table(report, store))
         screen.print(transactions_table(report, topic, cut_off))
-        _print_places([f"Parquet: {output}/transactions"])
+        say(f"Parquet: {output}/transactions")
         return report.is_consistent
 
     exit_with(judge, progress)
@@ -172,11 +141,6 @@ def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -
     style = "bold green" if tolerance.is_consistent(totals) else "bold red"
     screen.print(verdict_told(totals, tolerance), style=style, highlight=False)
     screen.print(times_told(timed.start_s, timed.compare_s), highlight=False)
-
-
-def _print_places(lines: list[str]) -> None:
-    for line in lines:
-        say(line)
 
 
 def _now_ms() -> int:

@@ -14,10 +14,10 @@ from typing import Final
 from pipelines.errors import PipelineError
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, reconcile
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, Table
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, Table
 from pipelines.spark.class_archive import WRITE, path
 from pipelines.spark.session import spark_session
 
@@ -25,7 +25,7 @@ WRITING_SECONDS: Final = 600
 
 
 def main() -> None:
-    """Writes the archive, by way of one reconciliation of next to nothing. Exits with 1 and a line if that does not work."""
+    """Writes the archive by a minimal reconciliation. Exits with 1 and a line if that fails."""
     target = path()
     if target is None:
         return
@@ -48,13 +48,13 @@ def _reconcile_a_little(folder: Path) -> None:
         jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
         books = Books(orders, credits, (folder / "store",))
         reconcile(Reading(spark, is_small=True), books, CutOff(1), str(folder / "out"))
-    # The JVM ends with its standard input, and writes the archive then.
+    # The JVM ends with its standard input, and then writes the archive.
     jvm.stdin.close()
     jvm.wait(WRITING_SECONDS)
 
 
 def _database(file: Path, *tables: Table) -> DatabaseAddress:
-    """A database with one row in each table: 1 in each column, whatever it means."""
+    """Creates a database with one row in each table: 1 in each column, without regard to its meaning."""
     with closing(sqlite3.connect(file)) as connection, connection:
         for table in tables:
             columns = [name for name in table.columns if name != "id"]

@@ -9,68 +9,29 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from pipelines.commands.arguments import (
-    Brokers,
-    ConsumerGroup,
-    CreditDatabase,
-    CreditPasswordFile,
-    Grace,
-    Master,
-    Memory,
-    OrderDatabase,
-    OrderPasswordFile,
-    Output,
-    Overdue,
-    SparkLog,
-    Stores,
-    Topic,
-)
-from pipelines.commands.running import SparkSettings, books_of, reconciled
+from pipelines.commands.arguments import BooksOptions, Output, PatienceOptions, RepairOptions, SparkOptions
+from pipelines.commands.option_groups import with_groups
+from pipelines.commands.running import reconciled
 from pipelines.commands.verdict import exit_with
 from pipelines.errors import PlanUnusable
-from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
-from pipelines.judging.log_events import Route
 from pipelines.repair.audit import Audit
 from pipelines.repair.plan import Plan, read_plan, write_plan
 from pipelines.repair.planning import plan_of
-from pipelines.telling.screen import say
+from pipelines.telling.report import say
 from rocketmq_broker.message.printable import visible_name
 from service_runtime.settings.secret_files import SecretUnusable, read_secret
 
-PlanFile = Annotated[Path | None, typer.Option("--plan", help="reconcile, and write what would be done into this file")]
-ApplyFile = Annotated[Path | None, typer.Option("--apply", help="do what is in this file")]
-NameServers = Annotated[
-    str | None, typer.Option(envvar="NAMESRV_ADDR", show_envvar=True, help="HOST:PORT;HOST:PORT of name servers")
-]
-CreditService = Annotated[str, typer.Option(envvar="CREDIT_SERVICE_URL", show_envvar=True, help="the credit service")]
-RepairKeyFile = Annotated[
-    str,
-    typer.Option(envvar="CREDIT_REPAIR_KEY_FILE", show_envvar=True, help="file with the key that the credit service asks for"),
-]
-AuditFile = Annotated[Path | None, typer.Option("--audit", help="where each attempt is noted; PLAN.audit.jsonl unless given")]
 
-
+@with_groups(behind={"spark_log": "output"})
 def repair_command(
-    plan: PlanFile = None,
-    apply: ApplyFile = None,
-    order_database_url: OrderDatabase = "sqlite:///data/orders.db",
-    credit_database_url: CreditDatabase = "sqlite:///data/credits.db",
-    order_database_password_file: OrderPasswordFile = "",
-    credit_database_password_file: CreditPasswordFile = "",
-    store: Stores = None,
-    broker: Brokers = None,
-    topic: Topic = "orders",
-    consumer_group: ConsumerGroup = "credit_service",
-    master: Master = None,
-    memory: Memory = None,
-    grace_seconds: Grace = GRACE_SECONDS,
-    overdue_seconds: Overdue = OVERDUE_SECONDS,
+    *,
+    plan: Annotated[Path | None, typer.Option(help="reconcile, and write what would be done into this file")] = None,
+    apply: Annotated[Path | None, typer.Option(help="do what is in this file")] = None,
+    books: BooksOptions,
+    spark: SparkOptions,
+    patience: PatienceOptions,
     output: Output = "data/reconciliation",
-    spark_log: SparkLog = None,
-    namesrv_addr: NameServers = None,
-    credit_service_url: CreditService = "http://127.0.0.1:8081",
-    repair_key_file: RepairKeyFile = "",
-    audit: AuditFile = None,
+    asking: RepairOptions,
 ) -> None:
     """Mend what the reconciliation finds: first --plan, which changes nothing; then read the file; then --apply.
 
@@ -82,23 +43,16 @@ def repair_command(
 
     def work() -> bool:
         if apply is not None:
-            # Here, because both clients take a third of a second that every other command need not wait for.
+            # Imported here: both clients take a third of a second, which all other commands save.
             from pipelines.repair.carrying_out import applied
 
-            key = _key(repair_key_file)
-            path = audit or apply.with_name(f"{apply.name}.audit.jsonl")
-            return applied(read_plan(apply), Audit(path), namesrv_addr, credit_service_url, key)
+            key = _key(asking.repair_key_file)
+            path = asking.audit or apply.with_name(f"{apply.name}.audit.jsonl")
+            return applied(read_plan(apply), Audit(path), asking.namesrv_addr, asking.credit_service_url, key)
         assert plan is not None
-        books = books_of(
-            (order_database_url, order_database_password_file),
-            (credit_database_url, credit_database_password_file),
-            Route(topic, consumer_group),
-            store,
-            broker,
-        )
-        cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds, overdue_seconds)
-        timed = reconciled(books, cut_off, output, SparkSettings(master, memory, spark_log), progress)
-        made = plan_of(timed.outcome.rows, books.route, cut_off.as_of_ms)
+        compared, cut_off = books.books(), patience.cut_off(time.time_ns() // 1_000_000)
+        timed = reconciled(compared, cut_off, output, spark, progress)
+        made = plan_of(timed.outcome.rows, compared.route, cut_off.as_of_ms)
         write_plan(made, plan)
         _tell_plan(made, plan)
         return not made.steps and not made.for_a_person

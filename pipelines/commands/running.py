@@ -1,43 +1,33 @@
-"""A reconciliation as commands run it: Spark is started, the books are compared, and the time is taken."""
+"""Runs a reconciliation for a command: starts Spark for the size of the books, compares them, and measures the time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
-from pipelines.book_size import are_small
-from pipelines.errors import UnusableDatabaseUrl
+from pipelines.commands.arguments import EVERYTHING, IncrementOptions, SparkOptions
 from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import State
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.log_events import Route
 from pipelines.reconciliation import Books, Outcome, reconcile
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.adbc import key_bounds
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table, check_tables
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import check_tables
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
-from service_runtime.settings.secret_files import SecretUnusable, url_with_password
 
-
-@dataclass(frozen=True, slots=True)
-class SparkSettings:
-    """Where Spark runs, with how much memory, and where its JVM's words go."""
-
-    master: str | None = None
-    memory: str | None = None
-    log: Path | None = None
+MOST_SMALL_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """What a reconciliation found, and how long Spark took to start and to compare."""
+    """A reconciliation's outcome, and the times for Spark's start and the comparison."""
 
     outcome: Outcome
     start_s: float
@@ -48,61 +38,48 @@ def reconciled(
     books: Books,
     cut_off: CutOff,
     output: str,
-    settings: SparkSettings,
+    options: SparkOptions,
     progress: Console,
-    *,
-    state: Path | None = None,
-    full: bool = False,
+    increment: IncrementOptions = EVERYTHING,
 ) -> TimedOutcome:
-    """Starts Spark and compares: all, or with `state` what is new. Raises what `reconcile` raises, and SparkUnavailable."""
+    """Starts Spark and compares: everything, or new rows only. Raises the errors of `reconcile`, and SparkUnavailable."""
+    state = None if increment.state is None else State(increment.state)
     if state is not None:
-        State(state).check()  # nobody waits for Spark to be told that another run is at work
+        state.check()  # a second run should fail before the slow start of Spark
     begun_s = time.monotonic()
-    with opened_session(books, settings, progress) as reading:
+    with opened_session(books, options, progress) as reading:
         started_s = time.monotonic()
         with shown_tasks(progress, reading.spark, "Comparing orders and credits"):
             if state is None:
                 outcome = reconcile(reading, books, cut_off, output)
             else:
-                outcome = reconcile_new(reading, books, cut_off, output, State(state), full=full)
+                outcome = reconcile_new(reading, books, cut_off, output, state, full=increment.full)
         return TimedOutcome(outcome, started_s - begun_s, time.monotonic() - started_s)
 
 
 @contextmanager
-def opened_session(books: Books, settings: SparkSettings, progress: Console) -> Iterator[Reading]:
-    """Spark for these books, which can be read. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
+    """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     for log in books.logs:
         log.check()
     check_tables(books.order_database, books.credit_database)
-    is_small = are_small(books.order_database, books.credit_database, books.logs)
+    is_small = _are_small(books)
     with ExitStack() as stack:
         with shown_step(progress, "Starting Spark"):
-            spark = stack.enter_context(spark_session(settings.master, settings.log, is_small=is_small, memory=settings.memory))
+            spark = stack.enter_context(
+                spark_session(options.master, options.spark_log, is_small=is_small, memory=options.memory)
+            )
         yield Reading(spark, is_small)
 
 
-def books_of(
-    order_database: tuple[str, str],
-    credit_database: tuple[str, str],
-    route: Route,
-    stores: Sequence[Path] | None,
-    brokers: Sequence[str] | None = None,
-) -> Books:
-    """The books that a command line names; a database is a URL and its password's file. Raises UnusableDatabaseUrl."""
-    return Books(
-        _address_of("ORDER_DATABASE", *order_database),
-        _address_of("CREDIT_DATABASE", *credit_database),
-        tuple(stores or ()),
-        route,
-        tuple(brokers or ()),
-    )
+def _are_small(books: Books) -> bool:
+    """Returns whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
+    tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
+    rows = sum(_most_rows(address, table) for address, table in tables)
+    return rows <= MOST_SMALL_ROWS and all(log.is_small() for log in books.logs)
 
 
-def _address_of(name: str, url: str, password_file: str) -> DatabaseAddress:
-    """A database by its URL; `name` is how settings call it. Raises UnusableDatabaseUrl."""
-    try:
-        return parse_database_url(url_with_password(url, password_file))
-    except SecretUnusable as error:
-        raise UnusableDatabaseUrl(f"{name}_PASSWORD_FILE: {error}") from None
-    except UnusableDatabaseUrl as error:
-        raise UnusableDatabaseUrl(f"{name}_URL: {error}") from None
+def _most_rows(address: DatabaseAddress, table: Table) -> int:
+    """Returns the number of rows for which the keys have room."""
+    lowest, highest = key_bounds(address, table.name, table.key or "id")
+    return 0 if lowest is None or highest is None else highest - lowest + 1

@@ -1,4 +1,4 @@
-"""What a pipeline's exit code says, and how errors become one line."""
+"""Exit codes of the pipelines, and errors as one line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Verdict(IntEnum):
 
 
 def exit_with(judge: Callable[[], bool], console: Console) -> None:
-    """Ends the program: 0 if `judge` finds all consistent, 1 if not, 2 and one line on the screen if it cannot tell."""
+    """Ends the program: 0 if `judge` finds the books consistent, 1 if not, 2 with a line on the screen if it cannot tell."""
     try:
         verdict = Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
     except COULD_NOT_TELL as error:
@@ -34,13 +34,13 @@ def exit_with(judge: Callable[[], bool], console: Console) -> None:
     except (PySparkException, Py4JError) as error:
         verdict = _could_not_tell(str(_from_spark(str(error))), console)
     except Exception as error:
-        # A mistake of ours must not look like an inconsistency: Python itself would exit with 1.
+        # A bug of ours must not look like an inconsistency: Python itself would exit with 1.
         verdict = _could_not_tell(f"{type(error).__name__}: {error}", console)
     raise typer.Exit(verdict)
 
 
 def _from_spark(text: str) -> PipelineError:
-    """The heart of an error that Spark wraps in stack traces: ours if one of ours is in it, else its first line."""
+    """Extracts the cause from an error that Spark wraps in stack traces: our own error if there is one, else its first line."""
     ours = re.search(r"(?:pipelines|rocketmq_commitlog)\.errors\.\w+: (.+)", text)
     if ours:
         return SparkFailed(ours.group(1))

@@ -1,4 +1,4 @@
-"""The command `watch`: breaks are opened and closed while the system runs."""
+"""The command `watch`: opens and closes breaks while the system runs."""
 
 from __future__ import annotations
 
@@ -10,102 +10,86 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Console
 
 from pipelines.breaks.break_table import BreakTable
-from pipelines.commands.arguments import (
-    ConsumerGroup,
-    CreditDatabase,
-    CreditPasswordFile,
-    Grace,
-    Master,
-    Memory,
-    OrderDatabase,
-    OrderPasswordFile,
-    Output,
-    Overdue,
-    SparkLog,
-    Stores,
-    Topic,
-)
-from pipelines.commands.running import SparkSettings, books_of, opened_session
+from pipelines.commands.arguments import BooksOptions, Output, PatienceOptions, SparkOptions
+from pipelines.commands.option_groups import with_groups
+from pipelines.commands.running import opened_session
 from pipelines.commands.verdict import exit_with
-from pipelines.commands.watching import watch
+from pipelines.errors import COULD_NOT_TELL
 from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import State
-from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
-from pipelines.judging.log_events import Route
+from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
 from pipelines.sources.reading import Reading
-from pipelines.telling.report import verdict_told
-from pipelines.telling.screen import say
-from pipelines.tolerance import Tolerance
+from pipelines.telling.report import say, verdict_told
 
-StateFolder = Annotated[Path, typer.Option("--state", help="what is kept from turn to turn")]
-BreakFile = Annotated[Path, typer.Option("--breaks", help="keep account of breaks in this file")]
-Every = Annotated[float, typer.Option(min=1, help="seconds between two turns")]
+LEAST_EVERY_S: Final = 1.0
 
 
+@with_groups(without=frozenset({"broker"}), behind={"spark_log": "output"})
 def watch_command(
-    order_database_url: OrderDatabase = "sqlite:///data/orders.db",
-    credit_database_url: CreditDatabase = "sqlite:///data/credits.db",
-    order_database_password_file: OrderPasswordFile = "",
-    credit_database_password_file: CreditPasswordFile = "",
-    store: Stores = None,
-    topic: Topic = "orders",
-    consumer_group: ConsumerGroup = "credit_service",
-    master: Master = None,
-    memory: Memory = None,
-    grace_seconds: Grace = GRACE_SECONDS,
-    overdue_seconds: Overdue = OVERDUE_SECONDS,
-    every: Every = 20.0,
-    state: StateFolder = Path("data/reconciliation-state"),
-    breaks: BreakFile = Path("data/breaks.db"),
+    books: BooksOptions,
+    spark: SparkOptions,
+    patience: PatienceOptions,
+    every: Annotated[float, typer.Option(min=1, help="seconds between two turns")] = 20.0,
+    state: Annotated[Path, typer.Option(help="what is kept from turn to turn")] = Path("data/reconciliation-state"),
+    breaks: Annotated[Path, typer.Option(help="keep account of breaks in this file")] = Path("data/breaks.db"),
     output: Output = "data/reconciliation",
-    spark_log: SparkLog = None,
 ) -> None:
     """Compare what is new every few seconds, and open and close breaks, until SIGTERM or Ctrl-C. Exit code 0 then."""
     progress = Console(stderr=True)
 
     def work() -> bool:
-        books = books_of(
-            (order_database_url, order_database_password_file),
-            (credit_database_url, credit_database_password_file),
-            Route(topic, consumer_group),
-            store,
-        )
+        compared = books.books()
         with ExitStack() as stack:
             begun_s = time.monotonic()
-            reading = stack.enter_context(opened_session(books, SparkSettings(master, memory, spark_log), progress))
+            reading = stack.enter_context(opened_session(compared, spark, progress))
             say(f"Spark started in {time.monotonic() - begun_s:.1f} s.")
-            turn = turn_of(reading, books, (grace_seconds, overdue_seconds), output, State(state), BreakTable(breaks))
+            turn = turn_of(reading, compared, patience, output, State(state), BreakTable(breaks))
             watch(turn, say, _stopped_by_signals(), every)
         return True
 
     exit_with(work, progress)
 
 
+def watch(turn: Callable[[], str], say: Callable[[str], None], stopping: threading.Event, every_s: float) -> int:
+    """Takes turns until `stopping` is set, `every_s` from the end of one to the begin of the next. Returns the failed turns.
+
+    A database or a disk that is away costs only its turns: the next turn reads the files of the last good one.
+    """
+    failed = 0
+    while not stopping.is_set():
+        try:
+            say(turn())
+        except COULD_NOT_TELL as error:
+            failed += 1
+            say(f"could not tell: {error}")
+        stopping.wait(max(every_s, LEAST_EVERY_S))
+    return failed
+
+
 def turn_of(
     reading: Reading,
     books: Books,
-    patience: tuple[int, int],
+    patience: PatienceOptions,
     output: str,
     state: State,
     breaks: BreakTable,
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Callable[[], str]:
-    """A turn of the watch: judges what is new, and what was open, as of `now_ms`; answers its line.
+    """Returns a turn of the watch: it judges what is new or was open, as of `now_ms`, and returns its line.
 
-    `patience` is grace period and overdue time, in seconds. The first turn that begins after an order's grace period opens its
-    break.
+    A break is opened by the first turn after its order's grace period.
     """
 
     def turn() -> str:
         begun_s = time.monotonic()
-        cut_off = CutOff(now_ms(), *patience)
+        cut_off = patience.cut_off(now_ms())
         try:
             outcome = reconcile_new(reading, books, cut_off, output, state)
         finally:

@@ -1,1 +1,1 @@
-"""Runs that read what is new: how far each source was read, what is still open, and what is settled for good."""
+"""Incremental runs: the read part of each source, the open histories, and the settled ones."""

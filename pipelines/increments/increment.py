@@ -1,4 +1,4 @@
-"""One incremental run: what is new, and what was open, judged as a run over everything would judge it."""
+"""An incremental run: it judges new and open histories exactly as a run over everything would."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, grouped, judged, with_markers
 from pipelines.judging.totals import summed
 from pipelines.reconciliation import PERIOD_MS, Books, Outcome, log_begins_ms, progress_of, table_findings, written_outcome
-from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.databases.tables import read_wrong_balances
+from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import read_wrong_balances
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
@@ -34,9 +34,9 @@ _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
 
 def reconcile_new(reading: Reading, books: Books, cut_off: CutOff, output: str, state: State, *, full: bool = False) -> Outcome:
-    """Compares what is new since the last run with what was open then, and writes the outcome as `reconcile` does.
+    """Compares the rows since the last run and its open histories, and writes the outcome as `reconcile` does.
 
-    With `full` all is read, and the state is made anew. Raises what `reconcile` raises, and StateUnusable.
+    With `full` it reads everything, and creates the state again. Raises the errors of `reconcile`, and StateUnusable.
     """
     if books.brokers:
         raise StateUnusable("messages that are pulled from a broker cannot be read in increments: name its --store")
@@ -49,7 +49,7 @@ def reconcile_new(reading: Reading, books: Books, cut_off: CutOff, output: str, 
 
 
 def names_of(books: Books) -> dict[str, str]:
-    """Which sources a state is about."""
+    """Returns the sources of a state."""
     return {
         "orders": books.order_database.name,
         "credits": books.credit_database.name,
@@ -61,7 +61,7 @@ def names_of(books: Books) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Increment:
-    """One run; `before` is what the last one left, None for a run over everything."""
+    """One run; `before` is the last run's manifest, None for a run over everything."""
 
     reading: Reading
     books: Books
@@ -70,9 +70,9 @@ class _Increment:
     before: Manifest | None
 
     def run(self) -> list[dict[str, Any]]:
-        """The rows of the outcome; the state has them from now on."""
+        """Returns the rows of the outcome, and saves them in the state."""
         books, marks_before = self.books, Marks() if self.before is None else self.before.marks
-        # First of all: what the consumer group has acknowledged by now has its credit in the ledger when that is read.
+        # Read first: messages acknowledged by now have their credits in the ledger when that is read.
         logs = {store: progress_of(StoreLog(store), books.route) for store in books.stores}
         begins_ms = log_begins_ms(books.logs, books.route) if self.before is None else self.before.log_begins_ms
         balances = self._wrong_balances(marks_before)
@@ -91,7 +91,7 @@ class _Increment:
     def _judge(
         self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: pyarrow.Table
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """The rows of the outcome, and which run has each window from now on."""
+        """Returns the rows of the outcome, and the run that has each window from now on."""
         held = self.reading.held
         kept_new, passing = held(_keyed(grouped(new.kept))), held(_keyed(grouped(new.passing)))
         touched_keys = held(kept_new.select("key").union(passing.select("key")).distinct())
@@ -122,7 +122,7 @@ class _Increment:
         return told + self._sums(windows_now), windows_now
 
     def _sums(self, windows: Mapping[str, str]) -> list[dict[str, Any]]:
-        """What the settled histories of all windows add up to."""
+        """Returns the sums over the settled histories of all windows."""
         return [
             row
             for window, run in sorted(windows.items())
@@ -130,7 +130,7 @@ class _Increment:
         ]
 
     def _left(self, name: str, schema: str) -> DataFrame:
-        """What the run before left under this name."""
+        """Returns the last run's rows with this name."""
         if self.before is None:
             return self.reading.spark.createDataFrame([], schema)
         path = self.state.folder / self.before.run / name
@@ -151,5 +151,5 @@ def _events(rows: DataFrame) -> DataFrame:
 
 
 def _write(rows: DataFrame, path: Path) -> None:
-    """Writes rows that fit in memory: what is open, as opposed to what is settled."""
+    """Writes rows that fit in memory: open histories, not settled ones."""
     pyarrow.parquet.write_table(rows.toArrow(), path)

@@ -1,9 +1,8 @@
-"""High-water marks: how far each source has been read for good.
+"""High-water marks: the part of each source that is read for good.
 
-What lies above a mark is read again by the next run, and what it says is not kept. So a mark is set below everything that is
-younger than the grace period: a database gives out row ids before it commits the rows, and one with a lower id may become visible
-later.
-Records of a commit log never change: all that were read are kept.
+The next run reads rows above a mark again, and keeps nothing of their first reading. So a mark lies below all rows younger than
+the grace period: a database assigns row ids before it commits the rows, and one with a lower id may become visible later. Records
+of a commit log never change: all that were read are kept.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from typing import Final
 
 import msgspec
 
+from order_messages.states import OrderState, TransactionState
 from pipelines.errors import StateUnusable
 from pipelines.judging.cut_off import CutOff
-from pipelines.sources.adbc import read_query
-from pipelines.sources.database_address import DatabaseAddress
+from pipelines.sources.databases.adbc import read_query
+from pipelines.sources.databases.database_address import DatabaseAddress
 from rocketmq_commitlog.commit_log import first_record, last_record
 
 NOTHING: Final = -1
@@ -24,9 +24,9 @@ _HIGHEST_ID: Final = 2**63 - 1
 
 
 class Marks(msgspec.Struct, frozen=True):
-    """What was read for good: rows up to these ids, transaction rows up to this time, and records up to these offsets.
+    """The part read for good: rows up to these ids, transaction rows up to this time, and records up to these offsets.
 
-    An order that ends is changed behind its mark: its end is read by its time, as transactions are.
+    The end of an order changes its row below the mark: it is read by its time, as transactions are.
     """
 
     orders: int = 0
@@ -41,12 +41,12 @@ class Marks(msgspec.Struct, frozen=True):
 def next_marks(
     before: Marks, order_database: DatabaseAddress, credit_database: DatabaseAddress, stores: tuple[Path, ...], cut_off: CutOff
 ) -> Marks:
-    """How far this run reads for good.
+    """Returns the marks that this run reaches.
 
-    Raises UnreadableDatabase, UnreadableStore, and StateUnusable where a source lost what was read, or what was not read yet.
+    Raises UnreadableDatabase, UnreadableStore, and StateUnusable if a source lost rows, read or unread.
     """
-    # An order that awaits its payment, and its transaction, are changed later: they count as young.
-    is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = 'AWAITING_PAYMENT')"
+    # An order that awaits its payment, and its transaction, change later: they count as young.
+    is_young = f"(created_at_ms > {cut_off.judged_until_ms} OR state = '{OrderState.AWAITING_PAYMENT}')"
     orders = _mark(order_database, "orders", before.orders, is_young)
     young_item = f"order_id IN (SELECT order_id FROM orders WHERE id > {orders})"
     return Marks(
@@ -60,8 +60,8 @@ def next_marks(
 
 
 def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: int) -> int:
-    """The time below that of the first transaction row that will change."""
-    chosen = f"created_at_ms > {before_ms} AND state = 'PENDING'"
+    """Returns the time just below the first transaction row that will change."""
+    chosen = f"created_at_ms > {before_ms} AND state = '{TransactionState.PENDING}'"
     query = f"SELECT CAST(MIN(created_at_ms) AS BIGINT) AS first_ms FROM transactions WHERE {chosen}"
     first_ms = read_query(address, query).to_pylist()[0]["first_ms"]
     until_ms = judged_until_ms if first_ms is None else min(judged_until_ms, int(first_ms) - 1)
@@ -69,7 +69,7 @@ def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: 
 
 
 def _mark(address: DatabaseAddress, table: str, before: int, is_young: str) -> int:
-    """The highest id below that of the first young row."""
+    """Returns the highest id below the first young row."""
     first_young = f"SELECT MIN(id) FROM {table} WHERE id > {before} AND {is_young}"
     query = (
         f"SELECT COALESCE(MAX(CASE WHEN id < COALESCE(({first_young}), {_HIGHEST_ID}) THEN id END), {before}) AS mark, "

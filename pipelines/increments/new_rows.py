@@ -1,4 +1,4 @@
-"""What is new in each source, as events: those that are kept, and those that a later run reads again."""
+"""The new events of each source: those that are kept, and those that a later run reads again."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from pipelines.increments.marks import NOTHING, Marks
 from pipelines.judging.judge import all_events
 from pipelines.judging.log_events import Progress, Route, events_of, told_records, unsettled
 from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
-from pipelines.sources.database_address import DatabaseAddress
-from pipelines.sources.key_ranges import Since
-from pipelines.sources.log_records import read_records
+from pipelines.sources.databases.database_address import DatabaseAddress
+from pipelines.sources.databases.key_ranges import Since
+from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
+from pipelines.sources.logs.message_logs import read_records
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
 from rocketmq_commitlog.record_columns import RecordKind
 
 
@@ -45,8 +45,8 @@ def read_new_rows(
     marks: Marks,
     carried: DataFrame,
 ) -> NewRows:
-    """Reads what lies above the marks of the run before. Raises UnreadableDatabase and UnreadableStore, or Spark does later."""
-    # Items before orders: those of an order that is placed meanwhile must not be there without it.
+    """Reads the rows above the last run's marks. Raises UnreadableDatabase and UnreadableStore, or Spark does later."""
+    # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, order_database, ORDER_ITEMS, Since("id", before.items))
     transactions = read_table(reading, order_database, TRANSACTIONS, Since("created_at_ms", before.transactions_ms))
     orders = read_table(reading, order_database, ORDERS, Since("id", before.orders))
@@ -90,10 +90,10 @@ def _lies(is_kept: bool, column: str, mark: int) -> str:
 def _told(
     reading: Reading, store: Path, progress: Progress, route: Route, before: Marks, marks: Marks, carried: DataFrame
 ) -> DataFrame:
-    """What the new records of a log say. The last one that was read is read again, since damage may follow it."""
+    """Returns the new records of a log with their meaning. Reads the last known record again, since damage may follow it."""
     last, until = before.records.get(str(store), NOTHING), marks.records[str(store)]
     records = read_records(reading, store, max(0, last))
-    # A gap at the end of the log has no record behind it, and is told by each run.
+    # A gap at the end of the log has no record behind it, so each run reports it.
     is_new = f"commit_log_offset > {last} AND (commit_log_offset <= {until} OR kind = '{RecordKind.GAP}')"
     new = reading.together(records.where(is_new))
     of_store = reading.together(carried.where(F.col("store") == str(store)).drop("store"))

@@ -1,7 +1,7 @@
-"""What is kept between runs: files that are never changed, and a manifest that names those that count.
+"""The state between runs: files that never change, and a manifest that names the valid ones.
 
-A run writes its files into a folder of its own, and replaces the manifest last, in one step. A run that is broken off leaves the
-manifest of the last good one, and files that the next one removes. One run at a time has the state.
+A run writes its files into its own folder, and replaces the manifest last, in one step. An interrupted run leaves the last good
+run's manifest, and files that the next run removes. One run at a time has the state.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MANIFEST: Final = "manifest.json"
 
 
 class Manifest(msgspec.Struct, frozen=True):
-    """What the last good run left."""
+    """The results of the last good run."""
 
     run: str
     """Its folder: what is open, what is carried, and the markers."""
@@ -55,7 +55,7 @@ class State:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Has the folder for this run alone. Raises StateUnusable if another run has it."""
+        """Reserves the folder for this run. Raises StateUnusable if another run has it."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with (self.folder / "lock").open("w") as lock:
@@ -67,12 +67,12 @@ class State:
             raise StateUnusable(f"state {self.folder}: {error.strerror or error}") from None
 
     def check(self) -> None:
-        """Returns if no other run has the folder at this moment. Raises StateUnusable."""
+        """Checks that no other run has the folder now. Raises StateUnusable."""
         with self.taken():
             pass
 
     def read(self, books: Mapping[str, str]) -> Manifest | None:
-        """What the last good run left; None without one. Raises StateUnusable, also if it was about other books."""
+        """Returns the last good run's manifest; None without one. Raises StateUnusable, also if its books differ."""
         path = self.folder / _MANIFEST
         try:
             manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -87,13 +87,13 @@ class State:
         return manifest
 
     def new_run(self, as_of_ms: int) -> Path:
-        """An empty folder for the files of a run."""
+        """Creates an empty folder for the files of a run."""
         path = self.folder / f"run-{as_of_ms}-{secrets.token_hex(4)}"
         path.mkdir()
         return path
 
     def replace(self, manifest: Manifest) -> None:
-        """Makes the manifest the one that counts, and removes what it does not name."""
+        """Makes the manifest valid, and removes files that it does not name."""
         fresh = self.folder / f".{_MANIFEST}.new"
         with fresh.open("wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n")
@@ -103,18 +103,18 @@ class State:
         self.clear(manifest)
 
     def clear(self, manifest: Manifest | None) -> None:
-        """Removes what runs have left that were broken off, or have been overtaken."""
+        """Removes the files of interrupted and of superseded runs."""
         kept = set() if manifest is None else {manifest.run, *manifest.windows.values()}
         for path in self.folder.glob("run-*"):
             if path.name not in kept:
                 shutil.rmtree(path, ignore_errors=True)
 
     def window(self, run: str, window: str) -> Path:
-        """Where a run has written the settled histories of a window."""
+        """Returns the path of a run's settled histories of a window."""
         return self.folder / run / "settled" / f"window={window}"
 
     def sums(self, run: str, window: str) -> Path:
-        """Where a run has written what the histories of a window add up to."""
+        """Returns the path of a run's sums over the histories of a window."""
         return self.folder / run / "sums" / f"{window}.parquet"
 
 

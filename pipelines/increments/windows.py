@@ -1,7 +1,8 @@
-"""Settled histories, in windows of a day by when the order was placed. A window is written as a whole, and then only read.
+"""Settled histories, in windows of a day by the time of the order. A window is written as a whole, and then only read.
 
-Settled is what is healthy, older than the grace period, and has nothing on its way: time alone cannot make it wrong. A late row
-can: then the history is taken out of its window and judged anew, and the window is written without it or with its new form.
+A history is settled if it is healthy, older than the grace period, and has no message on its way: time alone cannot make it
+wrong. A late row can: then the history is taken out of its window and judged again, and the window is rewritten without it or
+with its new form.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ _BEGAN: Final = "COALESCE(ordered_at_ms, half_at_ms, delivered_at_ms, credited_a
 
 
 def is_settled() -> str:
-    """A condition on a judged history."""
+    """Returns a SQL condition on a judged history."""
     healthy = ", ".join(f"'{finding}'" for finding in SUMMED)
     return f"finding IN ({healthy}) AND is_old AND unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
 
 
 def read_windows(reading: Reading, state: State, manifest: Manifest | None) -> DataFrame:
-    """All settled histories of earlier runs, with their window."""
+    """Returns all settled histories of earlier runs, with their window."""
     parts = [] if manifest is None else [(window, state.window(run, window)) for window, run in manifest.windows.items()]
     frames = [reading.spark.read.schema(SCHEMA).parquet(str(path)).withColumn("window", F.lit(window)) for window, path in parts]
     if not frames:
@@ -44,14 +45,14 @@ def read_windows(reading: Reading, state: State, manifest: Manifest | None) -> D
 
 
 def with_window(histories: DataFrame, window_ms: int) -> DataFrame:
-    """The histories, each with the window it belongs to."""
+    """Adds the window to each history."""
     return histories.withColumn("window", F.expr(f"CAST({_BEGAN} div {window_ms} AS string)"))
 
 
 def write_windows(
     state: State, run: str, settled: DataFrame, cut_off: CutOff, log_begins_ms: int | None, period_ms: int
 ) -> dict[str, str]:
-    """Writes whole windows, and what the histories of each add up to; answers which run has each of them from now on."""
+    """Writes whole windows, and the sums over each. Returns the run that has each of them from now on."""
     folder = state.folder / run
     settled.write.mode("overwrite").partitionBy("window").parquet(str(folder / "settled"))
     (folder / "sums").mkdir()

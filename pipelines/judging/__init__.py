@@ -1,1 +1,1 @@
-"""What the three witnesses say of each order: events, one history for each, and the class and cause that rules give it."""
+"""The judgement of the three witnesses on each order: events, one history for each, and its class and cause by rules."""

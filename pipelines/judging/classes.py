@@ -1,11 +1,11 @@
-"""The classes of finding: what a reconciliation can find out about an order, its messages and its credit."""
+"""The classes of finding of a reconciliation about an order, its messages and its credit."""
 
 from enum import StrEnum
 from typing import Final
 
 
 class Finding(StrEnum):
-    """Each order, and each customer whose balance is wrong, has exactly one of them."""
+    """The class of an order, or of a customer with a wrong balance: exactly one for each."""
 
     MATCHED = "matched"
     ROLLED_BACK = "rolled_back"
@@ -113,7 +113,7 @@ NEEDS_STORE: Final = frozenset(
 
 
 class Cause(StrEnum):
-    """Why an order is in its class, as far as the witnesses tell."""
+    """The reason for an order's class, as far as the witnesses tell."""
 
     YOUNG = "young"
     PENDING = "pending"

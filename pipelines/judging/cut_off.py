@@ -1,4 +1,4 @@
-"""The one moment that a reconciliation judges by, so that a running system is never reported falsely.
+"""The one moment of a reconciliation's judgement, which avoids false reports about a running system.
 
 The tables are only ever added to, and are read one after the other, range by range, at different moments. Therefore:
 
@@ -41,15 +41,15 @@ class CutOff:
 
     @property
     def judged_until_ms(self) -> int:
-        """What was created later than this is still in flight."""
+        """The upper limit of creation times that are judged; later ones are still in flight."""
         return self.as_of_ms - self.grace_seconds * 1000
 
     @property
     def overdue_until_ms(self) -> int:
-        """What began until then and is still on its way takes too long."""
+        """The upper limit of start times after which waiting counts as overdue."""
         return self.as_of_ms - self.overdue_seconds * 1000
 
     @property
     def future_from_ms(self) -> int:
-        """What says that it happened later than this lies."""
+        """The lower limit of times that no row can have yet."""
         return self.as_of_ms + max(self.grace_seconds, AHEAD_SECONDS) * 1000

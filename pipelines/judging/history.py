@@ -1,12 +1,14 @@
-"""The history of an order in one row: what an event may say, and how the events of one order become its history.
+"""The history of an order in one row: the columns of events, and the aggregation of an order's events.
 
-An event is one row of one source: an order row, an item, a credit, a record of the commit log. It fills the columns it knows
-and leaves the others NULL. The history is one aggregation of them. It is written in SQL that Spark and SQLite understand
-alike, so that tests can judge thousands of histories without a JVM.
+An event is one row of one source: an order row, an item, a credit, a record of the commit log. It fills the columns that it knows
+and leaves the others NULL. The history is one aggregation of the events. It is SQL that Spark and SQLite understand alike, so
+that tests can judge thousands of histories without a JVM.
 """
 
 from collections.abc import Mapping
 from typing import Final
+
+from order_messages.states import OrderState
 
 KEY: Final = {
     "order_id": "string",
@@ -78,8 +80,7 @@ FIRST: Final = {
 }
 """The least of the events' values.
 
-Of `order_state` that is the later one: a run that reads what is new may read an order twice, and in the alphabet CANCELLED comes
-before the states that lead to it.
+Of `order_state` it is the last one, in the order of `OrderState`: a run that reads what is new may read an order twice.
 """
 
 LAST: Final = {
@@ -113,12 +114,20 @@ EVENT_COLUMNS: Final = KEY | dict.fromkeys(COUNTS, "int") | dict.fromkeys(SUMS, 
 
 
 def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Each column of a history, and the SQL that makes it of the events of one key.
+    """Returns each column of a history, with the SQL that aggregates the events of one key.
 
-    `said` names the columns that the events fill, each with the SQL that finds it in an event: all columns, by their own names,
+    `said` names the columns that the events fill, each with the SQL that reads it from an event: all columns, by their own names,
     if it is None. A column that no event fills is 0 if it counts, and NULL otherwise: Spark need not carry it to each order.
     """
     filled = {name: name for name in EVENT_COLUMNS} if said is None else said
     counted = {name: f"COALESCE(SUM({filled[name]}), 0)" if name in filled else "0" for name in COUNTS}
     functions = dict.fromkeys(SUMS, "SUM") | dict.fromkeys(FIRST, "MIN") | dict.fromkeys(LAST, "MAX")
-    return counted | {name: f"{function}({filled[name]})" if name in filled else "NULL" for name, function in functions.items()}
+    told = {name: f"{functions[name]}({filled[name]})" if name in filled else "NULL" for name in functions}
+    last_state = {"order_state": _last_state(filled["order_state"])} if "order_state" in filled else {}
+    return counted | told | last_state
+
+
+def _last_state(state: str) -> str:
+    """The last of the events' states. One that no service writes counts as later than all others: it is not overlooked."""
+    ranks = " ".join(f"WHEN '{known}' THEN '{rank}'" for rank, known in enumerate(OrderState, 10))
+    return f"SUBSTR(MAX(CASE {state} {ranks} ELSE '99' END || {state}), 3)"

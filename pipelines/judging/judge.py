@@ -1,4 +1,4 @@
-"""From events to findings: one history for each order, and its class and cause by the rules."""
+"""Turns events into findings: one history for each order, and its class and cause by the rules."""
 
 from __future__ import annotations
 
@@ -41,38 +41,38 @@ FINDING_COLUMNS: Final = {
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:
-    """Events of several sources under each other: the columns of KEY, and for each kind of source a struct of what it knows.
+    """Returns the union of several sources' events: the columns of KEY, and a struct for each kind of source.
 
-    The struct is NULL in the rows of all other sources. So a row that travels to its order is as wide as what its source says,
-    and not as wide as a history.
+    The struct is NULL in the rows of all other sources. So a row on its way to its order is as wide as its source's data, and not
+    as wide as a history.
     """
     return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), map(_packed, events))
 
 
 def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
-    """One history for each order, and one for each record that names none; None where there are no markers."""
+    """Returns one history for each order, and one for each record that names none; `markers` is None without any."""
     histories = grouped(events)
     return histories.withColumn("markers", F.lit(0)) if markers is None else with_markers(histories, markers)
 
 
 def grouped(events: DataFrame) -> DataFrame:
-    """The events of each order in one row, and those of each record that names none. Columns: EVENT_COLUMNS.
+    """Groups the events of each order into one row, and those of each record that names none. Columns: EVENT_COLUMNS.
 
-    Such a row is an event as well: rows of several groupings can be grouped again, and give what their events would have given.
+    Such a row is an event as well: rows of several groupings can be grouped again, with the same result as their events.
     """
     made = aggregates(_said(events.schema))
     return events.groupBy(*KEY).agg(*[F.expr(sql).cast(EVENT_COLUMNS[name]).alias(name) for name, sql in made.items()])
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
-    """The histories: grouped events, and how many ROLLED_BACK markers name their transaction."""
+    """Adds to each grouped row how many ROLLED_BACK markers name its transaction."""
     transaction = F.coalesce("half_transaction_id", "message_transaction_id", "credit_transaction_id")
     joined = grouped.join(markers, transaction == F.col("marked_transaction_id"), "left")
     return joined.select(*grouped.columns, F.coalesce("markers", F.lit(0)).alias("markers"))
 
 
 def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> DataFrame:
-    """The histories with stage, finding, cause and money at stake. `log_begins_ms`: see `rules.facts`."""
+    """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms`: see `rules.facts`."""
     facts = rules.facts(cut_off, log_begins_ms)
     return (
         histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
@@ -82,7 +82,7 @@ def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> 
 
 
 def findings_of(histories: DataFrame) -> DataFrame:
-    """The columns FINDING_COLUMNS of judged histories."""
+    """Selects the columns FINDING_COLUMNS of judged histories."""
     return histories.select(
         "finding",
         "cause",
@@ -110,7 +110,7 @@ def findings_of(histories: DataFrame) -> DataFrame:
 
 
 def _packed(events: DataFrame) -> DataFrame:
-    """The events of one source; the first of its columns names the struct."""
+    """Packs the events of one source; the first of its columns names the struct."""
     known = [name for name in EVENT_COLUMNS if name in events.columns]
     said = [name for name in known if name not in KEY]
     keys = [F.col(name) if name in known else F.lit(None).cast(kind).alias(name) for name, kind in KEY.items()]
@@ -118,9 +118,9 @@ def _packed(events: DataFrame) -> DataFrame:
 
 
 def _said(events: StructType) -> dict[str, str]:
-    """Where an event says each of the columns of a history: in a struct of `all_events`, or in a column of that name.
+    """Returns the SQL of each column of a history: a field in a struct of `all_events`, or a column of that name.
 
-    What sources of several kinds say is in several structs, of which a row has one.
+    A column of several kinds of sources is in several structs, of which a row has one.
     """
     places: dict[str, list[str]] = defaultdict(list)
     for field in events:

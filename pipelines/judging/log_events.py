@@ -1,7 +1,7 @@
-"""Events of commit logs: which record says what about which order.
+"""Events of commit logs: the meaning of each record for its order.
 
-A record belongs to the order that its body names: the record's checksum covers the body, and neither keys nor other properties.
-Only where the body does not say does the message's key.
+A record belongs to the order named in its body: the record's checksum covers the body, but neither keys nor other properties. The
+message's key counts only if the body names no order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ITEMS_SINCE_VERSION: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The topic that orders are announced on, and the group that consumes it."""
+    """The topic of the orders' messages, and its consumer group."""
 
     topic: str = "orders"
     consumer_group: str = "credit_service"
@@ -40,17 +40,17 @@ class Route:
 
     @property
     def retry_topic(self) -> str:
-        """Where the group's messages come again."""
+        """The topic of the group's redeliveries."""
         return topics.retry_topic(self.consumer_group)
 
     @property
     def consumed_topics(self) -> tuple[str, ...]:
-        """The topics of which it counts how far the group has come."""
+        """The topics in which the group's progress counts."""
         return self.topic, self.retry_topic, self.cancellation_topic
 
     @property
     def dead_letter_topic(self) -> str:
-        """Where they are given up."""
+        """The topic of the group's dead letters."""
         return topics.dead_letter_topic(self.consumer_group)
 
 
@@ -59,14 +59,14 @@ Progress = Mapping[str, Mapping[int, int] | None]
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    """The events of one broker's records (the columns of log_records.COLUMNS), one for each record that concerns the route."""
+    """Returns the events of one broker's records (the columns of message_logs.COLUMNS), one for each record of the route."""
     return events_of(told_records(records, route, progress))
 
 
 def told_records(records: DataFrame, route: Route, progress: Progress, carried: DataFrame | None = None) -> DataFrame:
-    """The records that concern the route, with what they say of which order.
+    """Returns the records of the route, with their meaning for their order.
 
-    `carried` are rows that an earlier call told, and that `unsettled` chose: what happened to them since is told, too.
+    `carried` are rows of an earlier call, chosen by `unsettled`: their later changes are included.
     """
     relevant = _relevant(records, route)
     if carried is not None:
@@ -75,7 +75,7 @@ def told_records(records: DataFrame, route: Route, progress: Progress, carried: 
 
 
 def unsettled(told: DataFrame) -> DataFrame:
-    """Of told records those about which a later record or a later acknowledgement may say more, ready to be carried."""
+    """Selects the rows about which a later record or acknowledgement may say more, ready to be carried."""
     is_open_half = F.col("role").isin("half", "cancel_half") & ~F.col("is_decided")
     is_unconsumed = F.col("role").isin("delivered", "retried", "cancellation") & ~F.col("is_consumed")
     kept = told.where(is_open_half | is_unconsumed)
@@ -90,7 +90,7 @@ CARRIED: Final = (
 
 
 def _relevant(records: DataFrame, route: Route) -> DataFrame:
-    """The records of the route, of each the columns that are needed; op messages and damage once for each thing they name."""
+    """Returns the route's records with the needed columns; op messages and damage once for each thing that they name."""
     kind, topic, real_topic = F.col("kind"), F.col("topic"), F.col("real_topic")
     is_copy = topic.startswith("%") | (topic == topics.SCHEDULE_TOPIC)
     role = (
@@ -117,9 +117,9 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
 
 
 def _with_decisions(records: DataFrame) -> DataFrame:
-    """The records without op messages; `is_decided` says of a half message whether an op message names its queue offset.
+    """Removes the op messages; `is_decided` says of a half message whether an op message names its queue offset.
 
-    Half and op messages meet in one group, by the half message's queue offset. Each other record is a group by itself.
+    Half and op messages meet in one group, by the half message's queue offset. Each other record is its own group.
     """
     decided_offset = F.expr("try_cast(trim(named) AS bigint)")
     slot = (
@@ -147,7 +147,7 @@ def _with_decisions(records: DataFrame) -> DataFrame:
 
 
 def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    # Spark reads one JSON value and passes over what follows it. Inside of another object nothing may follow.
+    # Spark reads one JSON value and ignores the text behind it. Within another object no text may follow.
     wrapped = F.concat(F.lit('{"said":'), F.col("body").cast("string"), F.lit(',"is_whole":true}'))
     parsed = F.from_json(wrapped, _BODY, _AS_CONSUMERS_READ)
     key = F.when(F.col("role") == "damage", F.col("named")).otherwise(F.split_part("keys", F.lit(" "), F.lit(1)))
@@ -160,7 +160,7 @@ def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
 
 
 def events_of(told: DataFrame) -> DataFrame:
-    """The events of told records, one for each; a record that was carried says only what it did not say before."""
+    """Returns one event for each row; a carried record only has its news."""
     stretch = F.when(F.col("role").isin("damage", "gap"), name_of_stretch())
     return told.select(
         "order_id",
@@ -221,17 +221,17 @@ def _at(role: str, column: str | Column, name: str) -> Column:
 
 
 def _least_and_greatest(column: str | Column, name: str) -> tuple[Column, Column]:
-    """What a delivered message says, twice: of several messages one that differs cannot hide behind the others."""
+    """Returns a delivered message's value twice: so among several messages a different one cannot hide behind the others."""
     return _at("delivered", column, name), _at("delivered", column, f"last_{name}")
 
 
 def _is_readable() -> Column:
-    """Whether a consumer understands the body: one JSON object, with all that each version has, in its types."""
+    """Returns whether a consumer understands the body: one JSON object with all fields of each version, in their types."""
     return reduce(and_, (F.col(f"said.{name}").isNotNull() for name in _REQUIRED))
 
 
 def _marks_of_items() -> Column:
-    """The sum of the marks of all lines; NULL where the body has none, as in version 1."""
+    """Returns the sum of the marks of all lines; NULL for a body without lines, as in version 1."""
     nothing = F.lit(0).cast("decimal(38,0)")
     return F.aggregate(
         "said.items",
@@ -241,7 +241,7 @@ def _marks_of_items() -> Column:
 
 
 def _consumed(route: Route, progress: Progress) -> Column:
-    """Whether the consumer group has acknowledged the record; NULL if nobody knows."""
+    """Returns whether the consumer group has acknowledged the record; NULL if it is unknown."""
     consumed = F.lit(None).cast("boolean")
     for topic in route.consumed_topics:
         offsets = progress.get(topic)

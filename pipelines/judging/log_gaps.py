@@ -1,8 +1,8 @@
-"""What a gap of the commit log hides: orders of which the log cannot say whether their message was in it.
+"""Gaps of the commit log, and the orders whose message may have been in one.
 
-The reconciliation asks the log for the message of each order. Where a stretch of the log is not there, or cannot be read and
-names no order, the message may have lain in it. So an order that was placed before the log was whole again, and of which the log
-shows no message, is called neither lost nor on its way: it cannot be judged.
+The reconciliation asks the log for each order's message. If a stretch of the log is missing, or is unreadable and names no order,
+the message may have been in it. So an order placed before the log was whole again, without a message in the log, counts as
+neither lost nor on its way: it cannot be judged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
 @dataclass(frozen=True, slots=True)
 class LogGap:
-    """A stretch of a commit log of which nothing can be told."""
+    """A missing or unreadable stretch of a commit log."""
 
     begins: int
     ends: int
@@ -48,14 +48,14 @@ class LogGap:
 
 
 def name_of_stretch() -> Column:
-    """The name of a record of kind `gap` or `damage` that names no order."""
+    """Returns the name of a record of kind `gap` or `damage` that names no order."""
     end = (F.col("commit_log_offset") + F.col("size")).cast("string")
     again = F.coalesce(F.concat(F.lit("at "), F.col("stored_at_ms").cast("string"), F.lit(" ms")), F.lit("later"))
     return F.concat(F.lit("from "), F.col("commit_log_offset").cast("string"), F.lit(" to "), end, F.lit(", whole again "), again)
 
 
 def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[LogGap]:
-    """The gaps in rows of `totals.summed`, in the order of their offsets."""
+    """Returns the gaps in rows of `totals.summed`, in the order of their offsets."""
     found = []
     for row in rows:
         if row["order_id"] is None and row["finding"] in (Finding.LOG_GAP, Finding.DAMAGED_MESSAGE):
@@ -67,18 +67,18 @@ def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[LogGap]:
 
 
 def with_unjudged(rows: Sequence[dict[str, Any]], cut_off: CutOff) -> list[dict[str, Any]]:
-    """The rows, in which orders are `not_judged` whose message may have lain in a gap."""
+    """Marks as `not_judged` the orders whose message may have been in a gap."""
     gaps = gaps_of(rows)
     if not gaps:
         return list(rows)
     again = [gap.whole_again_ms for gap in gaps]
-    # Order service and broker have clocks of their own: the grace period covers the difference.
+    # Order service and broker have separate clocks: the grace period covers the difference.
     until_ms = cut_off.as_of_ms if None in again else max(at for at in again if at is not None) + cut_off.grace_seconds * 1000
     return [_without_silence(row, until_ms) for row in rows]
 
 
 def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One line for each gap; the last says how many transactions cannot be judged. None without gaps."""
+    """Returns one line for each gap, and a last one with the number of transactions that cannot be judged. None without gaps."""
     gaps = gaps_of(rows)
     if not gaps:
         return []
@@ -89,7 +89,7 @@ def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
-    """The row without what it says only because a record is not there that may have lain in a gap."""
+    """Returns the row without a finding that rests only on a record's absence, if the record may have been in a gap."""
     finding = Finding(row["finding"])
     told = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
     began_ms = next((int(at) for at in told if at is not None), until_ms)

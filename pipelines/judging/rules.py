@@ -1,32 +1,23 @@
-"""The rules: named conditions on a history, and the class and cause that follow from them.
+"""The rules: named conditions on a history, and the class and cause that they imply.
 
-All is SQL that Spark and SQLite understand alike. It is applied in three steps, each to the columns of those before it:
-facts, then stage and class, then cause and money at stake. A history also has the column `markers`: how many ROLLED_BACK
-markers name its transaction.
+All is SQL that Spark and SQLite understand alike. It is applied in three steps, each to the columns of the steps before: facts,
+then stage and class, then cause and money at stake. A history also has the column `markers`: the number of ROLLED_BACK markers
+that name its transaction.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from order_messages.states import BY_REFUSAL, BY_REPAIR, OrderState
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.written_words import (
-    AWAITING_PAYMENT,
-    BY_REFUSAL,
-    BY_REPAIR,
-    CANCELLED,
-    EXPIRED,
-    ORDER_STATES,
-    PAID,
-    PLACED,
-)
 
 _NEVER: Final = "-1"
 
 
 def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
-    """Claims about a history. `log_begins_ms` is when the commit logs begin that were read; None if none was read."""
+    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs that were read; None without any."""
 
     def is_young(time: str) -> str:
         return f"({time} > {cut_off.judged_until_ms} AND {time} <= {cut_off.future_from_ms})"
@@ -45,13 +36,13 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "is_from_future": f"latest_at_ms > {cut_off.future_from_ms}",
         "is_too_early": f"credited_at_ms {too_early} OR delivered_at_ms {too_early}",
         "is_awaiting": (
-            f"order_state = '{AWAITING_PAYMENT}' AND committed_rows = 0 AND credit_rows = 0 AND NOT "
+            f"order_state = '{OrderState.AWAITING_PAYMENT}' AND committed_rows = 0 AND credit_rows = 0 AND NOT "
             f"COALESCE(delivered_at_ms {old}, FALSE)"
         ),
         "is_changing": (
             f"{is_young('paid_at_ms')} OR {is_young('ended_at_ms')} OR {is_young('cancelled_at_ms')} "
             f"OR {is_young('cancel_delivered_at_ms')} "
-            f"OR (order_state = '{AWAITING_PAYMENT}' AND ({is_young('delivered_at_ms')} "
+            f"OR (order_state = '{OrderState.AWAITING_PAYMENT}' AND ({is_young('delivered_at_ms')} "
             f"OR (deliveries = 0 AND (credit_rows = 0 OR {is_young('credited_at_ms')}))))"
         ),
         "is_cancelling": (
@@ -82,7 +73,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
             f"(delayed_at_ms > COALESCE(retried_at_ms, {_NEVER}) AND delayed_at_ms > COALESCE(dead_at_ms, {_NEVER})) "
             f"OR (unconsumed_retries > 0 AND retried_at_ms > COALESCE(dead_at_ms, {_NEVER}))"
         ),
-        # The log decides where it has something to say: the order's own clock counts only before its first record.
+        # The log decides if it has evidence: the order's own clock counts only before the log's first record.
         "is_fresh": (
             f"{is_young('last_delivered_at_ms')} OR {is_young('retried_at_ms')} OR (deliveries = 0 AND ("
             f"{is_young('last_half_at_ms')} OR {is_young('paid_at_ms')} OR (halves = 0 AND ({is_young('ordered_at_ms')} "
@@ -91,7 +82,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "was_doubled": "deliveries > 1 AND (born_at_ms = last_born_at_ms OR (halves > 0 AND deliveries > halves))",
         "is_long_on_its_way": (
             f"CASE WHEN cancelled_rows > 0 THEN cancelled_at_ms {overdue} WHEN paid_at_ms IS NOT NULL THEN paid_at_ms {overdue} "
-            f"WHEN order_state = '{AWAITING_PAYMENT}' AND pay_until_ms IS NOT NULL THEN pay_until_ms {overdue} "
+            f"WHEN order_state = '{OrderState.AWAITING_PAYMENT}' AND pay_until_ms IS NOT NULL THEN pay_until_ms {overdue} "
             f"ELSE COALESCE(ordered_at_ms {overdue}, FALSE) OR COALESCE(half_at_ms {overdue}, FALSE) "
             f"OR COALESCE(delivered_at_ms {overdue}, FALSE) END"
         ),
@@ -100,7 +91,7 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
 
 
 def _wide(number: str) -> str:
-    """The number where no sum or difference overflows, which would end the run for the sake of one absurd row."""
+    """Widens a number so that no sum or difference overflows: one absurd row must not end the run."""
     return f"CAST({number} AS DECIMAL(38, 0))"
 
 
@@ -138,20 +129,24 @@ _ASKED_FOR: Final = (
 )
 """Who asked for the reversal: a repair, the refusal of the order, or a cancellation that was announced."""
 
-_STATE: Final = f"""CASE order_state
-    WHEN '{PLACED}' THEN cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
-        AND ended_at_ms IS NULL AND cancel_deliveries = 0
-    WHEN '{PAID}' THEN cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
-        AND cancel_deliveries = 0
-    WHEN '{AWAITING_PAYMENT}' THEN cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
-        AND deliveries = 0 AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL
-    WHEN '{CANCELLED}' THEN pending_rows = 0 AND ended_at_ms IS NOT NULL AND (paid_at_ms IS NULL OR paid_at_ms <= pay_until_ms)
+_GOES_WITH: Final = {
+    OrderState.PLACED: """cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
+        AND ended_at_ms IS NULL AND cancel_deliveries = 0""",
+    OrderState.PAID: """cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
+        AND cancel_deliveries = 0""",
+    OrderState.AWAITING_PAYMENT: """cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
+        AND deliveries = 0 AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL""",
+    OrderState.CANCELLED: """pending_rows = 0 AND ended_at_ms IS NOT NULL AND (paid_at_ms IS NULL OR paid_at_ms <= pay_until_ms)
         AND CASE WHEN committed_rows = 0 THEN cancelled_rows = 0 AND rolled_back_rows > 0 AND paid_at_ms IS NULL
-            ELSE cancelled_rows = 1 AND (pay_until_ms IS NULL) = (paid_at_ms IS NULL) END
-    WHEN '{EXPIRED}' THEN committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
-        AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms
-    ELSE FALSE END"""
+            ELSE cancelled_rows = 1 AND (pay_until_ms IS NULL) = (paid_at_ms IS NULL) END""",
+    OrderState.EXPIRED: """committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
+        AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
+}
 """What goes with each state of an order. That an order that stands has its COMMITTED row is a rule of its own."""
+
+_STATE: Final = "\n    ".join(
+    ("CASE order_state", *(f"WHEN '{state}' THEN {_GOES_WITH[state]}" for state in OrderState), "ELSE FALSE END")
+)
 
 STAGE: Final = """CASE
     WHEN is_reversed AND has_credit THEN 'reversed'
@@ -169,7 +164,7 @@ STAGE: Final = """CASE
 
 _ENDED: Final = (
     "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "
-    f"AND COALESCE(order_state IN ('{CANCELLED}', '{EXPIRED}'), FALSE)"
+    f"AND COALESCE(order_state IN ('{OrderState.CANCELLED}', '{OrderState.EXPIRED}'), FALSE)"
 )
 _IS_CANCELLING: Final = (
     "(is_cancelled AND has_credit AND NOT is_reversed AND (is_cancelling OR is_redelivering)) "
@@ -180,20 +175,20 @@ _Conditions = tuple[tuple[Finding, str], ...]
 
 
 def _agree(finding: Finding, where: str, claim: str) -> tuple[Finding, str]:
-    """A class that says that something does not agree: where `where` holds, `claim` must be true.
+    """Returns a class for disagreement: if `where` holds, `claim` must be true.
 
-    A claim that is NULL, because a witness says nothing, is not true. So a rule says what agrees, and never what differs.
+    A claim that is NULL, because a witness says nothing, is not true. So a rule states what agrees, and never what differs.
     """
     return finding, f"{where} AND NOT COALESCE({claim}, FALSE)"
 
 
 def _both(said_in_message: str, said_in_order: str) -> str:
-    """All delivered messages say what the order says: the least and the greatest of what they say do."""
+    """Returns the condition that all delivered messages agree with the order, by their least and their greatest value."""
     return f"{said_in_message} = {said_in_order} AND last_{said_in_message} = {said_in_order}"
 
 
 def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
-    """In flight, or overdue; but a time that lies in the future excuses nothing."""
+    """Returns the conditions for in flight or overdue; a time in the future excuses nothing."""
     late = ((Finding.OVERDUE, f"({condition}) AND is_long_on_its_way"),) if may_be_late else ()
     return (Finding.WRONG_TIME, f"({condition}) AND is_from_future"), *late, (Finding.IN_FLIGHT, condition)
 
@@ -276,7 +271,8 @@ _FOUND_MISSING: Final = f"finding IN ('{Finding.MISSING_CREDIT}', '{Finding.ORDE
 _FOUND_TOO_MUCH: Final = (
     f"finding IN ('{Finding.CREDIT_WITHOUT_ORDER}', '{Finding.MESSAGE_WITHOUT_ORDER}', '{Finding.TRANSACTION_WITHOUT_ORDER}')"
 )
-_KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in ORDER_STATES)
+_KNOWN_STATES: Final = ", ".join(f"'{state}'" for state in OrderState)
+_STATES_THAT_STAND: Final = ", ".join(f"'{state}'" for state in OrderState if state.is_told)
 _STATE_IS_UNKNOWN: Final = f"NOT COALESCE(order_state IN ({_KNOWN_STATES}), FALSE)"
 _IS_TAKEN_BACK: Final = "(is_cancelled OR cancel_deliveries > 0)"
 _KEEPS_CREDIT: Final = "has_credit AND NOT is_reversed"
@@ -285,7 +281,7 @@ _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')
 
 
 def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: str) -> tuple[tuple[Cause, str], ...]:
-    """Who of the three witnesses says something else than the two others."""
+    """Returns causes that name the witness who differs from the two others."""
     found = f"finding = '{finding}'"
     return (
         (Cause.UNKNOWN, f"{found} AND {in_message} IS NULL"),
@@ -321,8 +317,8 @@ CAUSES: Final = (
     (Cause.DAMAGE, f"{_FOUND_TOO_MUCH} AND damaged > 0"),
     (Cause.NO_MESSAGE, f"{_FOUND_TOO_MUCH} AND {{is_log_read}}"),
     (Cause.STATE, f"finding = '{Finding.STATE_MISMATCH}' AND {_STATE_IS_UNKNOWN}"),
-    (Cause.STANDS, f"finding = '{Finding.STATE_MISMATCH}' AND order_state IN ('{PLACED}', '{PAID}') AND {_IS_TAKEN_BACK}"),
-    (Cause.CREDITED, f"finding = '{Finding.STATE_MISMATCH}' AND order_state NOT IN ('{PLACED}', '{PAID}') AND {_KEEPS_CREDIT}"),
+    (Cause.STANDS, f"finding = '{Finding.STATE_MISMATCH}' AND order_state IN ({_STATES_THAT_STAND}) AND {_IS_TAKEN_BACK}"),
+    (Cause.CREDITED, f"finding = '{Finding.STATE_MISMATCH}' AND order_state NOT IN ({_STATES_THAT_STAND}) AND {_KEEPS_CREDIT}"),
     (Cause.ROWS, f"finding = '{Finding.STATE_MISMATCH}'"),
     (Cause.FUTURE, f"finding = '{Finding.WRONG_TIME}' AND is_from_future"),
     (Cause.TOO_EARLY, f"finding = '{Finding.WRONG_TIME}'"),
@@ -388,12 +384,12 @@ AT_STAKE: Final = f"""CASE
 
 
 def finding_of() -> str:
-    """The class of a history with its facts; `unclassified` if no condition holds."""
+    """Returns the SQL of a history's class; `unclassified` if no condition holds."""
     return _first(CLASSES, f"'{Finding.UNCLASSIFIED}'")
 
 
 def cause_of(log_begins_ms: int | None) -> str:
-    """The cause of a history with its class; NULL where the class needs none."""
+    """Returns the SQL of a history's cause; NULL if the class needs none."""
     is_log_read = "FALSE" if log_begins_ms is None else "TRUE"
     causes = [(cause, condition.replace("{is_log_read}", is_log_read)) for cause, condition in CAUSES]
     needs_none = ", ".join(f"'{finding}'" for finding in _WITHOUT_CAUSE)

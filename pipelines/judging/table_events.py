@@ -1,4 +1,4 @@
-"""Events of the two databases: DataFrames in, DataFrames with columns of EVENT_COLUMNS out."""
+"""Events of the two databases: DataFrames with columns of EVENT_COLUMNS."""
 
 from __future__ import annotations
 
@@ -7,25 +7,15 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.judging.written_words import (
-    CANCELLATION,
-    COMMITTED,
-    CREDIT,
-    ENTRY_KINDS,
-    ORDER,
-    PENDING,
-    REVERSAL,
-    ROLLED_BACK,
-    TRANSACTION_KINDS,
-    TRANSACTION_STATES,
-)
+from order_messages.states import EntryKind, TransactionKind, TransactionState
 
 CENTS_PER_POINT: Final = 100
 """One credit point for each full unit of currency."""
+_WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_written)
 
 
 def order_events(orders: DataFrame) -> DataFrame:
-    """One for each order row."""
+    """Returns an event for each order row."""
     return orders.select(
         "order_id",
         F.lit(1).alias("order_rows"),
@@ -43,14 +33,14 @@ def order_events(orders: DataFrame) -> DataFrame:
 
 
 def ending_events(orders: DataFrame) -> DataFrame:
-    """One for each order row that was read before it ended: only what its end has changed."""
+    """Returns an event for each order row that was read before the order's end: only the changes by its end."""
     return orders.select(
         "order_id", F.col("state").alias("order_state"), "ended_at_ms", F.col("ended_at_ms").alias("latest_at_ms")
     )
 
 
 def item_events(items: DataFrame) -> DataFrame:
-    """One for each item of an order. `item_mark`: see `mark_of_item`."""
+    """Returns an event for each item of an order. `item_mark`: see `mark_of_item`."""
     price = F.col("price_cents").cast("decimal(19,0)") * F.col("quantity").cast("decimal(18,0)")
     return items.select(
         "order_id",
@@ -60,25 +50,25 @@ def item_events(items: DataFrame) -> DataFrame:
 
 
 def mark_of_item(name: Column, quantity: Column) -> Column:
-    """A number for an article and its quantity. Lists with equal sums of marks have the same lines, in any order."""
+    """Returns a number for an article and its quantity. Lists with equal sums of marks have the same lines, in any order."""
     return F.xxhash64(name, quantity).cast("decimal(38,0)")
 
 
 def transaction_events(transactions: DataFrame) -> DataFrame:
-    """One for each transaction row but the ROLLED_BACK markers, see `markers`. A row without an order is told by its own id."""
+    """Returns an event for each transaction row except the ROLLED_BACK markers. A row without an order has its own id as key."""
     kind, state = F.col("kind"), F.col("state")
-    is_known = F.coalesce(kind.isin(*TRANSACTION_KINDS) & state.isin(*TRANSACTION_STATES), F.lit(False))
-    is_of_nothing = F.col("order_id").isNull() & (state != COMMITTED)
-    is_of_order = is_known & (kind == ORDER)
-    is_cancelled = is_known & (kind == CANCELLATION) & (state == COMMITTED)
-    is_placed = is_of_order & (state == COMMITTED)
-    is_marker = F.col("order_id").isNull() & is_known & (state == ROLLED_BACK)
+    is_known = F.coalesce(kind.isin(*TransactionKind) & state.isin(*_WRITTEN_STATES), F.lit(False))
+    is_of_nothing = F.col("order_id").isNull() & (state != TransactionState.COMMITTED)
+    is_of_order = is_known & (kind == TransactionKind.ORDER)
+    is_cancelled = is_known & (kind == TransactionKind.CANCELLATION) & (state == TransactionState.COMMITTED)
+    is_placed = is_of_order & (state == TransactionState.COMMITTED)
+    is_marker = F.col("order_id").isNull() & is_known & (state == TransactionState.ROLLED_BACK)
     return transactions.where(~is_marker).select(
         "order_id",
         F.when(F.col("order_id").isNull(), F.col("transaction_id")).alias("unnamed"),
         is_placed.cast("int").alias("committed_rows"),
-        (is_of_order & (state == PENDING)).cast("int").alias("pending_rows"),
-        (is_of_order & (state == ROLLED_BACK)).cast("int").alias("rolled_back_rows"),
+        (is_of_order & (state == TransactionState.PENDING)).cast("int").alias("pending_rows"),
+        (is_of_order & (state == TransactionState.ROLLED_BACK)).cast("int").alias("rolled_back_rows"),
         is_cancelled.cast("int").alias("cancelled_rows"),
         (~(is_of_order | is_cancelled) | F.coalesce(is_of_nothing, F.lit(True))).cast("int").alias("unknown_rows"),
         F.when(is_placed, F.col("transaction_id")).alias("transaction_id"),
@@ -90,16 +80,16 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
 
 
 def markers(transactions: DataFrame) -> DataFrame:
-    """The transactions that were rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
-    return transactions.where(F.col("order_id").isNull() & (F.col("state") == ROLLED_BACK)).select(
+    """Returns the transactions rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
+    return transactions.where(F.col("order_id").isNull() & (F.col("state") == TransactionState.ROLLED_BACK)).select(
         F.col("transaction_id").alias("marked_transaction_id"), F.lit(1).alias("markers")
     )
 
 
 def credit_events(credits: DataFrame) -> DataFrame:
-    """One for each entry of the ledger: a credit, or the reversal that takes it back, or an entry of a kind that is unknown."""
-    is_credit, is_reversal = F.col("kind").eqNullSafe(CREDIT), F.col("kind").eqNullSafe(REVERSAL)
-    is_known = F.coalesce(F.col("kind").isin(*ENTRY_KINDS), F.lit(False))
+    """Returns an event for each entry of the ledger: a credit, a reversal, or an entry of unknown kind."""
+    is_credit, is_reversal = F.col("kind").eqNullSafe(EntryKind.CREDIT), F.col("kind").eqNullSafe(EntryKind.REVERSAL)
+    is_known = F.coalesce(F.col("kind").isin(*EntryKind), F.lit(False))
     amount = F.col("amount_cents").cast("decimal(38,0)")
 
     def of_credit(column: str) -> Column:

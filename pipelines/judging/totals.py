@@ -1,4 +1,4 @@
-"""What the findings add up to: healthy orders as sums, all others one by one; and the totals of each class."""
+"""The sums of findings: healthy orders as totals, all others one by one, each class's totals, and the failing classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_S
 
 @dataclass(frozen=True, slots=True)
 class Money:
-    """What the orders and the credits of a class amount to in one currency; `currency` is "" where nobody says."""
+    """The amounts of a class's orders and credits in one currency; `currency` is "" if unknown."""
 
     currency: str
     order_cents: int = 0
@@ -37,7 +37,7 @@ class Money:
 
 @dataclass(frozen=True, slots=True)
 class FindingTotal:
-    """How often something was found, and what it adds up to."""
+    """The number of findings of a class, and their sums."""
 
     finding: Finding
     count: int = 0
@@ -54,14 +54,14 @@ class FindingTotal:
 
     @property
     def is_inconsistent(self) -> bool:
-        """Whether this alone makes the books wrong, unless the caller allows it."""
+        """True if this total alone makes the books wrong, unless the caller allows it."""
         return self.count > 0 and self.finding not in CONSISTENT
 
 
 def summed(found: DataFrame, period_ms: int) -> DataFrame:
-    """The findings, those of healthy orders added up.
+    """Sums the findings of healthy orders, and keeps all others.
 
-    Columns: those of FINDING_COLUMNS; count; period_ms (when the period began in which they were ordered) and latency_step (see
+    Columns: those of FINDING_COLUMNS; count; period_ms (start of the period in which they were ordered) and latency_step (see
     `latency_ms`). Sums have no order id.
     """
     latency = F.when(
@@ -79,12 +79,12 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
 
 
 def latency_ms(step: int) -> int:
-    """The middle of the latencies that are counted under this step."""
+    """Returns the middle of the latencies of this step."""
     return round(2 ** ((step + 0.5) / LATENCY_STEPS)) - 1
 
 
 def totals_of(rows: Iterable[Mapping[str, Any]], kinds: Sequence[Finding]) -> list[FindingTotal]:
-    """The totals of these classes, in their order, from rows of `summed`; a class that was found and is not named comes last."""
+    """Returns the totals of these classes, in their order, from rows of `summed`; a class found but not named comes last."""
     by_finding: dict[Finding, list[Mapping[str, Any]]] = defaultdict(list)
     for row in rows:
         by_finding[Finding(row["finding"])].append(row)
@@ -129,3 +129,21 @@ def _money(rows: Sequence[Mapping[str, Any]]) -> tuple[Money, ...]:
 def _began_ms(row: Mapping[str, Any]) -> int | None:
     times = (row["ordered_at_ms"], row["half_at_ms"], row["delivered_at_ms"], row["credited_at_ms"])
     return min((int(at) for at in times if at is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The failing classes: all unhealthy ones that are not allowed, and the named healthy ones."""
+
+    allowed: frozenset[Finding] = frozenset()
+    failing: frozenset[Finding] = frozenset()
+
+    def fails(self, total: FindingTotal) -> bool:
+        """Returns whether this total makes the books wrong."""
+        if not total.count:
+            return False
+        return total.finding in self.failing or (total.finding not in CONSISTENT and total.finding not in self.allowed)
+
+    def is_consistent(self, totals: Iterable[FindingTotal]) -> bool:
+        """Returns whether no total fails."""
+        return not any(self.fails(total) for total in totals)

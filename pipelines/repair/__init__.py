@@ -1,1 +1,1 @@
-"""Mending what a reconciliation found: a plan with evidence, and what carries it out."""
+"""Repair after a reconciliation: a plan with evidence, and its execution."""

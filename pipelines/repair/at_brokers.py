@@ -1,12 +1,9 @@
-"""Steps that brokers carry out, by the requests of rocketmq_broker.admin. Apache's brokers understand them as well."""
+"""Steps executed by brokers, with the requests of rocketmq_broker.admin. Apache's brokers understand them as well."""
 
 from __future__ import annotations
 
-import time
-
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
-from pipelines.repair.outcome import StepOutcome, done, done_before, failed
-from pipelines.repair.plan import Action, Plan, Step
+from pipelines.repair.plan import Action, Plan, Step, StepOutcome, done, done_before, failed
 from rocketmq_broker.admin.asking.discarded import discarded_with_id
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.dead_letters.treating import retry
@@ -15,17 +12,18 @@ from rocketmq_broker.admin.messages.sending import send
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import MessageError, MessageExt, topics
 from rocketmq_broker.message.record import Record, to_message
+from rocketmq_broker.world import current_world
 
 
 class BrokerSteps:
-    """Carries out `resume`, `retry` and `publish`. What was done by then is told from the brokers' own topics."""
+    """Executes `resume`, `retry` and `publish`. Learns from the brokers' own topics which steps are done."""
 
     def __init__(self, session: Session, plan: Plan) -> None:
         self._session = session
         self._plan = plan
 
     async def carry_out(self, step: Step) -> StepOutcome:
-        """Does the step unless it is done. Nothing it raises: a broker that refuses or does not answer makes it `failed`."""
+        """Does the step unless it is done. Raises nothing: a broker that refuses or does not answer makes it `failed`."""
         deeds = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
         try:
             return await deeds[step.action](step)
@@ -73,11 +71,11 @@ class BrokerSteps:
         if original is not None and (differs := contradiction(step.order, original.body)) is not None:
             return failed(differs)
         again = message_again(step, self._plan.topic, self._plan.consumer_group, original)
-        address, sent = await send(self._session, again, time.time_ns() // 1_000_000)
+        address, sent = await send(self._session, again, current_world())
         return done(f"{sent.offset_message_id} sent to {destination} at broker {address}")
 
     async def _original(self, step: Step) -> MessageExt | None:
-        """The message as it was delivered, or its half message; None if no broker has either."""
+        """Returns the delivered message, or its half message; None if no broker has either."""
         for topic in (self._plan.topic, topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC):
             found = await self._messages(topic, step.transaction_id or "")
             if found:
@@ -90,14 +88,14 @@ class BrokerSteps:
         return [message for _, records in answers for record in records if (message := _message_of(record)) is not None]
 
     def _require_all(self) -> None:
-        """Raises CannotAsk unless each broker has answered: the one that did not may have what was looked for."""
+        """Raises CannotAsk unless each broker has answered: a silent one may have the message."""
         if self._session.failures:
             failure = self._session.failures.pop()
             raise CannotAsk(str(failure))
 
 
 def _message_of(record: Record) -> MessageExt | None:
-    """The message in a record; None where the record is damaged."""
+    """Returns the message of a record; None for a damaged record."""
     if not record.is_intact:
         return None
     try:

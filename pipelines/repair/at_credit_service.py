@@ -1,4 +1,4 @@
-"""Steps that the credit service carries out: PUT /repairs/{id}, which it does once for each id and keeps for good."""
+"""Steps executed by the credit service: PUT /repairs/{id}, which it does once for each id."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Final
 
 import httpx
 
-from pipelines.repair.outcome import StepOutcome, done, done_before, failed
-from pipelines.repair.plan import Action, Step
+from pipelines.repair.plan import Action, Step, StepOutcome, done, done_before, failed
 
 TIMEOUT_S: Final = 20.0
 _DONE_NOW: Final = 201
@@ -15,10 +14,10 @@ _DONE_BEFORE: Final = 200
 
 
 class CreditServiceSteps:
-    """Carries out `reverse` and `rebuild_balance`."""
+    """Executes `reverse` and `rebuild_balance`."""
 
     def __init__(self, url: str, key: str, transport: httpx.BaseTransport | None = None) -> None:
-        """`url` is the service's; `key` is what its CREDIT_REPAIR_KEY_FILE holds. `transport` is for tests."""
+        """`url` is the service's; `key` is the content of its CREDIT_REPAIR_KEY_FILE. `transport` is for tests."""
         headers = {"Authorization": f"Bearer {key}"}
         self._client = httpx.Client(base_url=url, headers=headers, timeout=TIMEOUT_S, transport=transport, trust_env=False)
 
@@ -27,7 +26,7 @@ class CreditServiceSteps:
         self._client.close()
 
     def carry_out(self, step: Step) -> StepOutcome:
-        """Does the step unless it is done. Nothing it raises: a service that refuses or does not answer makes it `failed`."""
+        """Does the step unless it is done. Raises nothing: a service that refuses or does not answer makes it `failed`."""
         try:
             answer = self._client.put(f"/repairs/{step.id}", json=_wanted(step))
         except (httpx.HTTPError, httpx.InvalidURL) as error:

@@ -11,12 +11,11 @@ from pathlib import Path
 import msgspec
 
 from pipelines.errors import PlanUnusable
-from pipelines.repair.outcome import StepOutcome
-from pipelines.repair.plan import Step
+from pipelines.repair.plan import Step, StepOutcome
 
 
 class AuditLine(msgspec.Struct, frozen=True):
-    """Who carried out which step when, and how it ended."""
+    """A step with its executor, its time and its outcome."""
 
     at: str
     by: str
@@ -35,11 +34,11 @@ class Audit:
         self._by = f"{_user()}@{socket.gethostname()}"
 
     def begin(self, step: Step) -> None:
-        """Notes that a step is about to begin: what is broken off leaves this line."""
+        """Notes the begin of a step: an interrupted step leaves this line."""
         self._write(step, "begun", "")
 
     def end(self, step: Step, outcome: StepOutcome) -> None:
-        """Notes how it ended."""
+        """Notes the outcome."""
         self._write(step, outcome.state.value, outcome.detail)
 
     def _write(self, step: Step, state: str, detail: str) -> None:

@@ -1,25 +1,35 @@
-"""Applies a plan: opens the ways to the brokers and to the credit service, and tells of each step."""
+"""Executes a plan: connects to the brokers and to the credit service, and does each step that is not done yet."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Protocol
 
 from pipelines.errors import PlanUnusable
-from pipelines.repair.applying import carry_out, needs_brokers
 from pipelines.repair.at_brokers import BrokerSteps
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
-from pipelines.repair.outcome import StepOutcome, StepState
-from pipelines.repair.plan import Plan, Step
-from pipelines.telling.screen import say
+from pipelines.repair.plan import Action, Plan, Step, StepOutcome, StepState
+from pipelines.telling.report import say
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.message.printable import visible_name
 
+AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
+"""The other actions are the credit service's."""
+
+
+class AsyncSteps(Protocol):
+    """The executor of the brokers' steps."""
+
+    async def carry_out(self, step: Step) -> StepOutcome:
+        """Does the step unless it is done."""
+
 
 def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
-    """Does what the plan says, and tells of each step. Whether nothing is left to do. Raises PlanUnusable."""
+    """Does the steps of the plan, and reports each. Returns whether nothing is left to do. Raises PlanUnusable."""
     try:
         outcomes = asyncio.run(_carried_out(plan, audit, namesrv_addr, credit_service_url, key))
     except AdminError as error:
@@ -53,3 +63,23 @@ async def _told(
         outcomes.append((step, outcome))
         say(f"{outcome.state.value.replace('_', ' ')}: {step.action.value} {visible_name(step.subject)}: {outcome.detail}")
     return outcomes
+
+
+async def carry_out(
+    plan: Plan, brokers: AsyncSteps | None, at_credit_service: Callable[[Step], StepOutcome], audit: Audit
+) -> AsyncIterator[tuple[Step, StepOutcome]]:
+    """Does all steps of the plan. A failed step does not prevent the others. Raises PlanUnusable."""
+    for step in plan.steps:
+        audit.begin(step)
+        if step.action in AT_BROKERS:
+            assert brokers is not None
+            outcome = await brokers.carry_out(step)
+        else:
+            outcome = at_credit_service(step)
+        audit.end(step, outcome)
+        yield step, outcome
+
+
+def needs_brokers(plan: Plan) -> bool:
+    """Returns whether the plan has steps for brokers."""
+    return any(step.action in AT_BROKERS for step in plan.steps)

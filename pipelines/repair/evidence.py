@@ -1,4 +1,4 @@
-"""What the witnesses say of an order, in sentences: why a plan wants to do what it wants to do."""
+"""The witnesses' statements about an order, as sentences: the reasons for a plan's step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TIMES: Final = (
 
 
 def evidence_of(row: Mapping[str, Any]) -> list[str]:
-    """One sentence for each fact of a row of a reconciliation's outcome."""
+    """Returns one sentence for each fact of a row of a reconciliation's outcome."""
     said = [f"{row['finding']}: {MEANINGS[Finding(row['finding'])]}"]
     if row["cause"] is not None:
         said.append(f"cause {row['cause']}: {CAUSES[Cause(row['cause'])]}")
@@ -55,7 +55,7 @@ def _rows(count: int) -> str:
 
 
 def _utc(at_ms: int) -> str:
-    """The moment in words; its number, where no calendar has it."""
+    """Formats the time; its number if it is beyond the calendar."""
     try:
         return datetime.fromtimestamp(int(at_ms) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     except (OverflowError, ValueError, OSError):

@@ -1,4 +1,4 @@
-"""The message that is published once more: the original's content where a broker still has it, or else the order row's."""
+"""The message to publish again: the original's content if a broker still has it, or else the order row's."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _KEPT: Final = (properties.KEYS, properties.TAGS)
 
 
 def message_again(step: Step, topic: str, consumer_group: str, original: Message | None) -> Message:
-    """The message of a step that publishes: under the order's transaction id, so that the ledger's entry names it.
+    """Returns the message of a `publish` step, with the order's transaction id, which the ledger's entry will name.
 
-    `original` is the half message or the delivered one; its body is sent as it was, with fields that this program does not know.
+    `original` is the half message or the delivered one. Its body is sent unchanged, including unknown fields.
     """
     assert step.order is not None
     assert step.transaction_id is not None
@@ -39,12 +39,12 @@ def message_again(step: Step, topic: str, consumer_group: str, original: Message
 
 
 def body_of(order: OrderSaid) -> bytes:
-    """The body of an order's message, in its first version: readers of later ones understand it."""
+    """Returns the body of an order's message, in its first version: readers of later ones understand it."""
     return json.dumps(msgspec.to_builtins(order), ensure_ascii=False).encode()
 
 
 def contradiction(order: OrderSaid, body: bytes) -> str | None:
-    """In what a message's body and the order row differ; None if they agree."""
+    """Returns the difference between a message's body and the order row; None if they agree."""
     said = _read(body)
     if said is None:
         return "the message's body is no order"
@@ -55,7 +55,7 @@ def contradiction(order: OrderSaid, body: bytes) -> str | None:
 
 
 def names_order(body: bytes, order_id: str) -> bool:
-    """Whether a message's body is of that order."""
+    """Returns whether a message's body is of that order."""
     said = _read(body)
     return said is not None and said.get("order_id") == order_id
 

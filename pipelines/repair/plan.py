@@ -1,8 +1,9 @@
-"""A plan of repair: its steps, and what only a person can decide. It is a file that people read before they apply it."""
+"""A plan of repair: its steps, their outcomes, and the decisions left to a person. People read the file before they apply it."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,7 @@ VERSION: Final = 1
 
 
 class Action(StrEnum):
-    """What a step does."""
+    """The action of a step."""
 
     RESUME = "resume"
     """The broker checks back once more: a discarded half message becomes pending again."""
@@ -31,7 +32,7 @@ class Action(StrEnum):
 
 
 class OrderSaid(msgspec.Struct, frozen=True):
-    """What the order row says: the fields of the order's message."""
+    """The fields of the order row that an order's message has."""
 
     order_id: str
     customer: str
@@ -61,7 +62,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What no rule can decide."""
+    """A finding without a rule, for a person to decide."""
 
     subject: str
     finding: str
@@ -71,7 +72,7 @@ class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """All steps of one reconciliation, in the order in which they are carried out."""
+    """All steps of one reconciliation, in the order of their execution."""
 
     as_of_ms: int
     topic: str
@@ -82,7 +83,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    """Writes the plan as JSON; the file is whole or not there. Raises PlanUnusable."""
+    """Writes the plan as JSON, whole or not at all. Raises PlanUnusable."""
     text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
     fresh = path.with_name(f".{path.name}.new")
     try:
@@ -97,7 +98,7 @@ def write_plan(plan: Plan, path: Path) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file. Raises PlanUnusable."""
+    """Reads the plan in a file. Raises PlanUnusable."""
     try:
         plan = msgspec.json.decode(path.read_bytes(), type=Plan)
     except OSError as error:
@@ -107,3 +108,34 @@ def read_plan(path: Path) -> Plan:
     if plan.version != VERSION:
         raise PlanUnusable(f"plan {path} has version {plan.version}: this program carries out version {VERSION}")
     return plan
+
+
+class StepState(StrEnum):
+    """The state of a step. `done_before` is as good as `done`: an earlier execution had made the change."""
+
+    DONE = "done"
+    DONE_BEFORE = "done_before"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """The outcome of a step; `detail` names the change, or the reason why there was none."""
+
+    state: StepState
+    detail: str
+
+
+def done(detail: str) -> StepOutcome:
+    """Returns the outcome of a change."""
+    return StepOutcome(StepState.DONE, detail)
+
+
+def done_before(detail: str) -> StepOutcome:
+    """Returns the outcome of a step with nothing left to do."""
+    return StepOutcome(StepState.DONE_BEFORE, detail)
+
+
+def failed(detail: str) -> StepOutcome:
+    """Returns the outcome without a change, for a person to examine."""
+    return StepOutcome(StepState.FAILED, detail)

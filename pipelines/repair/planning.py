@@ -1,4 +1,4 @@
-"""Which repair follows from which finding: decided by class and cause, from what the reconciliation says of the order."""
+"""Chooses the repair for each finding, by its class and cause, and the reconciliation's row of the order."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ ADVICE: Final[Mapping[Finding, str]] = {
 
 
 def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> Plan:
-    """What to do about the rows of a reconciliation's outcome; healthy ones need nothing."""
+    """Returns the plan for the rows of a reconciliation's outcome; healthy ones need nothing."""
     wrong = [row for row in rows if row["finding"] not in CONSISTENT]
     remedies = [(action, row) for row in wrong if (action := remedy_of(row)) is not None]
     remedies.sort(key=lambda remedy: (_ORDER.index(remedy[0]), _subject(remedy[1])))
@@ -85,7 +85,7 @@ def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> P
 
 
 def remedy_of(row: Mapping[str, Any]) -> Action | None:
-    """What mends this; None if a person has to decide."""
+    """Returns the repair of this row; None if a person has to decide."""
     if row["cause"] is None:
         return None
     action = REMEDIES.get((Finding(row["finding"]), Cause(row["cause"])))
@@ -113,7 +113,7 @@ def _step(number: str, action: Action, row: Mapping[str, Any]) -> Step:
 
 
 def _was_delivered(row: Mapping[str, Any]) -> bool:
-    """Whether other groups have had the message, or may have had it."""
+    """Returns whether other groups have received the message, or may have."""
     return row["delivered_at_ms"] is not None or row["cause"] == Cause.DAMAGE
 
 

@@ -1,1 +1,1 @@
-"""Where the reconciliation reads: tables by ADBC, and RocketMQ's commit log from its files."""
+"""The sources of the reconciliation: tables by ADBC, and RocketMQ's commit log from its files."""

@@ -1,1 +1,1 @@
-"""How Spark is started, what it is sent, and how far it is."""
+"""Spark's start, its code archive, and its progress."""

@@ -1,7 +1,7 @@
-"""An archive of the Java classes that Spark loads: read as a whole, it saves the JVM a good part of a small run.
+"""An archive of the Java classes that Spark loads: reading it as a whole saves much of a small run's start.
 
 `make setup` lets a JVM write it once (`python -m pipelines.commands.make_class_archive`). It belongs to one Java and one pyspark:
-the JVM passes over an archive that does not fit.
+the JVM ignores an archive that does not fit.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ OTHER: Final = "SPARK_CLASS_ARCHIVE"
 
 
 def path() -> Path | None:
-    """Where the archive is: beside the packages of this interpreter, unless the environment says otherwise."""
+    """Returns the archive's path: beside this interpreter's packages, or the one in the environment; None if that is empty."""
     chosen = os.environ.get(OTHER)
     return Path(sys.prefix) / "spark-classes.jsa" if chosen is None else Path(chosen) if chosen else None
 
 
 def options() -> list[str]:
-    """What the JVM has to be told: to use the archive, to write it, or nothing where there is none."""
+    """Returns the JVM's options to use or to write the archive; none without an archive."""
     if target := os.environ.get(WRITE):
         return [f"-XX:ArchiveClassesAtExit={target}"]
     archive = path()

@@ -1,4 +1,4 @@
-"""Our code as one archive that Spark carries to its executors: they have the libraries installed, and not this program."""
+"""Our code as one archive for Spark's executors, which have the libraries installed but not this program."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
 
 
 def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:
-    """Writes the sources of these packages, wherever they are installed; what is compiled or cached stays here."""
+    """Writes the sources of these installed packages, without compiled or cached files."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for package in packages:
             folder = folder_of(package)
@@ -21,7 +21,7 @@ def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None
 
 
 def folder_of(package: str) -> Path:
-    """The folder that holds the package's modules. Raises ModuleNotFoundError."""
+    """Returns the folder of the package's modules. Raises ModuleNotFoundError."""
     spec = find_spec(package)
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError(f"no package {package} on the path of this interpreter", name=package)

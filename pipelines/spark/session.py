@@ -1,4 +1,4 @@
-"""A Spark session that keeps to itself: no web page, nothing on the screen, loopback only on one machine."""
+"""A quiet Spark session: no web page, no output on the screen, and only loopback on one machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _EVERYWHERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
-    # Without it a Python worker that crashes says only that it did.
+    # Without it a crashed Python worker reports only its crash.
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
@@ -37,7 +37,7 @@ _ON_ONE_MACHINE = {
     "spark.python.daemon.module": "pipelines.sources.spark_workers",
 }
 _FOR_SMALL_BOOKS = {
-    # One task does all: what Spark does to find out how to divide the work would take longer than the work.
+    # One task does all: Spark's search for a division of the work would take longer than the work.
     "spark.default.parallelism": "1",
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -46,6 +46,8 @@ _FOR_SMALL_BOOKS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
+    # It asks the JVM five times about each column, only to name our line in an error.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
 """Compiling for a long run costs more than it brings where a table has some thousand rows."""
@@ -58,19 +60,19 @@ _JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto"
 def spark_session(
     master: str | None, log_file: Path | None = None, *, is_small: bool = False, memory: str | None = None
 ) -> Iterator[SparkSession]:
-    """A session on `master` (None: what spark-submit says, or else local[*]), stopped afterwards.
+    """Yields a session on `master` (None: spark-submit's, or else local[*]), stopped after the block.
 
-    What Spark's JVM prints goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows. `memory`
-    is the heap of the JVM, such as 4g. Raises SparkUnavailable.
+    The output of Spark's JVM goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows.
+    `memory` is the heap of the JVM, such as 4g. Raises SparkUnavailable.
     """
     _require_java()
     configuration = settings(master, is_small=is_small, memory=memory)
     if _is_local(configuration):
         _let_local_workers_import_this_package()
     if is_small:
-        # spark-submit starts a JVM that only puts together the command line of the next one.
+        # spark-submit starts a JVM only to build the command line of the next one.
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
-    # The archive stays until the session is stopped: executors fetch it when they are started.
+    # The archive stays until the session stops: executors fetch it at their start.
     with _opened(log_file) as log, TemporaryDirectory() as folder:
         session = _start(configuration, log)
         try:
@@ -82,7 +84,7 @@ def spark_session(
 
 
 def settings(master: str | None, *, is_small: bool = False, memory: str | None = None) -> dict[str, str]:
-    """Spark's settings for that master; without one, those of spark-submit are left as they are."""
+    """Returns Spark's settings for that master; without one, spark-submit's stay in force."""
     chosen = {"spark.master": master} if master else {} if _is_submitted() else {"spark.master": "local[*]"}
     if memory:
         chosen["spark.driver.memory"] = memory
@@ -95,7 +97,7 @@ def settings(master: str | None, *, is_small: bool = False, memory: str | None =
 
 
 def _is_submitted() -> bool:
-    """Whether spark-submit started this process; it has started the JVM as well, then."""
+    """Returns whether spark-submit started this process, and with it the JVM."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -104,7 +106,7 @@ def _is_local(configuration: dict[str, str]) -> bool:
 
 
 def _send_our_code(session: SparkSession, folder: Path) -> None:
-    """Lets the executors import this package: each of them fetches the archive."""
+    """Sends this package to the executors, which each fetch the archive."""
     archive = folder / "reconciliation.zip"
     write_code_archive(archive)
     session.sparkContext.addPyFile(str(archive))
@@ -119,7 +121,7 @@ def _require_java() -> None:
 
 
 def _let_local_workers_import_this_package() -> None:
-    """Python workers inherit the environment, not sys.path."""
+    """Sets PYTHONPATH for Python workers, which inherit the environment but not sys.path."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     paths = list(filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
     sources = [source for package in PACKAGES if (source := str(folder_of(package).parent)) not in paths]

@@ -1,1 +1,1 @@
-"""What a reconciliation found, told on the screen, as JSON and as a page."""
+"""Reports of a reconciliation on the screen, as JSON and as a page."""

@@ -7,14 +7,13 @@ import msgspec
 from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
-from pipelines.judging.totals import FindingTotal
+from pipelines.judging.totals import FindingTotal, Tolerance
 from pipelines.reconciliation import Outcome
-from pipelines.tolerance import Tolerance
 from rocketmq_broker.message.printable import visible_json
 
 
 def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
-    """One object: the verdict, the moment it holds for, how long Spark took, each class that has findings, gaps of the log."""
+    """Returns one object: the verdict, its moment, Spark's times, each class with findings, and the gaps of the log."""
     totals = outcome.totals
     told = msgspec.json.encode(
         {

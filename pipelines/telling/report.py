@@ -1,4 +1,4 @@
-"""The findings on the screen: a table, what each class means, and the verdict in one line."""
+"""The findings on the screen: a table, the meaning of each class, and the verdict in one line."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_told
-from pipelines.judging.totals import FindingTotal, Money
-from pipelines.tolerance import Tolerance
+from pipelines.judging.totals import FindingTotal, Money, Tolerance
 from rocketmq_broker.message.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
@@ -23,7 +23,7 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def findings_table(totals: Sequence[FindingTotal], cut_off: CutOff, tolerance: Tolerance) -> Table:
-    """Each class that has any findings, with count, amounts by currency, and where there are any causes and a few order ids."""
+    """Returns a table of each class with findings: count, amounts by currency, causes and some order ids."""
     found = [total for total in totals if total.count]
     columns = [_titles(found), _counts(found), _amounts(found, "order"), _amounts(found, "credit")]
     columns += [column for column in (_all_causes(found, cut_off), _order_ids(found)) if any(column[1:])]
@@ -50,7 +50,7 @@ def _amounts(found: Sequence[FindingTotal], whose: Literal["order", "credit"]) -
 
 
 def _amounts_of(total: FindingTotal, whose: Literal["order", "credit"]) -> list[str]:
-    """An amount for each currency that has any; one at least."""
+    """Returns an amount for each currency with money; at least one."""
     told = [money for money in total.money if money.order_cents or money.credit_cents] or [Money("")]
     return [amount(money.order_cents if whose == "order" else money.credit_cents, money.currency) for money in told]
 
@@ -64,7 +64,7 @@ def _order_ids(found: Sequence[FindingTotal]) -> list[str]:
 
 
 def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[str]:
-    """What each class means that makes the books wrong, and each cause of it."""
+    """Explains each class that makes the books wrong, and its causes."""
     told = [total for total in totals if tolerance.fails(total)]
     causes = dict.fromkeys(cause for total in told for cause, _ in total.causes)
     return [f"{title(total.finding)}: {MEANINGS[total.finding]}" for total in told] + [
@@ -73,7 +73,7 @@ def explanations(totals: Sequence[FindingTotal], tolerance: Tolerance) -> list[s
 
 
 def told_by_place(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is wrong and is no order's, by its place: gaps of the log, and values of tables; of these the first few."""
+    """Returns the faults that belong to no order, by place: gaps of the log, and the first values of tables."""
     values = sorted(row["transaction_id"] for row in rows if row["finding"] == Finding.UNREADABLE_VALUE)
     told = [f"{title(Finding.UNREADABLE_VALUE)}: {visible_name(value)}" for value in values[:_VALUES_TOLD]]
     more = [f"{len(values) - _VALUES_TOLD:,} more unreadable values"] if len(values) > _VALUES_TOLD else []
@@ -81,13 +81,13 @@ def told_by_place(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:
-    """How many classes were looked for and not found; None if each has findings."""
+    """Counts the classes without findings; None if each has findings."""
     count = sum(not total.count for total in totals)
     return f"{count} other classes: none" if count else None
 
 
 def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
-    """The verdict in one line: how many orders and credits there are, and how many were lost, doubled or otherwise wrong."""
+    """Returns the verdict in one line: the numbers of orders and credits, and of those lost, doubled or otherwise wrong."""
     orders, credits = sum(total.order_count for total in totals), sum(total.credit_count for total in totals)
     count_of = {total.finding: total.count for total in totals}
     lost, doubled = (count_of.get(finding, 0) for finding in _IN_THE_VERDICT)
@@ -101,23 +101,23 @@ def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
 
 
 def times_told(start_s: float, compare_s: float) -> str:
-    """How long Spark took to start, which does not depend on the orders, and how long to compare."""
+    """Returns the times for Spark's start, which does not depend on the orders, and for the comparison."""
     return f"Spark started in {start_s:.1f} s, and compared in {compare_s:.1f} s."
 
 
 def title(name: Finding | Cause) -> str:
-    """A class or cause as people read it."""
+    """Formats a class or cause for people."""
     return name.value.replace("_", " ")
 
 
 def amount(cents: int, currency: str = "") -> str:
-    """Cents as units of the currency with two decimals."""
+    """Formats cents in units of the currency with two decimals."""
     units, rest = divmod(abs(cents), 100)
     return printable(f"{'-' if cents < 0 else ''}{units:,}.{rest:02d} {currency}".rstrip())
 
 
 def age(milliseconds: int) -> str:
-    """A length of time in its greatest unit, cut off."""
+    """Formats a duration in its greatest unit, rounded down."""
     seconds = max(milliseconds, 0) // 1000
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= size), (1, "s"))
     return f"{seconds // size} {unit}"
@@ -132,3 +132,8 @@ def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
 
 def _utc(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def say(line: str) -> None:
+    """Prints one line unwrapped, and escapes foreign control characters."""
+    Console().print(printable(line), markup=False, highlight=False, soft_wrap=True)

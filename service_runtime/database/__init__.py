@@ -1,1 +1,1 @@
-"""A service's database: how it is named, opened, migrated and used, and how it fails."""
+"""A service's database: its URL, opening, migration and use, and its failures."""

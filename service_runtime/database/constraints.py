@@ -1,7 +1,7 @@
-"""Tells why a database refused a statement, on SQLite and PostgreSQL, so that no violation is mistaken for another.
+"""Finds out why a database refused a statement, on SQLite and PostgreSQL, so that no violation is mistaken for another.
 
-SQLite names the kind (`sqlite_errorname`) and, in its message, the columns; PostgreSQL the kind (SQLSTATE) and the constraint.
-Constraints keep the names that PostgreSQL gives them (TABLE_pkey, TABLE_COLUMN_key) or others that hold their columns' names.
+SQLite names the kind (`sqlite_errorname`) and, in its message, the columns; PostgreSQL names the kind (SQLSTATE) and the
+constraint. Constraints keep PostgreSQL's names (TABLE_pkey, TABLE_COLUMN_key), or have others that contain their columns' names.
 """
 
 import re
@@ -14,7 +14,7 @@ from sqlalchemy.exc import DataError, DBAPIError
 
 
 class ConstraintKind(Enum):
-    """What was violated."""
+    """The kind of a violated constraint."""
 
     UNIQUE = auto()
     """A row with this key is there already; primary keys included."""
@@ -56,7 +56,7 @@ _INDEX_IN_SQLITE_MESSAGE: Final = re.compile(r"index '([^']+)'")
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A constraint that was violated, as far as the database names it."""
+    """A violated constraint, as far as the database names it."""
 
     kind: ConstraintKind
     table: str | None
@@ -66,7 +66,7 @@ class Violation:
     """The name; PostgreSQL, and of SQLite's constraints those that are indexes on expressions."""
 
     def is_duplicate_of(self, column: Column[Any]) -> bool:
-        """Whether a row is there already with the same value of this column, or of a key that the column is part of."""
+        """Returns whether a row with the same value of this column exists, or of a key with this column."""
         if self.kind is not ConstraintKind.UNIQUE or self.table not in (None, column.table.name):
             return False
         if self.columns:
@@ -76,7 +76,7 @@ class Violation:
 
 
 def violation_of(error: DBAPIError) -> Violation | None:
-    """The constraint that the error is about; None if it is about something else."""
+    """Returns the constraint of the error; None if the error is about something else."""
     cause = error.orig
     sqlite_kind = _KIND_OF_SQLITE.get(getattr(cause, "sqlite_errorname", None) or "")
     if sqlite_kind is not None:
@@ -89,10 +89,10 @@ def violation_of(error: DBAPIError) -> Violation | None:
 
 
 def is_refusal(error: BaseException | None) -> bool:
-    """Whether the database answered that it will not take a row: for its values, by a rule, or from this account.
+    """Returns whether the database refuses a row: for its values, by a rule, or from this account.
 
-    Whose fault that is, the row's or the rule's, the answer does not say: see `service_runtime.failing.refusals`. A column that
-    this     version does not fill, or a table that is missing, is no refusal.
+    The answer does not say whether the row or the rule is to blame: see `service_runtime.failing.refusals`. A column that this
+    version does not fill, or a missing table, is no refusal.
     """
     if isinstance(error, DataError):
         return True
@@ -107,13 +107,13 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:
-    """Whether the error says that a row with the same key is there already, and the column is that key or part of it."""
+    """Returns whether the error means that a row with the same key exists, and the column is that key or part of it."""
     violation = violation_of(error)
     return violation is not None and violation.is_duplicate_of(column)
 
 
 def _sqlite_violation(kind: ConstraintKind, message: str) -> Violation:
-    """From `UNIQUE constraint failed: orders.customer, orders.idempotency_key`, or `… failed: index 'NAME'`."""
+    """Parses `UNIQUE constraint failed: orders.customer, orders.idempotency_key`, or `… failed: index 'NAME'`."""
     _, _, what = message.partition(": ")
     named = _COLUMN_IN_SQLITE_MESSAGE.findall(what) if kind in (ConstraintKind.UNIQUE, ConstraintKind.NOT_NULL) else []
     index = _INDEX_IN_SQLITE_MESSAGE.search(what)

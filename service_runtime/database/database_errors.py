@@ -1,8 +1,8 @@
-"""How work with a service's database fails: nothing was written, or nobody knows. Named without any library of databases."""
+"""The failures of work with a service's database: nothing was written, or the outcome is unknown. Needs no database library."""
 
 
 class DatabaseFailure(Exception):
-    """Base of both. `__cause__` is the error of the database itself."""
+    """Base of the failures. `__cause__` is the error of the database itself."""
 
 
 class DatabaseUnavailable(DatabaseFailure):
@@ -14,4 +14,4 @@ class DatabaseRefusal(DatabaseUnavailable):
 
 
 class OutcomeUnknown(DatabaseFailure):
-    """The database commit itself failed: the database holds what was written, or it does not."""
+    """The database commit failed: the database may or may not hold the rows."""

@@ -1,12 +1,12 @@
-"""Database URLs: the one rule by which services and pipelines read them.
+"""Database URLs, parsed by one rule for services and pipelines.
 
     sqlite:///data/orders.db                   a file, seen from the folder in which the process runs
     sqlite:////var/lib/orders.db               a file, by its absolute path
     postgresql://ann:secret@db:5432/orders     a PostgreSQL database; libpq's parameters may follow: ?sslmode=require
 
-`postgres://` means `postgresql://`. A driver in the URL (`postgresql+psycopg2://`, `sqlite+aiosqlite://`) is read and ignored:
-each program brings its own. Signs that mean something in a URL are percent-encoded in user, password and name: `@` is `%40`.
-SQLite takes no parameters: the services decide how a file is opened.
+`postgres://` means `postgresql://`. A driver in the URL (`postgresql+psycopg2://`, `sqlite+aiosqlite://`) is accepted and
+ignored: each program brings its own. Characters with a meaning in URLs are percent-encoded in user, password and name: `@` is
+`%40`. SQLite takes no parameters: the services decide how to open a file.
 """
 
 from typing import Final
@@ -25,7 +25,7 @@ _POSTGRESQL_NAMES: Final = ("postgresql", "postgres")
 
 
 def parse_database_url(text: str) -> URL:
-    """The database that a URL means; the URL's driver name is SQLITE or POSTGRESQL. Raises UnusableUrl."""
+    """Parses a database URL; the result's driver name is SQLITE or POSTGRESQL. Raises UnusableUrl."""
     path = sqlite_path(text)
     if path is not None:
         return URL.create(SQLITE, database=path)
@@ -40,7 +40,7 @@ def parse_database_url(text: str) -> URL:
 
 
 def masked(text: str) -> str:
-    """A URL as it may be logged: no password and no parameters. Text that is no URL is not shown at all."""
+    """Returns a URL for logs, without password and parameters. Hides text that is no URL."""
     try:
         return parse_database_url(text).set(query={}).render_as_string(hide_password=True)
     except UnusableUrl:

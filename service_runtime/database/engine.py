@@ -1,4 +1,4 @@
-"""Engines: SQLite made durable, or PostgreSQL with bounded waits. Making one connects to nothing yet."""
+"""Engines: SQLite made durable, or PostgreSQL with bounded waits. Creating one does not connect."""
 
 import os
 import sqlite3
@@ -16,11 +16,11 @@ _POSTGRESQL_WAITS: Final = "-c lock_timeout=5000 -c statement_timeout=15000 -c i
 
 
 class DatabaseUnusable(Exception):
-    """The database cannot be used; one line says why: a wrong URL, no answer in the time allowed, tables of another version."""
+    """The database cannot be used; one line gives the reason: a wrong URL, no answer in time, tables of another version."""
 
 
 def create_database_engine(url: str) -> Engine:
-    """The engine for a URL that `parse_database_url` understands. Raises DatabaseUnusable."""
+    """Returns the engine for a URL of `parse_database_url`. Raises DatabaseUnusable."""
     try:
         parsed = parse_database_url(url)
     except UnusableUrl as error:
@@ -29,7 +29,7 @@ def create_database_engine(url: str) -> Engine:
 
 
 def _postgresql_engine(url: URL) -> Engine:
-    """What the URL says wins over the waits chosen here: libpq takes the last of two equal options."""
+    """Returns an engine with bounded waits. The URL's options have precedence: libpq takes the last of two equal ones."""
     options = " ".join([_POSTGRESQL_WAITS, *url.normalized_query.get("options", ())])
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
     engine = create_engine(
@@ -45,10 +45,10 @@ def _postgresql_engine(url: URL) -> Engine:
 
 
 def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
-    """Connects; closes the socket at once where that fails.
+    """Connects. Closes the socket at once if that fails.
 
-    psycopg's error refers to itself by its traceback, and so keeps the socket of a connection that timed out until Python
-    collects cycles. A PostgreSQL that is told to stop waits for such a silent client, for a minute, and refuses nobody.
+    psycopg's error refers to itself by its traceback, and so keeps the socket of a timed-out connection until Python collects
+    cycles. A stopping PostgreSQL waits up to a minute for such a silent client, without refusing new ones.
     """
     try:
         return dialect.connect(*arguments, **parameters)
@@ -75,19 +75,19 @@ def _make_folder_of(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """Makes an empty file, which SQLite takes for a new database, for its user alone: SQLite's other files get the same mode."""
-    with suppress(OSError):  # it is there already, or SQLite says better why it cannot be
+    """Makes an empty file, which SQLite takes for a new database, for its user only: SQLite's other files get the same mode."""
+    with suppress(OSError):  # the file exists, or SQLite reports the reason better
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def _make_durable(connection: sqlite3.Connection, _record: Any) -> None:
-    """A database commit survives a loss of power; readers do not wait for the writer."""
+    """Makes database commits survive a loss of power, and lets readers work beside the writer."""
     connection.isolation_level = None
     for pragma in (f"busy_timeout={_BUSY_TIMEOUT_MS}", "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
         connection.execute(f"PRAGMA {pragma}").close()
 
 
 def _begin_immediately(connection: Connection) -> None:
-    """A transaction that will write takes its turn when it begins: taking it later could fail at once (SQLITE_BUSY)."""
+    """Starts a writing transaction with the lock: taking it later could fail at once (SQLITE_BUSY)."""
     is_read_only = connection.get_execution_options().get("read_only", False)
     connection.exec_driver_sql("BEGIN" if is_read_only else "BEGIN IMMEDIATE")

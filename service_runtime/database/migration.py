@@ -1,9 +1,8 @@
-"""Brings a database's tables to the version that the program needs, once, whoever starts at the same time.
+"""Migrates a database's tables to the program's version, once, even if several processes start together.
 
-A statement of a migration may take as long as it takes: filling or indexing a large table is no fault. Its wait for a lock may
-not: whoever comes after a migration that waits for a long reader waits as well, and so the whole service stands still. So a
-migration gives up a lock that it does not get within seconds, lets the others pass, and is tried again by
-`service_runtime.database.opening`.
+A statement of a migration may take any time, because filling or indexing a large table is no fault. Its wait for a lock may not:
+other statements queue behind a migration that waits for a long reader, and the whole service stands still. So a migration gives
+up after some seconds without the lock, lets the others pass, and is tried again by `service_runtime.database.opening`.
 """
 
 import logging
@@ -35,18 +34,18 @@ logger = logging.getLogger(__name__)
 
 
 class LocksHeld(Exception):
-    """Others hold what the migration needs, or are migrating themselves. Nothing was changed; trying again later is right."""
+    """Other sessions hold the locks, or migrate themselves. Nothing was changed; a later retry is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """Which revision the tables had, None if there were none, and which they have now."""
+    """The tables' revisions before, None without tables, and after."""
 
     before: str | None
     after: str
 
     def __str__(self) -> str:
-        """What happened, in words."""
+        """Describes the migration."""
         if self.before == self.after:
             return f"the tables are at revision {self.after} already: nothing to do"
         before = "no tables" if self.before is None else f"revision {self.before}"
@@ -54,9 +53,9 @@ class Migrated:
 
 
 def migrate(engine: Engine, migrations: str) -> Migrated:
-    """Brings the tables to this version, in one transaction. `migrations` is where Alembic finds the steps: "package:folder".
+    """Migrates the tables to this version in one transaction. `migrations` is Alembic's place of the steps: "package:folder".
 
-    Raises LocksHeld, and DatabaseUnusable where the tables belong to another service or a newer version.
+    Raises LocksHeld, and DatabaseUnusable for tables of another service or a newer version.
     """
     steps = _Steps(migrations)
     with engine.execution_options(read_only=True).connect() as connection:
@@ -70,7 +69,7 @@ def migrate(engine: Engine, migrations: str) -> Migrated:
 
 
 def check_revision(engine: Engine, migrations: str) -> None:
-    """Returns if the tables have this version. Raises DatabaseUnusable if they do not."""
+    """Checks that the tables have this version. Raises DatabaseUnusable if they do not."""
     steps = _Steps(migrations)
     with engine.execution_options(read_only=True).connect() as connection:
         found = steps.revision_of(connection)
@@ -83,7 +82,7 @@ def check_revision(engine: Engine, migrations: str) -> None:
 
 
 class _Steps:
-    """The migrations of one service, and the table in which its database remembers the revision."""
+    """The migrations of one service, and the table with the database's revision."""
 
     def __init__(self, migrations: str) -> None:
         self.service = migrations.partition(":")[0]
@@ -95,7 +94,7 @@ class _Steps:
         self.newest = str(self._scripts.get_current_head())
 
     def revision_of(self, connection: Connection) -> str | None:
-        """The revision of the tables; None if there are none. Raises DatabaseUnusable for tables this program must not touch."""
+        """Returns the tables' revision; None without tables. Raises DatabaseUnusable for tables this program must not touch."""
         tables = inspect(connection).get_table_names()
         others = [name for name in tables if name.endswith(_VERSION_TABLE_ENDING) and name != self._version_table]
         if others:
@@ -112,17 +111,17 @@ class _Steps:
         return revision
 
     def run(self, connection: Connection) -> None:
-        """All steps that are missing, on this connection and in its transaction."""
+        """Runs all missing steps, on this connection and in its transaction."""
         self._config.attributes["connection"] = connection
         command.upgrade(self._config, "head")
 
 
 @contextmanager
 def _alone(engine: Engine) -> Iterator[Connection]:
-    """A transaction that no other migration runs beside. Raises LocksHeld."""
+    """Yields a transaction that excludes other migrations. Raises LocksHeld."""
     try:
         with engine.connect() as connection:
-            # It is closed afterwards and not given back to the pool: what is set here is for migrations only.
+            # Closed afterwards, not returned to the pool: its settings are for migrations only.
             connection.detach()
             with _sqlite_alone(connection) if engine.dialect.name == "sqlite" else _postgresql_alone(connection):
                 yield connection
@@ -138,7 +137,7 @@ def _postgresql_alone(connection: Connection) -> Iterator[None]:
     with connection.begin():
         for setting in ("statement_timeout = 0", "idle_in_transaction_session_timeout = 0", f"lock_timeout = {LOCK_TIMEOUT_MS}"):
             connection.exec_driver_sql(f"SET LOCAL {setting}")
-        # Asked and not waited for: a wait in a transaction would hold CREATE INDEX CONCURRENTLY up, and vacuum.
+        # Tries the lock without waiting: a wait in a transaction would block CREATE INDEX CONCURRENTLY, and vacuum.
         if not connection.scalar(select(func.pg_try_advisory_xact_lock(ADVISORY_LOCK))):
             raise LocksHeld("another process migrates the database")
         yield
@@ -146,7 +145,7 @@ def _postgresql_alone(connection: Connection) -> Iterator[None]:
 
 @contextmanager
 def _sqlite_alone(connection: Connection) -> Iterator[None]:
-    """Foreign keys are off while tables are made anew, as SQLite wants it, and are checked before the database commit."""
+    """Turns foreign keys off while tables are rebuilt, as SQLite requires, and checks them before the database commit."""
     connection.connection.cursor().execute("PRAGMA foreign_keys=OFF")
     with connection.begin():
         yield

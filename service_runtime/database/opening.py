@@ -1,4 +1,4 @@
-"""Opens a service's database, or only migrates it: waits for it at start, and for locks that others hold."""
+"""Opens a service's database, or only migrates it. Waits for the database at start, and for locks."""
 
 import logging
 from collections.abc import Callable
@@ -22,11 +22,11 @@ T = TypeVar("T")
 def open_database(
     url: str, *, migrations: str, start_timeout_s: float, lock_wait_s: float = LOCK_WAIT_S, is_migrated: bool = True
 ) -> Engine:
-    """A database that answers and has the tables of this version. Raises DatabaseUnusable, in one line.
+    """Opens a database that answers and has the tables of this version. Raises DatabaseUnusable, in one line.
 
-    `migrations` is where Alembic finds the service's migrations: "order_service:migrations". Without `is_migrated` nothing is
-    changed, and tables of another version are an error. `start_timeout_s` is how long the database may take to answer,
-    `lock_wait_s` how long others may hold the locks that a migration needs.
+    `migrations` is Alembic's place of the service's migrations: "order_service:migrations". Without `is_migrated` nothing is
+    changed, and tables of another version are an error. `start_timeout_s` bounds the wait for the database's answer,
+    `lock_wait_s` the wait for the locks of a migration.
     """
     engine = create_database_engine(url)
     work = migrate if is_migrated else check_revision
@@ -39,7 +39,7 @@ def open_database(
 
 
 def migrate_database(url: str, *, migrations: str, start_timeout_s: float, lock_wait_s: float = LOCK_WAIT_S) -> Migrated:
-    """Migrates and leaves; what was done. Arguments and errors are those of `open_database`."""
+    """Migrates, and returns the change. Arguments and errors are those of `open_database`."""
     engine = create_database_engine(url)
     try:
         return _patiently(lambda: migrate(engine, migrations), url, start_timeout_s, lock_wait_s)
@@ -48,7 +48,7 @@ def migrate_database(url: str, *, migrations: str, start_timeout_s: float, lock_
 
 
 def _patiently(work: Callable[[], T], url: str, start_timeout_s: float, lock_wait_s: float) -> T:
-    """The result of the work, which is tried again while the database is away or others hold its locks."""
+    """Returns the result of the work. Retries it while the database is away or other sessions hold its locks."""
     shown = masked(url)
     try:
         return _again_on(

@@ -1,7 +1,6 @@
-"""Sessions with a service's database: for reading, and for writing whose outcome is known or is called unknown."""
+"""Sessions with a service's database: for reading, and for writing with a known outcome or an explicit unknown one."""
 
-import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final
 
@@ -24,25 +23,33 @@ _JUST_NOW_S: Final = 1.0
 class Sessions:
     """Opens sessions with one database; safe to use from several threads."""
 
-    def __init__(self, engine: Engine, *, reads_one_moment: bool = False, turn_timeout_s: float = _TURN_TIMEOUT_S) -> None:
-        """`engine` is from `service_runtime.database.opening.open_database`.
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        now_s: Callable[[], float],
+        reads_one_moment: bool = False,
+        turn_timeout_s: float = _TURN_TIMEOUT_S,
+    ) -> None:
+        """`engine` is from `service_runtime.database.opening.open_database`, `now_s` a clock that is never set back.
 
-        With `reads_one_moment` all statements of a session for reading see the database as it was at one moment; SQLite always
-        does that. `turn_timeout_s` is how long a writer waits for the other writers of this process, on SQLite.
+        With `reads_one_moment` all statements of a reading session see the database at one moment; SQLite always does that.
+        `turn_timeout_s` bounds a writer's wait for the other writers of this process, on SQLite.
         """
         is_postgresql = engine.dialect.name == "postgresql"
         isolation = {"isolation_level": "REPEATABLE READ"} if is_postgresql and reads_one_moment else {}
         self._engine = engine
+        self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
         self._turn = None if is_postgresql else WritersTurn(turn_timeout_s)
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """INSERT of this kind of database, which knows ON CONFLICT."""
         self._written_s: float | None = None
-        """When the last database commit was done, by `time.monotonic`."""
+        """When the last database commit was done, by that clock."""
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A session that only reads. Raises DatabaseUnavailable."""
+        """Yields a session that only reads. Raises DatabaseUnavailable."""
         try:
             with Session(self._read_only_engine) as session:
                 yield session
@@ -51,18 +58,18 @@ class Sessions:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A session whose work is durable when the block has ended: the database commit is its last step.
+        """Yields a session whose work is durable after the block: the database commit is its last step.
 
         Raises OutcomeUnknown if that commit fails, and DatabaseRefusal if the database refuses the rows, also at that commit.
-        Raises DatabaseUnavailable if anything else before it fails: nothing is written then, and nothing is written either when
-        the block raises an error of its own.
+        Raises DatabaseUnavailable if an earlier step fails: then nothing is written. Nothing is written either if the block
+        raises its own error.
         """
         try:
             with self._turn.taken() if self._turn else nullcontext(), Session(self._engine) as session:
                 yield session
                 session.flush()
                 _commit_in_database(session)
-                self._written_s = time.monotonic()
+                self._written_s = self._now_s()
         except TurnNotGiven as error:
             raise DatabaseUnavailable(str(error)) from error
         except SQLAlchemyError as error:
@@ -70,10 +77,10 @@ class Sessions:
             raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
 
     def why_unwritable(self, tables: Collection[Table]) -> str | None:
-        """Why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
+        """Returns why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
 
-        What was written within the last second is the answer. Else it takes the locks that a writer takes, on SQLite those of the
-        file, on PostgreSQL those of the tables, inserts no rows into each, and waits for no lock longer than a second.
+        A write within the last second counts as the answer. Otherwise it takes a writer's locks, on SQLite those of the file, on
+        PostgreSQL those of the tables, inserts no rows into each, and waits at most a second for each lock.
         """
         if self._wrote_just_now():
             return None
@@ -91,20 +98,20 @@ class Sessions:
         return None
 
     def _wrote_just_now(self) -> bool:
-        return self._written_s is not None and time.monotonic() - self._written_s < _JUST_NOW_S
+        return self._written_s is not None and self._now_s() - self._written_s < _JUST_NOW_S
 
     def _forget_schema_after(self, error: SQLAlchemyError) -> None:
-        """Lets new connections be opened where one of SQLite may know an old schema.
+        """Drops SQLite's connections after an error that may come from an old schema.
 
-        SQLite sees that a schema has changed when it runs a statement. Where it fails before that, in a trigger that is broken,
-        the connection fails for ever, also after the trigger is gone.
+        SQLite notices a changed schema when it runs a statement. If the statement fails before that, in a broken trigger, the
+        connection fails for ever, even after the trigger is gone.
         """
         if self._turn is not None and isinstance(error, OperationalError):
             self._engine.dispose()
 
 
 def in_one_line(error: BaseException) -> str:
-    """What the database said, in one line and without the statement."""
+    """Returns the database's message, in one line and without the statement."""
     return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
@@ -113,13 +120,13 @@ def _commit_in_database(session: Session) -> None:
     try:
         session.commit()
     except SQLAlchemyError as error:
-        # Back in the pool the connection might still hold the transaction, and its locks.
+        # In the pool the connection might still hold the transaction, and its locks.
         connection.invalidate()
         raise (DatabaseRefusal if is_refusal(error) else OutcomeUnknown)(in_one_line(error)) from error
 
 
 def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> None:
-    """Ends without a database commit. Raises SQLAlchemyError."""
+    """Tries the locks, and ends without a database commit. Raises SQLAlchemyError."""
     connection.execute(text(f"SET LOCAL lock_timeout = {_TRIAL_WAIT_MS}"))
     connection.execute(text(f"SET LOCAL statement_timeout = {2 * _TRIAL_WAIT_MS}"))
     _insert_no_rows(connection, tables)
@@ -127,9 +134,9 @@ def _try_on_postgresql(connection: Connection, tables: Collection[Table]) -> Non
 
 
 def _try_on_sqlite(connection: Connection, tables: Collection[Table]) -> None:
-    """Ends with a database commit: SQLite learns of a disk that is full or read-only when it writes the log, and not before.
+    """Ends with a database commit: SQLite notices a full or read-only disk only when it writes the log.
 
-    It writes the page of the file's header as it is. Raises SQLAlchemyError.
+    It rewrites the page of the file's header unchanged. Raises SQLAlchemyError.
     """
     raw = connection.connection.cursor()
     (waits_ms,) = raw.execute("PRAGMA busy_timeout").fetchone()

@@ -1,4 +1,4 @@
-"""SQLite's database URLs, which need no library to be read: a path and nothing else. See `database_url` for the whole rule."""
+"""SQLite's database URLs, parsed without a library: only a path. See `database_url` for the whole rule."""
 
 from typing import Final
 from urllib.parse import unquote
@@ -7,11 +7,11 @@ SQLITE: Final = "sqlite"
 
 
 class UnusableUrl(ValueError):
-    """The URL means no database that can be used. The text says why, and repeats nothing that may be a secret."""
+    """The URL names no usable database. The text gives the reason without possible secrets."""
 
 
 def sqlite_path(text: str) -> str | None:
-    """The file that a SQLite URL means; None if the URL is of another kind, or no URL. Raises UnusableUrl."""
+    """Returns the file of a SQLite URL; None if the URL is of another kind, or none. Raises UnusableUrl."""
     scheme, separator, rest = text.strip().partition("://")
     if not separator or scheme.partition("+")[0] != SQLITE:
         return None

@@ -1,1 +1,1 @@
-"""What a service does with a message that cannot be worked on now: hold it, try again, or give it up."""
+"""The treatment of messages that cannot be processed now: hold, retry, or give up."""

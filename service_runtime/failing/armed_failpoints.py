@@ -1,14 +1,14 @@
-"""Failpoints that a demo arms while processes run: a file in a folder, named like the failpoint, used up when it is hit.
+"""Failpoints that a demo arms in running processes: a file in a folder, named like the failpoint, and deleted by the hit.
 
-What is in the file says for whom it is meant: a failpoint is hit by a message or task that holds it. Whoever deletes the file
-first has hit it: so it is hit once, also when a process ends there and starts again, and when several processes share the folder.
-The file `hits` beside keeps what was hit, a line of JSON each.
+The file's content says for whom it is meant: a message or task that contains it hits the failpoint. The process that first
+deletes the file has the hit: so there is one hit, even if the process ends there and starts again, or several processes share the
+folder. The file `hits` beside it records the hits, a line of JSON each.
 """
 
 import json
 import logging
 import os
-import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -22,13 +22,13 @@ logger = logging.getLogger(__name__)
 
 
 def exit_at_once() -> None:
-    """Ends the process without any clean-up, as a crash does."""
+    """Ends the process without clean-up, as a crash does."""
     os._exit(EXIT_STATUS)
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A failpoint that was hit."""
+    """A failpoint's hit."""
 
     at_ms: int
     failpoint: str
@@ -39,7 +39,7 @@ class Hit:
 
 
 class FailedOnPurpose(Exception):
-    """What happens at a failpoint that loses something; the text names it."""
+    """The failure at a failpoint that loses something; the text names the failpoint."""
 
     def __init__(self, failpoint: str) -> None:
         super().__init__(f"failpoint {failpoint}")
@@ -47,12 +47,13 @@ class FailedOnPurpose(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ArmedFailpoints:
-    """The failpoints of a folder, which need not be there."""
+    """The failpoints of a folder, which may be missing."""
 
     folder: Path
+    now_ms: Callable[[], int]
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
-        """Whether the failpoint was armed for this content; it is not armed any more then, and the hit is on record."""
+        """Returns whether the failpoint was armed for this content. If so, disarms it and records the hit."""
         armed = self.folder / name
         try:
             meant_for = armed.read_bytes().strip()
@@ -62,14 +63,14 @@ class ArmedFailpoints:
         except FileNotFoundError:
             return False
         logger.warning("failpoint %s is hit", name)
-        hit = Hit(time.time_ns() // 1_000_000, name, meant_for.decode(errors="replace"), transaction_id)
+        hit = Hit(self.now_ms(), name, meant_for.decode(errors="replace"), transaction_id)
         with (self.folder / _HITS).open("a") as hits:
             hits.write(json.dumps(asdict(hit)) + "\n")
         return True
 
 
 def read_hits(folder: Path) -> list[Hit]:
-    """What was hit, the oldest first."""
+    """Returns the hits, the oldest first."""
     try:
         lines = (folder / _HITS).read_text().splitlines()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What a service says of messages that its consumer group gave up: how many there are, and what brings them back."""
+"""A service's report on its dead letters: their number, and the command that brings them back."""
 
 from typing import Final, Protocol
 
@@ -10,14 +10,14 @@ class DeadLetters(Protocol):
 
     @property
     def group(self) -> str:
-        """The consumer group."""
+        """The name of the consumer group."""
 
     def count_dead_letters(self) -> int | None:
-        """How many nobody has retried or dismissed yet; None if the brokers do not answer."""
+        """Returns how many nobody has retried or dismissed yet; None if the brokers do not answer."""
 
 
 def attention_for(dead_letters: DeadLetters) -> list[str]:
-    """What a person has to look after, with the command; empty if nothing waits, or nobody can say."""
+    """Returns the task for a person, with the command; empty if nothing waits, or the number is unknown."""
     count = dead_letters.count_dead_letters()
     if not count:
         return []

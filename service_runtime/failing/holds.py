@@ -1,8 +1,7 @@
-"""What a consumer holds, why, and what passes meanwhile: for the log, for /healthz, and to tell a bad order from an outage."""
+"""A consumer's held messages, their cause, and the writes that pass meanwhile: for the log, /healthz, and telling outages."""
 
 import logging
 import threading
-import time
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,8 +20,8 @@ _MOST_TRIES: Final = 60
 logger = logging.getLogger(__name__)
 
 
-class Cause(StrEnum):
-    """Why something is held; the first of them that holds anything stands for all."""
+class HoldCause(StrEnum):
+    """The cause of a hold; the first one present stands for all."""
 
     OUTAGE = "outage"
     """Something is away: nobody's fault."""
@@ -34,7 +33,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What is held at one moment."""
+    """The held messages at one moment."""
 
     orders: int
     batches: int
@@ -42,26 +41,26 @@ class Holding:
     """Since something is held without a break."""
     reason: str
     """Of the failure that was seen last."""
-    cause: Cause
+    cause: HoldCause
 
     @property
     def is_outage(self) -> bool:
-        """Whether something is away, or the database refuses more than one order, and took none since."""
-        return self.cause is Cause.OUTAGE or (self.cause is Cause.REFUSAL and self.orders > 1)
+        """True if something is away, or the database refuses several orders and has taken none since."""
+        return self.cause is HoldCause.OUTAGE or (self.cause is HoldCause.REFUSAL and self.orders > 1)
 
 
 class Holds:
-    """Counts what is held by all threads; logs when holding begins, every five minutes, and when it ends. Safe for threads.
+    """Counts the holds of all threads; logs when holding begins, every five minutes, and when it ends. Thread-safe.
 
-    A write has a kind, and passes when it wrote something new: what was there before proves nothing. A moment is a number that
-    grows: a write that began after the moment of a refusal, and passed, shows that the database takes its kind.
+    A write has a kind, and passes when it adds something new: existing rows prove nothing. A moment is a number that grows: a
+    write that began after the moment of a refusal, and passed, shows that the database takes its kind.
     """
 
-    def __init__(self, *, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, *, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that is never set back."""
         self._now_s = now_s
         self._lock = threading.Lock()
-        self._held: dict[HeldBatch, Cause] = {}
+        self._held: dict[HeldBatch, HoldCause] = {}
         self._began_s = self._reminded_s = 0.0
         self._reason = ""
         self._orders_ever = self._orders_left = 0
@@ -69,20 +68,20 @@ class Holds:
         self._passed: Counter[str] = Counter()
         self._latest: dict[str, int] = {}
         self._ways_given = 0
-        self._aside: deque[tuple[float, int, Cause]] = deque()
+        self._aside: deque[tuple[float, int, HoldCause]] = deque()
 
     def moment(self) -> int:
-        """A number above all that were given before."""
+        """Returns a number greater than all before."""
         with self._lock:
             self._moment += 1
             return self._moment
 
     def passed(self, kind: str) -> int:
-        """How many writes of this kind have passed; it only grows."""
+        """Returns how many writes of this kind have passed; it only grows."""
         return self._passed[kind]
 
     def has_passed(self, kind: str, began: int | None = None) -> None:
-        """A write of this kind, begun at that moment, has written something new."""
+        """Notes that a write of this kind, begun at that moment, has added something new."""
         with self._lock:
             self._passed[kind] += 1
             self._latest[kind] = max(self._latest.get(kind, 0), self._moment if began is None else began)
@@ -90,38 +89,38 @@ class Holds:
             self._aside.clear()
 
     def has_passed_since(self, kind: str, moment: int) -> bool:
-        """Whether a write of this kind has passed that began after the moment."""
+        """Returns whether a write of this kind that began after the moment has passed."""
         return self._latest.get(kind, 0) > moment
 
     def is_in_the_way(self, tries: int, threads: int) -> bool:
-        """Whether what was tried so often gives way: all threads hold what may be at fault, so that nothing else could pass.
+        """Returns whether orders after so many tries must give way: all threads hold doubtful orders, so no other could pass.
 
-        The longer nothing passes, the rarer that is: after 25 s of tries at first, after ten minutes in the end.
+        Giving way becomes rarer the longer nothing passes: after 25 s of tries at first, after ten minutes in the end.
         """
         with self._lock:
             patience = min(_FEWEST_TRIES + self._ways_given // threads, _MOST_TRIES)
-            in_doubt = sum(cause is not Cause.OUTAGE for batch, cause in self._held.items() if not batch.is_counted_without)
+            in_doubt = sum(cause is not HoldCause.OUTAGE for batch, cause in self._held.items() if not batch.is_counted_without)
             return in_doubt >= threads and tries >= patience
 
-    def gave_way(self, orders: int, cause: Cause) -> None:
-        """Orders leave a thread to others: the broker delivers them again after ASIDE_S. They count as held until then."""
+    def gave_way(self, orders: int, cause: HoldCause) -> None:
+        """Notes orders that leave a thread to others. They count as held until the broker redelivers them after ASIDE_S."""
         with self._lock:
             self._ways_given += 1
             self._orders_left += orders
             self._aside.append((self._now_s(), orders, cause))
 
     def batch(self, orders: int, within: "HeldBatch | None" = None) -> "HeldBatch":
-        """A batch that may have to be held; a context manager. `within` is a batch that it is part of, and held already."""
+        """Returns a context manager for a batch that may be held. `within` is a held batch that contains it."""
         return HeldBatch(self, orders, within)
 
     def state(self) -> Holding | None:
-        """What is held now; None if nothing is."""
+        """Returns what is held now; None if nothing is."""
         with self._lock:
             self._forget_what_came_again()
             return self._state() if self._held or self._aside else None
 
-    def hold(self, batch: "HeldBatch", cause: Cause, reason: str) -> None:
-        """The batch is held, or held further."""
+    def hold(self, batch: "HeldBatch", cause: HoldCause, reason: str) -> None:
+        """Holds the batch, or continues to hold it."""
         with self._lock:
             now_s, is_first = self._now_s(), not self._held
             if batch not in self._held and not batch.is_counted_without:
@@ -140,7 +139,7 @@ class Holds:
                 logger.warning("%d orders are held still, after %s: %s", state.orders, _duration(state.held_for_s), reason)
 
     def end(self, batch: "HeldBatch", *, is_left: bool) -> None:
-        """The batch is no longer held; `is_left` if its orders are left to whoever gets them next."""
+        """Ends the hold of a batch; `is_left` leaves its orders to their next consumer."""
         with self._lock:
             if self._held.pop(batch, None) is None:
                 return
@@ -161,7 +160,7 @@ class Holds:
             batches=len(counted),
             held_for_s=self._now_s() - self._began_s,
             reason=self._reason,
-            cause=next(cause for cause in Cause if cause in causes),
+            cause=next(cause for cause in HoldCause if cause in causes),
         )
 
     def _forget_what_came_again(self) -> None:
@@ -170,28 +169,28 @@ class Holds:
 
 
 class HeldBatch:
-    """One batch in one thread's hands: held from its first `hold` to the end of the block."""
+    """A batch in one thread, held between its first `hold` and the end of the block."""
 
     __slots__ = ("_holds", "is_counted_without", "is_held", "orders")
 
     def __init__(self, holds: Holds, orders: int, within: "HeldBatch | None" = None) -> None:
-        """See `Holds.batch`."""
+        """Takes the arguments of `Holds.batch`."""
         self._holds = holds
         self.orders = orders
         self.is_counted_without = within is not None
         self.is_held = self.is_counted_without
 
-    def hold(self, cause: Cause, reason: str) -> None:
-        """It has to wait."""
+    def hold(self, cause: HoldCause, reason: str) -> None:
+        """Holds the batch."""
         self.is_held = True
         self._holds.hold(self, cause, reason)
 
     def __enter__(self) -> Self:
-        """Not held yet."""
+        """Returns the batch, not held yet."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """No longer held."""
+        """Ends the hold."""
         self._holds.end(self, is_left=error is not None)
 
 

@@ -1,18 +1,17 @@
-"""Whose fault a refusal is: the order's, or that of a database whose rule refuses everything.
+"""Decides whether a refusal is the fault of the order, or of a database whose rule refuses everything.
 
-A refusal is an order's fault only when another order of its kind was written after it, and the database then refuses this one
-once more. Until then it is the database's: the orders are held, and one of them is tried now and then. Orders that occupy all
-threads, so that no other could pass, give way: they come again later, and no redelivery is spent (docs/decisions, 0052).
+An order is to blame only if another order of its kind was written after the refusal, and the database then refuses this one
+again. Until then the database is to blame: the orders are held, and one of them is retried now and then. Orders that occupy all
+threads, so that no other could pass, give way: they come again later without spending a redelivery (docs/decisions, 0052).
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final, Protocol
 
 from service_runtime.database.database_errors import DatabaseFailure
-from service_runtime.failing.holds import Cause, HeldBatch, Holds
+from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 SETTLED_S: Final = 60.0
@@ -21,8 +20,8 @@ _SLICE_S: Final = 1.0
 """How soon a pause notices that something passes."""
 
 
-class Verdict(Enum):
-    """What became of an order that was refused, and is refused still."""
+class RefusalVerdict(Enum):
+    """The verdict on an order that stays refused."""
 
     BLAMED = auto()
     """Another one was written after the first refusal, and this one was refused again: it is its own fault."""
@@ -31,24 +30,24 @@ class Verdict(Enum):
 
 
 class Elsewhere(Protocol):
-    """What other processes have written into the same database. Each method raises DatabaseFailure."""
+    """The writes of other processes to the same database. Each method raises DatabaseFailure."""
 
     def last_written(self) -> int:
-        """The number of the last row."""
+        """Returns the number of the last row."""
 
     def is_written_after(self, number: int, kind: str) -> bool:
-        """Whether an order was written under a higher number, as this kind of write."""
+        """Returns whether an order has a row with a higher number, of this kind of write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Settles what is refused, for the threads of a consumer."""
+    """Decides about refused orders, for the threads of a consumer."""
 
     holds: Holds
     threads: int
     """How many threads write at a time."""
+    now_s: Callable[[], float]
     elsewhere: Elsewhere | None = None
-    now_s: Callable[[], float] = time.monotonic
 
     def settle(
         self,
@@ -57,45 +56,45 @@ class Doubts:
         reason: str,
         try_again: Callable[[Sequence[int], HeldBatch], Sequence[int]],
         wait: Callable[[float], None],
-    ) -> dict[int, Verdict]:
-        """The verdict on each that stays refused; returns when no doubt is left.
+    ) -> dict[int, RefusalVerdict]:
+        """Returns the verdict on each order that stays refused, once no doubt is left.
 
-        `refused` are positions; `try_again` writes some of them, and answers with those that are refused again. What it and
-        `wait` raise ends it.
+        `refused` are positions; `try_again` writes some of them, and returns those that are refused again. Errors of `try_again`
+        and `wait` pass through.
         """
-        verdicts: dict[int, Verdict] = {}
+        verdicts: dict[int, RefusalVerdict] = {}
         left = list(refused)
         witness = _Witness(self, kind)
         tries = 0
         with self.holds.batch(len(left)) as held:
             while left:
                 held.orders = len(left)
-                held.hold(Cause.REFUSAL, reason)
+                held.hold(HoldCause.REFUSAL, reason)
                 if witness.has_seen_another():
-                    verdicts |= dict.fromkeys(try_again(left, held), Verdict.BLAMED)
+                    verdicts |= dict.fromkeys(try_again(left, held), RefusalVerdict.BLAMED)
                     break
                 if self.holds.is_in_the_way(tries, self.threads):
-                    self.holds.gave_way(len(left), Cause.REFUSAL)
-                    verdicts |= dict.fromkeys(left, Verdict.GIVES_WAY)
+                    self.holds.gave_way(len(left), HoldCause.REFUSAL)
+                    verdicts |= dict.fromkeys(left, RefusalVerdict.GIVES_WAY)
                     break
                 tries += 1
                 self._pause(witness, pause_s(tries), wait)
                 if not witness.has_seen_another():
-                    # One alone says as much as all: a database that refuses everything is asked sparsely.
+                    # One alone proves as much as all: a database that refuses everything gets few requests.
                     probe = left[tries % len(left)]
                     if not try_again([probe], held):
                         left.remove(probe)
         return verdicts
 
     def _pause(self, witness: "_Witness", seconds: float, wait: Callable[[float], None]) -> None:
-        """Ends early when another order passes."""
+        """Pauses. Ends early when another order passes."""
         while seconds > 0 and not witness.has_seen_another():
             wait(min(seconds, _SLICE_S))
             seconds -= _SLICE_S
 
 
 class _Witness:
-    """Looks for another order that was written after this moment, of this process or of others."""
+    """Looks for another order written after this moment, by this process or others."""
 
     def __init__(self, doubts: Doubts, kind: str) -> None:
         self._doubts = doubts
@@ -111,7 +110,7 @@ class _Witness:
         return self._has_seen
 
     def _has_seen_one_elsewhere(self) -> bool:
-        """Begins late: a row that shows then was not written by a transaction that began before the refusal."""
+        """Asks the database after SETTLED_S: a row visible then is not from a transaction begun before the refusal."""
         elsewhere, now_s = self._doubts.elsewhere, self._doubts.now_s()
         if elsewhere is None or now_s - self._began_s < SETTLED_S or now_s - self._looked_s < pause_s(30):
             return False

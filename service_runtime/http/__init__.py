@@ -1,1 +1,1 @@
-"""A service's HTTP: the server, the application, what guards it, what its answers look like, and its health checks."""
+"""A service's HTTP: the server, the application, its guards, its answers, and its health checks."""

@@ -1,15 +1,17 @@
-"""The OpenAPI 3.1 document of a service, generated from its routes, their docstrings and its pydantic models (by spectree).
+"""The OpenAPI 3.1 document of a service, made from its routes, their docstrings and its pydantic models."""
 
-The routes themselves stay as they are: spectree gets functions without a body that have the same routes and docstrings.
-"""
-
-from collections.abc import Iterator, Mapping
+import inspect
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
 from flask import Flask
 from pydantic import BaseModel
-from spectree import Response, SpecTree
+
+from service_runtime.http.health import ReadyResponse
+from service_runtime.http.problem import Problem
 
 _PROBLEMS: Final = {
     400: "Wrong input; `errors` name the fields",
@@ -26,10 +28,14 @@ _PROBLEMS: Final = {
 }
 _ALWAYS: Final = (400, 403, 404, 421, 503)
 _WITH_BODY: Final = (401, 413, 415, 429)
+_SCHEMA: Final = "#/components/schemas/"
+
+Parameter = dict[str, Any]
+Schemas = dict[str, Any]
 
 
 class ProblemBody(BaseModel):
-    """An error, as RFC 9457 has it."""
+    """An error, as defined by RFC 9457."""
 
     type: str
     title: str
@@ -40,7 +46,7 @@ class ProblemBody(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a route takes and answers; its docstring says what it does."""
+    """The input and answers of a route; its docstring describes it."""
 
     answers: Mapping[int, type[BaseModel]]
     body: type[BaseModel] | None = None
@@ -52,71 +58,113 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class ApiDescription:
-    """What the document says of a service. Routes are named as lanes are: "GET /orders/<order_id>"."""
+    """The document's data about a service. Routes are named like lanes: "GET /orders/<order_id>"."""
 
     title: str
     version: str
     routes: Mapping[str, Described] = field(default_factory=dict)
+    health: type[BaseModel] | None = None
+    """What /healthz answers; None for a service without health checks."""
+    ready: type[BaseModel] = ReadyResponse
+    """What /readyz answers when nothing is missing."""
+    problems: tuple[Problem, ...] = ()
+    """Those of errors that say themselves how they are answered."""
 
 
 def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
-    """The document: the routes that `description` names, in its order. Raises KeyError for one that the service does not have."""
-    spec = SpecTree(
-        "flask",
-        title=description.title,
-        version=description.version,
-        naming_strategy=lambda model: model.__name__,
-        nested_naming_strategy=lambda _, nested: nested,
-    )
-    shadow = Flask("openapi")
-    for number, (route, method, doc, described) in enumerate(_routes(app, description)):
-        stub = _stub(doc)
-        models: dict[str, Any] = {"json": described.body, "query": described.query, "headers": described.headers}
-        answers = Response(**{f"HTTP_{status}": model for status, model in described.answers.items()})
-        answers.add_model(500, ProblemBody)
-        shadow.add_url_rule(
-            route, f"route{number}", spec.validate(resp=answers, skip_validation=True, **models)(stub), methods=[method]
-        )
-    # Not `register`: that would add spectree's own pages, whose scripts come from elsewhere.
-    spec.app = shadow
-    with shadow.app_context():
-        document: dict[str, Any] = spec.spec
-    _complete(document, {(route, method): described for route, method, _, described in _routes(app, description)})
-    return document
-
-
-def _routes(app: Flask, description: ApiDescription) -> Iterator[tuple[str, str, str, Described]]:
-    """Path, method, docstring and description of each route, in the order of the description."""
+    """Returns the document of the routes in `description`, in its order. Raises KeyError for a route that the service lacks."""
+    schemas = _schemas(description)
     endpoint_of = {(rule.rule, method): rule.endpoint for rule in app.url_map.iter_rules() for method in rule.methods or ()}
+    paths: dict[str, dict[str, Any]] = {}
     for name, described in description.routes.items():
         method, _, route = name.partition(" ")
-        yield route, method, app.view_functions[endpoint_of[route, method]].__doc__ or "", described
-
-
-def _stub(doc: str) -> Any:
-    def stub(**_: object) -> None:
-        """See the route that it stands for."""
-
-    stub.__doc__ = doc
-    return stub
-
-
-def _complete(document: dict[str, Any], described: Mapping[tuple[str, str], Described]) -> None:
-    """Puts the problems in, which spectree knows as one JSON model only, and takes out its own 422."""
-    by_path = {(_path(route), method.lower()): one for (route, method), one in described.items()}
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}}
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            one = by_path[path, method]
-            answers = {status: answer for status, answer in operation["responses"].items() if int(status) in one.answers}
-            statuses = {*_ALWAYS, *(_WITH_BODY if one.body else ()), *one.problems} - one.answers.keys()
-            problems = {str(status): {"description": _PROBLEMS[status], "content": content} for status in sorted(statuses)}
-            operation["responses"] = answers | problems
-            operation["operationId"] = f"{method} {path}".replace("/", "_").replace("{", "").replace("}", "").replace(" ", "")
-    schemas = document["components"]["schemas"]
-    document["components"]["schemas"] = {
-        name: schema for name, schema in schemas.items() if not name.startswith("ValidationError")
+        says = inspect.getdoc(app.view_functions[endpoint_of[route, method]]) or ""
+        paths.setdefault(_path(route), {})[method.lower()] = _operation(method, route, says, described, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": description.title, "version": description.version},
+        "tags": [],
+        "security": [],
+        "paths": paths,
+        "components": {"schemas": schemas},
     }
+
+
+def _schemas(description: ApiDescription) -> Schemas:
+    """The schemas of all models of the routes, and of those within them, by their class names."""
+    schemas: Schemas = {}
+    within: Schemas = {}
+    for one in description.routes.values():
+        for model in (one.body, one.query, one.headers, *one.answers.values(), ProblemBody):
+            if model is not None and model.__name__ not in schemas:
+                schema = model.model_json_schema(ref_template=_SCHEMA + "{model}")
+                within |= schema.pop("$defs", {})
+                schemas[model.__name__] = schema
+    return schemas | within
+
+
+def _operation(method: str, route: str, says: str, described: Described, schemas: Schemas) -> dict[str, Any]:
+    path = _path(route)
+    summary, _, rest = says.partition("\n")
+    operation = {
+        "summary": summary,
+        "description": rest.strip(),
+        "operationId": f"{method.lower()} {path}".replace("/", "_").replace("{", "").replace("}", "").replace(" ", ""),
+        "tags": [],
+        "parameters": [
+            *_path_parameters(route),
+            *_parameters("query", described.query, schemas),
+            *_parameters("header", described.headers, schemas),
+        ],
+        "responses": _responses(described),
+    }
+    if described.body is not None:
+        operation["requestBody"] = {"content": _content("application/json", described.body), "required": True}
+    return operation
+
+
+def _path_parameters(route: str) -> list[Parameter]:
+    return [
+        {
+            "in": "path",
+            "name": name,
+            "required": True,
+            "description": "",
+            "schema": {"type": "string", "format": "path"} if has_slashes else {"type": "string"},
+        }
+        for has_slashes, name in re.findall(r"<(path:)?(\w+)>", route)
+    ]
+
+
+def _parameters(place: str, model: type[BaseModel] | None, schemas: Schemas) -> list[Parameter]:
+    """One for each field of the model."""
+    if model is None:
+        return []
+    schema = schemas[model.__name__]
+    return [
+        {
+            "in": place,
+            "name": name,
+            "required": name in schema.get("required", ()),
+            "description": field_schema.get("description", ""),
+            "schema": field_schema,
+        }
+        for name, field_schema in schema["properties"].items()
+    ]
+
+
+def _responses(described: Described) -> dict[str, Any]:
+    answers = {
+        str(status): {"description": HTTPStatus(status).phrase, "content": _content("application/json", model)}
+        for status, model in described.answers.items()
+    }
+    statuses = {*_ALWAYS, *(_WITH_BODY if described.body else ()), *described.problems} - described.answers.keys()
+    problem = _content("application/problem+json", ProblemBody)
+    return answers | {str(status): {"description": _PROBLEMS[status], "content": problem} for status in sorted(statuses)}
+
+
+def _content(content_type: str, model: type[BaseModel]) -> dict[str, Any]:
+    return {content_type: {"schema": {"$ref": _SCHEMA + model.__name__}}}
 
 
 def _path(route: str) -> str:

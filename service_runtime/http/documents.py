@@ -1,6 +1,5 @@
-"""What a person finds in a browser: a home page and /docs; and /openapi.json for tools. No script, nothing from elsewhere."""
+"""The pages for browsers: a home page and /docs; and /openapi.json for tools. No scripts, no content of other sites."""
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -8,7 +7,7 @@ from flask import Blueprint, Flask, Response, current_app, jsonify, render_templ
 
 from service_runtime.http.api_document import ApiDescription, openapi_document
 from service_runtime.http.health import NOT_READY
-from service_runtime.http.problems import Problem, anchor_of
+from service_runtime.http.problems import anchor_of
 
 _ONLY_OWN_STYLE: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -17,9 +16,9 @@ _ONLY_OWN_STYLE: Final = (
 documents_api = Blueprint("documents", __name__, template_folder="pages")
 
 
-def register_documents(app: Flask, description: ApiDescription, problem_of: Mapping[type[Exception], Problem]) -> None:
-    """Adds the pages. The document is made once, by the first request that asks for it."""
-    status_of = {problem.title: problem.status for problem in problem_of.values() if problem.has_type}
+def register_documents(app: Flask, description: ApiDescription) -> None:
+    """Adds the pages. The first request for the document generates it."""
+    status_of = {problem.title: problem.status for problem in description.problems if problem.has_type}
     if "GET /readyz" in description.routes:
         status_of[NOT_READY] = 503
     titles = sorted(status_of.items())

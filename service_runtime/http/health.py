@@ -1,4 +1,4 @@
-"""What the health checks of every service share: /livez, the words, and the HTTP status."""
+"""The common part of all health checks: /livez, the words, and the HTTP status."""
 
 from collections.abc import Sequence
 from typing import Final, Literal, Protocol
@@ -27,13 +27,13 @@ class LivenessResponse(BaseModel):
 
 
 class ReadyResponse(BaseModel):
-    """Work could be taken now."""
+    """Work is possible now."""
 
     status: Literal["ok"] = "ok"
 
 
 class WithStatus(Protocol):
-    """A health report that says how things stand."""
+    """A health report with a status."""
 
     @property
     def status(self) -> Status:
@@ -47,17 +47,17 @@ def get_liveness() -> Response:
 
 
 def word(is_ok: bool) -> Word:
-    """Whether something answers, as a health report says it."""
+    """Returns the health report's word for a part that answers or not."""
     return "ok" if is_ok else "unreachable"
 
 
 def status_of(is_whole: bool, holding: Holding | None, attention: Sequence[str]) -> Status:
-    """Returns how a consumer stands: what it needs is there or not, what it holds, and what a person has to look after."""
+    """Returns the status of a consumer, from its needs, its holds, and the tasks for a person."""
     if not is_whole or (holding is not None and holding.is_outage):
         return "degraded"
     return "ok" if holding is None and not attention else "attention"
 
 
 def http_status(report: WithStatus) -> int:
-    """503 for a report that is degraded, else 200."""
+    """Returns 503 for a degraded report, else 200."""
     return 503 if report.status == "degraded" else 200

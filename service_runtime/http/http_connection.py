@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import socket
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -13,8 +12,8 @@ from typing import Any, Final
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 
 
-class Turn(Enum):
-    """Whose turn it is on a connection, and for what."""
+class ConnectionTurn(Enum):
+    """The party whose turn it is on a connection, and its task."""
 
     OURS = "a request is worked on"
     TO_ASK = "nothing was asked yet, or everything is answered"
@@ -24,49 +23,51 @@ class Turn(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How long a client may take for its turn, in seconds. Bytes that trickle in do not prolong it."""
+    """The time limits, in seconds, for each turn of a client. Bytes that trickle in do not prolong them."""
 
     to_ask_s: float = 60.0
     to_end_request_s: float = 20.0
     to_read_answer_s: float = 60.0
 
-    def limit_s(self, turn: Turn) -> float | None:
-        """The most that the client may take; None if it is not the client's turn."""
-        if turn is Turn.TO_ASK:
+    def limit_s(self, turn: ConnectionTurn) -> float | None:
+        """Returns the client's limit; None if it is not the client's turn."""
+        if turn is ConnectionTurn.TO_ASK:
             return self.to_ask_s
-        if turn is Turn.TO_END_REQUEST:
+        if turn is ConnectionTurn.TO_END_REQUEST:
             return self.to_end_request_s
-        return self.to_read_answer_s if turn is Turn.TO_READ_ANSWER else None
+        return self.to_read_answer_s if turn is ConnectionTurn.TO_READ_ANSWER else None
 
 
-_FIRST_TO_GO: Final = (Turn.TO_ASK, Turn.TO_END_REQUEST)
+_FIRST_TO_GO: Final = (ConnectionTurn.TO_ASK, ConnectionTurn.TO_END_REQUEST)
 
 
 class PatientChannel(HTTPChannel):  # type: ignore[misc]
-    """A connection of waitress with an end to its patience.
+    """A connection of waitress with bounded waits.
 
-    waitress alone closes a connection on which no byte moved for two minutes: one byte now and then keeps it open, and as many
-    silent ones as it takes connections shut everybody out until then. Here a client has to end its request and to read its
-    answer in time; and where connections become many, the one that has kept us waiting for longest is closed for each new one.
+    waitress alone closes a connection after two minutes without a byte: a byte now and then keeps it open, and enough silent
+    connections lock all others out until then. Here a client has to end its request and to read its answer in time; and when
+    connections become many, each new one closes the one that has waited longest.
     """
 
     patience: Patience
+    now_s: Callable[[], float]
+    """A clock that is never set back."""
     crowd: int
     """With more connections than these each new one takes the place of another."""
 
     def __init__(self, server: Any, sock: Any, addr: Any, adj: Any, map: Any = None) -> None:
         super().__init__(server, sock, addr, adj, map=map)
-        self._turn = Turn.TO_ASK
+        self._turn = ConnectionTurn.TO_ASK
         self._request_id = id(None)
-        self._since_s = time.monotonic()
+        self._since_s = self.now_s()
         if map is not None and len(map) > self.crowd:
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
 
     def readable(self) -> bool:
-        """Whether to read; waitress's loop asks each connection at least once a second. Closes it if it took too long."""
-        now_s = time.monotonic()
+        """Returns whether to read; waitress's loop asks at least once a second. Closes a connection that took too long."""
+        now_s = self.now_s()
         turn = self.turn
-        # The next request of a connection has patience of its own, although the loop may never see the time between both.
+        # Each request of a connection has its full time, although the loop may never see the moment between two.
         request_id = id(self.request)
         if turn is not self._turn or request_id != self._request_id:
             self._turn, self._request_id, self._since_s = turn, request_id, now_s
@@ -76,33 +77,33 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         return bool(super().readable())
 
     @property
-    def turn(self) -> Turn:
-        """Whose turn it is."""
+    def turn(self) -> ConnectionTurn:
+        """The present turn."""
         if self.total_outbufs_len:
-            return Turn.TO_READ_ANSWER
+            return ConnectionTurn.TO_READ_ANSWER
         if self.requests:
-            return Turn.OURS
-        return Turn.TO_ASK if self.request is None else Turn.TO_END_REQUEST
+            return ConnectionTurn.OURS
+        return ConnectionTurn.TO_ASK if self.request is None else ConnectionTurn.TO_END_REQUEST
 
     @property
     def waiting_since_s(self) -> float:
-        """Since when its turn has been what it is, by the monotonic clock."""
+        """Since when its turn has been what it is, by `now_s`."""
         return self._since_s
 
     def _cut_off(self) -> None:
         self.will_close = True
-        # The loop closes what it can write to. A client that does not read keeps it waiting for ever, but for this.
+        # The loop closes a connection when it can write. A client that does not read would keep it open for ever.
         with suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
 def _make_room(channels: Iterable[PatientChannel]) -> None:
-    """Has the connection closed that has kept us waiting for longest; one that works or reads an answer is spared."""
+    """Closes the connection that has waited longest. Spares those that work or read an answer."""
     waiting = [one for one in channels if one.turn in _FIRST_TO_GO and not one.will_close]
     if waiting:
         min(waiting, key=lambda one: one.waiting_since_s).will_close = True
 
 
-def patient_channel(patience: Patience, crowd: int) -> type[PatientChannel]:
-    """The class of a server's connections, with the server's limits."""
-    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd})
+def patient_channel(patience: Patience, crowd: int, now_s: Callable[[], float]) -> type[PatientChannel]:
+    """Returns the class of a server's connections, with the server's limits."""
+    return type("PatientChannel", (PatientChannel,), {"patience": patience, "crowd": crowd, "now_s": staticmethod(now_s)})

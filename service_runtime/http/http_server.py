@@ -1,9 +1,8 @@
-"""Waitress, started and stopped so that no request is cut off that ends in time."""
+"""Runs Waitress so that a stop lets requests in work finish within a time limit."""
 
 import logging
 import resource
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, Final, Self
 
@@ -12,6 +11,7 @@ from waitress import wasyncore  # type: ignore[import-untyped]
 from waitress.channel import HTTPChannel  # type: ignore[import-untyped]
 from waitress.server import BaseWSGIServer, create_server  # type: ignore[import-untyped]
 
+from rocketmq_broker.world import World
 from service_runtime.http.http_connection import Patience, patient_channel
 from service_runtime.http.listening import listen_on
 from service_runtime.settings.common import HttpSettings
@@ -29,11 +29,12 @@ logger = logging.getLogger(__name__)
 
 
 class HttpServer:
-    """Waitress in a thread of its own. The port is taken when this is made, requests are served from `start` on."""
+    """Waitress in its own thread. Creating it takes the port; `start` serves requests."""
 
     def __init__(
         self,
         app: Flask,
+        world: World,
         *,
         host: str,
         port: int,
@@ -42,14 +43,15 @@ class HttpServer:
         patience: Patience | None = None,
         most_connections: int | None = None,
     ) -> None:
-        """Listens on all addresses of `host`. Raises CannotStart if it cannot.
+        """Listens on all addresses of `host`. Raises CannotStart if that fails.
 
-        `stop_timeout_s` is how long requests that run when the server stops may take to end. `patience` is how long clients may
-        take. `most_connections` are open at once: by default 1,000, or half the files that the process may open.
+        `stop_timeout_s` is the time for running requests to end when the server stops. `patience` limits the clients' turns.
+        `most_connections` bounds open connections: by default 1,000, or half the files that the process may open.
         """
         most_connections = most_connections or _connection_limit()
         sockets = listen_on(host, port)
         self._stop_timeout_s = stop_timeout_s
+        self._now_s, self._sleep = world.steady_s, world.sleep
         self._is_stopped = False
         self._open: dict[int, Any] = {}
         self._server = create_server(
@@ -65,7 +67,7 @@ class HttpServer:
             clear_untrusted_proxy_headers=True,
         )
         self._listeners = [opened for opened in self._open.values() if isinstance(opened, BaseWSGIServer)]
-        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED))
+        channel = patient_channel(patience or Patience(), int(most_connections * _CROWDED), world.steady_s)
         for listener in self._listeners:
             listener.channel_class = channel
         shown_port = sockets[0].getsockname()[1]
@@ -75,10 +77,11 @@ class HttpServer:
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
 
     @classmethod
-    def of(cls, app: Flask, settings: HttpSettings) -> Self:
-        """The server of a service, as its settings say. Raises CannotStart."""
+    def of(cls, app: Flask, settings: HttpSettings, world: World) -> Self:
+        """Returns the server of a service, by its settings. Raises CannotStart."""
         return cls(
             app,
+            world,
             host=settings.http_host,
             port=settings.http_port,
             threads=settings.http_threads,
@@ -86,14 +89,14 @@ class HttpServer:
         )
 
     def start(self) -> None:
-        """Begins to serve."""
+        """Starts serving."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Takes no more connections; returns when all requests are answered, or when the stop time-out is over.
+        """Accepts no more connections; returns when all requests are answered, or after the stop time-out.
 
-        A connection is closed once nothing is under way on it. So who asks again on another connection finds another instance.
-        Stopping again does nothing.
+        It closes each connection without a running request. So a client's next connection finds another instance. A second stop
+        does nothing.
         """
         if self._is_stopped:
             return
@@ -103,10 +106,10 @@ class HttpServer:
             self._end_loop()
             return
         self._in_loop(self._stop_listening)
-        deadline = time.monotonic() + self._stop_timeout_s
-        while self._connections() and time.monotonic() < deadline:
+        deadline_s = self._now_s() + self._stop_timeout_s
+        while self._connections() and self._now_s() < deadline_s:
             self._in_loop(self._close_idle)
-            time.sleep(_LOOK_EVERY_S)
+            self._sleep(_LOOK_EVERY_S)
         cut_off = len(self._connections())
         if cut_off:
             logger.warning("%d connections had requests that did not end within %g s", cut_off, self._stop_timeout_s)
@@ -116,9 +119,9 @@ class HttpServer:
             self._thread.join(_THREADS_END_WITHIN_S)
 
     def _in_loop(self, deed: Callable[[], None]) -> None:
-        """Waitress's loop belongs to its thread: that thread runs the deed when it is woken.
+        """Runs the deed in the thread of waitress's loop.
 
-        Not before it has been woken, though an earlier deed may have woken it: a deed may close what wakes it.
+        The deed waits until its own wake-up is done: it may close the trigger, and an earlier deed may have woken the loop.
         """
         is_woken = threading.Event()
 
@@ -141,7 +144,7 @@ class HttpServer:
                 connection.will_close = True
 
     def _end_loop(self) -> None:
-        """Without anything open the loop ends. A thread that still worked could not wake it any more, hence only then."""
+        """Closes the last open objects, which ends the loop. Not earlier: working threads need them to wake the loop."""
         for listener in self._listeners:
             listener.trigger.close()
 
@@ -150,7 +153,7 @@ class HttpServer:
 
 
 def _connection_limit() -> int:
-    """As many as there are files to open for them; the databases and the broker need some as well."""
+    """Returns the number of connections for the available files; databases and the broker need some as well."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, files // 2)
 

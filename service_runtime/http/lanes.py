@@ -1,11 +1,11 @@
-"""Lanes: how many requests of one kind are worked on at once, so that one kind that hangs leaves threads for the others.
+"""Lanes: limits of the requests of one kind in work, so that one kind that hangs leaves threads for the others.
 
-An order that waits for a broker that hangs keeps a thread for seconds. Without lanes enough of them keep all threads, and nobody
-can read an order, nor ask whether the service lives. A request whose lane is full is answered 503 at once.
+An order that waits for a hanging broker keeps a thread for seconds. Without lanes enough of them keep all threads, and nobody can
+read an order, nor ask whether the service lives. A request for a full lane is answered 503 at once.
 """
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from flask import Flask, Response, g, request
@@ -14,42 +14,47 @@ from service_runtime.http.problems import problem_response
 
 CHECKS_AT_ONCE: Final = 4
 """Health checks that ask databases and brokers, and so may hang with them."""
+CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
 """For those checks, for one request that reads, and for one that asks nobody: /livez always has a thread."""
 
 _RETRY_AFTER_S: Final = 1
 
 
-class Lane:
+class RequestLane:
     """At most `limit` requests at once; safe to use from several threads."""
 
     def __init__(self, limit: int, title: str, detail: str) -> None:
-        """`title` and `detail` are what a request is answered that finds the lane full."""
+        """`title` and `detail` are the answer to a request for a full lane."""
+        self.limit = limit
         self.title = title
         self.detail = detail
         self._free = threading.BoundedSemaphore(limit)
 
     def enter(self) -> bool:
-        """Whether there was room; does not wait."""
+        """Enters if there is room, and returns whether there was. Does not wait."""
         return self._free.acquire(blocking=False)
 
     def leave(self) -> None:
-        """Makes room for another request."""
+        """Leaves room for another request."""
         self._free.release()
 
 
-def checks_lane() -> Lane:
-    """The lane of health checks."""
-    return Lane(CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers")
+def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
+    """The lane of each route: a service's own ones, one for health checks, and one for all that is left.
+
+    Of the server's `threads` the last one has what the others do not need.
+    """
+    limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
+    reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
+    checks = RequestLane(
+        CHECKS_AT_ONCE, "Checks under way", f"{CHECKS_AT_ONCE} earlier checks are still waiting for their answers"
+    )
+    return {**dict.fromkeys(routes, reading), **dict.fromkeys(CHECKS, checks), **own}
 
 
-def reading_lane(limit: int) -> Lane:
-    """The lane of requests that only read."""
-    return Lane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
-
-
-def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
-    """Lets each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
+def keep_lanes(app: Flask, lane_of: Mapping[str, RequestLane]) -> None:
+    """Passes each request through the lane of its method and route, "GET /orders/<order_id>"; others are not bounded."""
 
     def enter() -> Response | None:
         lane = lane_of.get(_route())
@@ -61,7 +66,7 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
         return None
 
     def leave(_error: BaseException | None) -> None:
-        lane: Lane | None = g.pop("lane", None)
+        lane: RequestLane | None = g.pop("lane", None)
         if lane is not None:
             lane.leave()
 
@@ -70,6 +75,6 @@ def keep_lanes(app: Flask, lane_of: Mapping[str, Lane]) -> None:
 
 
 def _route() -> str:
-    """The method and the route of the request; a HEAD is a GET whose answer is not sent."""
+    """Returns the method and the route of the request; a HEAD counts as a GET."""
     method = "GET" if request.method == "HEAD" else request.method
     return f"{method} {request.url_rule.rule if request.url_rule else ''}"

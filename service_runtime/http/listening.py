@@ -1,4 +1,4 @@
-"""Sockets that listen on a name or an address: on every address that the name has."""
+"""Listening sockets for a name or an address, on each address of the name."""
 
 import errno
 import logging
@@ -15,10 +15,10 @@ logger = logging.getLogger(__name__)
 
 
 def listen_on(host: str, port: int) -> list[socket.socket]:
-    """One socket for each address of the host, all on one port; port 0 picks one that is free on all of them.
+    """Returns one socket for each address of the host, all on one port; port 0 picks one that is free on all.
 
-    `localhost` is mostly 127.0.0.1 and ::1: who listens on one of them is not found by callers that try the other. An address
-    that the machine does not have (::1 where IPv6 is off) is left out with a warning. Raises CannotStart.
+    `localhost` is mostly 127.0.0.1 and ::1: callers that try one do not find a server on the other. An address that the machine
+    lacks (::1 where IPv6 is off) is left out with a warning. Raises CannotStart.
     """
     addresses = _addresses(host, port)
     for last_try in [False] * (_TRIES_FOR_A_COMMON_PORT - 1) + [True]:

@@ -1,42 +1,28 @@
-"""Errors as RFC 9457 problem bodies (application/problem+json); one table of a service maps its errors to their status."""
+"""Errors as RFC 9457 problem bodies (application/problem+json). One table of a service maps its errors to status codes."""
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from flask import Flask, Response, json, request
 from pydantic import ValidationError
 from werkzeug.exceptions import HTTPException, InternalServerError
-from werkzeug.http import HTTP_STATUS_CODES
+
+from service_runtime.http.problem import KnowsItsProblem, Problem
 
 _RETRY_AFTER_S: Final = 5
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """How an error is answered. Without `detail` the error's own words are shown; with it they are only logged.
-
-    A title that is not just the name of the status has a type of its own, which /docs explains.
-    """
-
-    status: int
-    title: str
-    detail: str | None = None
-
-    @property
-    def has_type(self) -> bool:
-        """Whether callers can tell it from other errors of the same status by its type."""
-        return self.title != HTTP_STATUS_CODES.get(self.status)
-
-
 def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem]) -> None:
-    """Answers every error of the application with a problem body; `problem_of` says how the service's own ones are."""
+    """Answers each error of the application with a problem body; `problem_of` maps the service's own errors."""
 
     def known(error: Exception) -> Response:
         problem = next(found for kind, found in problem_of.items() if isinstance(error, kind))
+        return answer(error, problem)
+
+    def answer(error: Exception, problem: Problem) -> Response:
         if problem.detail is not None:
             logger.warning("%s %s: %s", request.method, request.path, error)
         return problem_response(problem.status, problem.title, problem.detail or str(error))
@@ -44,12 +30,13 @@ def register_problems(app: Flask, problem_of: Mapping[type[Exception], Problem])
     app.register_error_handler(ValidationError, _wrong_input)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(Exception, _unexpected)
+    app.register_error_handler(KnowsItsProblem, lambda error: answer(error, error.problem))
     for kind in problem_of:
         app.register_error_handler(kind, known)
 
 
 def anchor_of(title: str) -> str:
-    """Where /docs explains the problem with this title."""
+    """Returns the anchor of the title in /docs."""
     return "-".join(title.lower().split())
 
 
@@ -61,7 +48,7 @@ def problem_response(
     *,
     retry_after_s: int = _RETRY_AFTER_S,
 ) -> Response:
-    """A problem body; `errors` name the fields that are wrong. A 503 says after how long to try again."""
+    """Returns a problem body; `errors` name the wrong fields. A 503 says when to try again."""
     problem_type = f"/docs#{anchor_of(title)}" if Problem(status, title).has_type else "about:blank"
     body: dict[str, object] = {"type": problem_type, "title": title, "status": status, "detail": detail}
     if errors:
@@ -79,7 +66,7 @@ def _wrong_input(error: ValidationError) -> Response:
 
 
 def _path(location: tuple[int | str, ...]) -> str:
-    """items[0].price_cents"""
+    """Formats a location, such as items[0].price_cents."""
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).lstrip(".")
 
 

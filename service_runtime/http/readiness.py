@@ -1,11 +1,10 @@
-"""Whether work could be taken now: each thing that it needs is asked, by a thread of its own, once a second at most.
+"""Checks whether work is possible now: a thread asks each need, once a second at most.
 
-Who asks waits two seconds at most, and as many as ask at once share the answers. A question that hangs stays one question,
-however often somebody asks, and counts as answered by no until it ends.
+Callers wait two seconds at most, and share the answers of simultaneous checks. A hanging check stays one check, however often
+callers ask, and counts as a no until it ends.
 """
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -20,15 +19,15 @@ FOR_S: Final = 1.0
 
 
 class Needed(Protocol):
-    """Something without which no work can be done: a database, a broker."""
+    """A part without which no work is possible: a database, a broker."""
 
     def why_unready(self) -> str | None:
-        """Why no work can be done with it now, in one line; None if it can."""
+        """Returns why it cannot be used now, in one line; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the work needs, and what to do where it is missing."""
+    """A need of the work, and the advice if it is missing."""
 
     name: str
     """A word, as the health report has it: database, broker."""
@@ -39,7 +38,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """What keeps the work from being done now."""
+    """A missing need."""
 
     name: str
     why: str
@@ -50,37 +49,38 @@ class Missing:
 
 
 class Readiness:
-    """Asks whether work could be taken now; safe to use from several threads."""
+    """Checks whether work is possible now; safe to use from several threads."""
 
     def __init__(
         self,
         needs: Sequence[Need],
         *,
+        steady_s: Callable[[], float],
         within_s: float = WITHIN_S,
         for_s: float = FOR_S,
-        steady_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """An answer counts `for_s`; who asks waits `within_s` for it at most."""
+        """An answer counts for `for_s`; callers wait `within_s` for it at most."""
         self._questions = [_Question(need, for_s, steady_s) for need in needs]
         self._within_s = within_s
+        self._steady_s = steady_s
 
     def missing(self) -> tuple[Missing, ...]:
-        """All that is missing now; nothing if work could be taken."""
+        """Returns the missing needs; none if work is possible."""
         for question in self._questions:
             question.ask()
-        end_s = time.monotonic() + self._within_s
-        answers = [(question.need, question.answer(end_s - time.monotonic(), self._within_s)) for question in self._questions]
+        end_s = self._steady_s() + self._within_s
+        answers = [(question.need, question.answer(end_s - self._steady_s(), self._within_s)) for question in self._questions]
         return tuple(Missing(need.name, why, need.to_do) for need, why in answers if why is not None)
 
 
 def not_ready(missing: Sequence[Missing]) -> Response:
-    """The problem body that names what is missing and says what to do. Status 503."""
+    """Returns the problem body that names the missing needs with advice. Status 503."""
     errors = [{"field": one.name, "message": one.why} for one in missing]
     return problem_response(503, NOT_READY, " ".join(map(str, missing)), errors)
 
 
 def word_of(name: str, missing: Sequence[Missing]) -> Word:
-    """How a health report calls that need."""
+    """Returns the health report's word for that need."""
     return word(all(one.name != name for one in missing))
 
 
@@ -96,7 +96,7 @@ class _Question:
         self._why: str | None = None
 
     def ask(self) -> None:
-        """Begins to ask, unless somebody does already or the last answer still counts."""
+        """Starts a check, unless one runs already or the last answer still counts."""
         with self._lock:
             still_counts = self._answered_s is not None and self._steady_s() - self._answered_s < self._for_s
             if self._is_asked or still_counts:

@@ -1,9 +1,10 @@
-"""Gives each request an id: its own X-Request-Id, or a new one. The answer and all log lines of the request have it."""
+"""Gives each request an id: its own X-Request-Id, or a new one. The answer and all its log lines carry it."""
 
 import re
-import uuid
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
+from uuid import UUID
 
 from flask import Flask, Response, g, request
 
@@ -13,12 +14,12 @@ HEADER: Final = "X-Request-Id"
 _USABLE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def name_requests(app: Flask) -> None:
-    """From now on requests have ids; first of all that is done with a request."""
+def name_requests(app: Flask, new_uuid: Callable[[], UUID]) -> None:
+    """Gives requests their ids, before all other processing."""
 
     def begin() -> None:
         given = request.headers.get(HEADER, "")
-        request_id = given if _USABLE.fullmatch(given) else uuid.uuid4().hex
+        request_id = given if _USABLE.fullmatch(given) else new_uuid().hex
         g.about_request = ExitStack()
         g.about_request.enter_context(logging_about(request_id=request_id))
 

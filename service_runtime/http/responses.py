@@ -5,5 +5,5 @@ from pydantic import BaseModel
 
 
 def json_response(body: BaseModel, status: int = 200) -> Response:
-    """The body as JSON, under this HTTP status."""
+    """Returns the body as JSON, with this HTTP status."""
     return Response(body.model_dump_json(), status=status, content_type="application/json")

@@ -1,1 +1,1 @@
-"""The broker's client behind a synchronous facade: a consumer in a thread, and a sender."""
+"""A synchronous facade of the broker's client: a consumer in a thread, and a sender."""

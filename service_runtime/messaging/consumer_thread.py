@@ -1,4 +1,4 @@
-"""A push consumer behind the client's synchronous facade, with an event loop of its own in a thread."""
+"""A push consumer behind the client's synchronous facade, with its own event loop in a thread."""
 
 import logging
 from typing import Final
@@ -15,20 +15,20 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerThread:
-    """Starts and stops a consumer, and asks how it does, from any thread."""
+    """Starts and stops a consumer, and reports on it, from any thread."""
 
     def __init__(self, consumer: PushConsumer) -> None:
-        """`consumer` has its subscriptions and its listener, and is not started."""
+        """`consumer` has its subscriptions and its listener, but is not started."""
         self._consumer = consumer
         self._loop = EventLoopThread()
 
     def start(self) -> None:
-        """Joins the consumer group; messages come from now on. Raises ClientError."""
+        """Joins the consumer group, and starts consuming. Raises ClientError."""
         self._loop.start()
         self._loop.run(self._consumer.start(), timeout_s=_START_TIMEOUT_S)
 
     def stop(self, timeout_s: float) -> None:
-        """Leaves the group, after up to `timeout_s` for messages that are worked on. What is held will be delivered again."""
+        """Leaves the group, after up to `timeout_s` for messages in work. The broker redelivers held messages."""
         leaving_s = timeout_s + _FAREWELL_S
         try:
             self._loop.run(self._consumer.shutdown(leaving_s), timeout_s=leaving_s + _FAREWELL_S)
@@ -37,7 +37,7 @@ class ConsumerThread:
         self._loop.stop()
 
     def why_unready(self) -> str | None:
-        """Why no message can come now, in one line; None if one broker at least answers."""
+        """Returns why no message can come now, in one line; None if at least one broker answers."""
         try:
             is_heard = self._loop.run(self._consumer.is_heard_by_any(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
@@ -45,7 +45,7 @@ class ConsumerThread:
         return None if is_heard else "no broker answers this consumer"
 
     def progress(self) -> list[QueueProgress]:
-        """The progress of each queue that the consumer has now; none if its event loop does not answer."""
+        """Returns the progress of each queue of the consumer; none if its event loop does not answer."""
         try:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
@@ -53,16 +53,16 @@ class ConsumerThread:
 
     @property
     def group(self) -> str:
-        """The consumer group."""
+        """The name of the consumer group."""
         return self._consumer.group
 
     def count_dead_letters(self) -> int | None:
-        """How many messages the group gave up and nobody has treated since; None if the brokers do not answer."""
+        """Returns how many untreated dead letters the group has; None if the brokers do not answer."""
         try:
             return self._loop.run(self._consumer.count_dead_letters(), timeout_s=_COUNT_TIMEOUT_S)
         except (ClientError, TimeoutError):
             return None
 
     async def _progress(self) -> list[QueueProgress]:
-        """On the event loop, to which the queues belong."""
+        """Returns the progress, on the event loop to which the queues belong."""
         return self._consumer.progress

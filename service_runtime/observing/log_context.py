@@ -1,8 +1,8 @@
-"""What a log line is about: request, order and transaction, added to each line that is logged meanwhile.
+"""The ids of the current work: request, order and transaction, added to each of its log lines.
 
     HTTP request ── X-Request-Id ──> message, property requestId ──> check-backs and consumers of every group
 
-So one id finds the lines of all services about what one request began.
+So one id finds the lines of all services about one request.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,29 +20,29 @@ _ids: ContextVar[Mapping[str, str]] = ContextVar("ids of log lines", default=_NO
 
 
 class Identified(Protocol):
-    """A message, as far as log lines name it."""
+    """A message with the ids for log lines."""
 
     @property
     def properties(self) -> Mapping[str, str]:
-        """Its properties."""
+        """The message's properties."""
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Its keys, of which the first is the order id."""
+        """The message's keys, the order id first."""
 
     @property
     def transaction_id(self) -> str | None:
-        """The id of its transaction."""
+        """The message's transaction id."""
 
 
 def current_ids() -> Mapping[str, str]:
-    """The ids of whatever is worked on in this thread or task."""
+    """Returns the ids of the current work in this thread or task."""
     return _ids.get()
 
 
 @contextmanager
 def logging_about(**ids: str | None) -> Iterator[None]:
-    """Adds these ids to the lines that are logged in the block; None adds nothing."""
+    """Adds these ids to the log lines of the block. Ignores None."""
     known = {name: value[:_LONGEST_ID] for name, value in ids.items() if value}
     token = _ids.set({**_ids.get(), **known})
     try:
@@ -52,7 +52,7 @@ def logging_about(**ids: str | None) -> Iterator[None]:
 
 
 def logging_about_message(message: Identified) -> AbstractContextManager[None]:
-    """See `logging_about`: request, order and transaction of a message."""
+    """Adds request, order and transaction of a message to the log lines of the block."""
     return logging_about(
         request_id=message.properties.get(REQUEST_ID),
         order_id=next(iter(message.keys), None),
@@ -61,6 +61,6 @@ def logging_about_message(message: Identified) -> AbstractContextManager[None]:
 
 
 def request_properties() -> dict[str, str]:
-    """The user properties by which a message carries the current request on; none outside a request."""
+    """Returns the user properties that carry the current request in a message; none outside a request."""
     request_id = _ids.get().get("request_id")
     return {REQUEST_ID: request_id} if request_id else {}

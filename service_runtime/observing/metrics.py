@@ -1,6 +1,6 @@
 """Metrics of a service for Prometheus: /metrics on its HTTP port, off unless the setting asks for it."""
 
-import time
+from collections.abc import Callable
 from typing import Final
 
 from flask import Blueprint, Flask, Response, current_app, g, request
@@ -16,14 +16,14 @@ metrics_api = Blueprint("metrics", __name__)
 
 
 def new_metrics() -> CollectorRegistry:
-    """A registry with what is known of the process: CPU, memory, open files, garbage collection."""
+    """Returns a registry with figures of the process: CPU, memory, open files, garbage collection."""
     registry = CollectorRegistry()
     for collector in (ProcessCollector, PlatformCollector, GCCollector):
         collector(registry=registry)
     return registry
 
 
-def serve_metrics(app: Flask, registry: CollectorRegistry) -> None:
+def serve_metrics(app: Flask, registry: CollectorRegistry, now_s: Callable[[], float]) -> None:
     """Adds /metrics to the application, and counts and times its requests by method, route and status."""
     requests = Counter("http_requests", "Requests that were answered.", ["method", "route", "status"], registry=registry)
     durations = Histogram(
@@ -31,7 +31,7 @@ def serve_metrics(app: Flask, registry: CollectorRegistry) -> None:
     )
 
     def begin() -> None:
-        g.began_s = time.perf_counter()
+        g.began_s = now_s()
 
     def count(response: Response) -> Response:
         route = request.url_rule.rule if request.url_rule else _NO_ROUTE
@@ -39,7 +39,7 @@ def serve_metrics(app: Flask, registry: CollectorRegistry) -> None:
         requests.labels(method, route, str(response.status_code)).inc()
         began_s: float | None = g.pop("began_s", None)
         if began_s is not None:
-            durations.labels(method, route).observe(time.perf_counter() - began_s)
+            durations.labels(method, route).observe(now_s() - began_s)
         return response
 
     app.extensions["metrics"] = registry
@@ -50,6 +50,6 @@ def serve_metrics(app: Flask, registry: CollectorRegistry) -> None:
 
 @metrics_api.get("/metrics")
 def get_metrics() -> Response:
-    """The metrics in Prometheus' text format."""
+    """Returns the metrics in Prometheus' text format."""
     registry: CollectorRegistry = current_app.extensions["metrics"]
     return Response(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)

@@ -1,7 +1,7 @@
-"""Switches OpenTelemetry traces on, in a process that is asked to.
+"""Switches OpenTelemetry traces on.
 
-Where they are sent is said by OpenTelemetry's own variables, OTEL_EXPORTER_OTLP_ENDPOINT and its like. The libraries are imported
-by the functions: that takes half a second, which a service without traces need not wait for at its start.
+OpenTelemetry's own variables, such as OTEL_EXPORTER_OTLP_ENDPOINT, set the receiver. The functions import the libraries: that
+takes half a second, which a service without traces saves at its start.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 
 def start_tracing(service: str) -> Callable[[], None]:
-    """From now on spans are recorded and sent; returns what ends that, and sends what is left."""
+    """Starts recording and sending spans. Returns a function that stops it, and sends the rest."""
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -25,7 +25,7 @@ def start_tracing(service: str) -> Callable[[], None]:
 
 
 def trace_requests(app: Flask) -> None:
-    """A span for each request, but for health checks and metrics."""
+    """Records a span for each request, except health checks and metrics."""
     from opentelemetry.instrumentation.flask import FlaskInstrumentor
 
     FlaskInstrumentor().instrument_app(  # type: ignore[no-untyped-call]
@@ -34,15 +34,15 @@ def trace_requests(app: Flask) -> None:
 
 
 def trace_database(engine: Engine) -> None:
-    """A span for each statement, with its text and without its values."""
+    """Records a span for each statement, with its text but without its values."""
     from opentelemetry.instrumentation.sqlalchemy import SQLAlchemyInstrumentor
 
-    # It asks for SQLAlchemy before 2.1, and works with it: tests/e2e/test_traces.py.
+    # The package asks for SQLAlchemy before 2.1, but works with it: tests/e2e/test_traces.py.
     SQLAlchemyInstrumentor().instrument(engine=engine, skip_dep_check=True)
 
 
 def trace_tasks() -> None:
-    """A span for each Celery task of this process, where it is sent and where it is worked on."""
+    """Records a span for each Celery task that this process sends or runs."""
     from opentelemetry.instrumentation.celery import CeleryInstrumentor
 
     CeleryInstrumentor().instrument()  # type: ignore[no-untyped-call]

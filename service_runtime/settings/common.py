@@ -1,4 +1,4 @@
-"""What the settings of all our processes share: how a setting is named, and those that every service has."""
+"""Settings of all our processes: their naming, and those that each service has."""
 
 import inspect
 import ipaddress
@@ -7,22 +7,22 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, AliasGenerator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.database.database_url import parse_database_url
 from service_runtime.observing.log_format import LogFormat
-from service_runtime.settings.known_hosts import HostNames, KnownHosts
+from service_runtime.settings.host_names import HostNames
 from service_runtime.settings.secret_settings import secret_url
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:
-    """The names of settings that do not say theirs: `http_port` is ORDER_HTTP_PORT with the prefix ORDER."""
+    """Returns the names of settings without an alias: `http_port` becomes ORDER_HTTP_PORT with the prefix ORDER."""
     return AliasGenerator(validation_alias=lambda field: f"{prefix}_{field.upper()}")
 
 
 class NamedSettings(BaseSettings):
     """Base of the settings of a process. Each field has one name, its alias: ORDER_HTTP_PORT, and the flag --order-http-port.
 
-    Nothing else in the environment counts, neither a field's own name (a DATABASE_URL that is meant for another program) nor a
-    name in other letters (order_http_port).
+    No other variable counts: neither a field's own name (a DATABASE_URL for another program) nor other letters (order_http_port).
     """
 
     log_format: LogFormat = Field("text", validation_alias="LOG_FORMAT", description="log lines as text, or as JSON objects")
@@ -36,7 +36,7 @@ class NamedSettings(BaseSettings):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Shows the class's docstring in --help without the indentation that it has in the source."""
+        """Removes the source's indentation from the class's docstring, which --help shows."""
         super().__pydantic_init_subclass__(**kwargs)
         cls.__doc__ = inspect.cleandoc(cls.__doc__ or "")
 
@@ -49,7 +49,7 @@ class NamedSettings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags come first, then the environment, in exactly the documented letters."""
+        """Reads flags first, then the environment, in exactly the documented letters."""
         return init_settings, EnvSettingsSource(settings_cls, case_sensitive=True)
 
 
@@ -59,7 +59,7 @@ def _database_url(url: SecretStr) -> SecretStr:
 
 
 def _address(text: str) -> str:
-    """A host name or an address, without the brackets that a URL has around an IPv6 address."""
+    """Returns a host name or an address, without a URL's brackets around an IPv6 address."""
     host = text.strip().removeprefix("[").removesuffix("]")
     if ":" in host:
         try:
@@ -78,8 +78,13 @@ HostAddress = Annotated[str, AfterValidator(_address)]
 """A host name or an IP address to listen on."""
 
 
+HttpPort = Annotated[int, Field(ge=0, le=65535, description="port to listen on; 0 picks one")]
+
+HttpThreads = Annotated[int, Field(ge=8, le=512, description="requests that are worked on at once")]
+
+
 class DatabaseSettings(NamedSettings):
-    """Where a service's database is, and how long to wait for it."""
+    """The place of a service's database, and the waits for it."""
 
     database_url: DatabaseUrl = Field(description="sqlite:///path or postgresql://user:password@host/name")
     database_password_file: str = Field(
@@ -101,7 +106,7 @@ class DatabaseSettings(NamedSettings):
 
 
 class ServingDatabaseSettings(DatabaseSettings):
-    """The database of a process that serves, and may migrate it first."""
+    """The database of a process that serves, and may migrate it before."""
 
     migrate_on_start: bool = Field(
         True, description="bring the database to this version before serving; without it another version is an error"
@@ -109,19 +114,19 @@ class ServingDatabaseSettings(DatabaseSettings):
 
 
 class HttpSettings(NamedSettings):
-    """Where and how a service answers over HTTP."""
+    """The address and limits of a service's HTTP server."""
 
     http_host: HostAddress = Field("127.0.0.1", description="name or address to listen on")
-    http_port: int = Field(ge=0, le=65535, description="port to listen on; 0 picks one")
+    http_port: HttpPort
     http_known_hosts: HostNames = Field(
         "",
         description="names that requests may call this service by, beside localhost and its own addresses: shop.example,api",
     )
-    http_threads: int = Field(ge=8, le=512, description="requests that are worked on at once")
+    http_threads: HttpThreads
     metrics_enabled: bool = Field(False, description="serve metrics for Prometheus at /metrics")
     stop_timeout_s: float = Field(10.0, ge=0, le=3_600, description="how long requests that run may take to end after SIGTERM")
 
     @property
     def known_hosts(self) -> KnownHosts:
-        """The names by which requests may call the service."""
+        """The names that requests may use for the service."""
         return KnownHosts.of(self.http_host, self.http_known_hosts)

@@ -1,7 +1,7 @@
-"""Passwords from files, as Docker and Kubernetes hand secrets out, put into the URLs that lack them.
+"""Passwords from files, as Docker and Kubernetes provide secrets, inserted into the URLs that lack them.
 
-A password in an environment variable is seen by whoever may inspect the container; and in a URL it has to be escaped, which
-people forget. So a variable NAME_URL holds no password, and NAME_PASSWORD_FILE says where it is.
+Everybody who may inspect the container sees an environment variable; and a password in a URL must be escaped, which people
+forget. So a variable NAME_URL holds no password, and NAME_PASSWORD_FILE names its file.
 """
 
 from pathlib import Path
@@ -11,15 +11,15 @@ _LONGEST = 4096
 
 
 class SecretUnusable(ValueError):
-    """The password cannot be read, or the URL has no place for it. The text holds neither of them."""
+    """The password cannot be read, or the URL has no place for it. The text contains neither."""
 
     def __init__(self, text: str) -> None:
-        # A path may hold bytes that are no UTF-8, and pydantic takes no error whose text cannot be encoded.
+        # A path may hold bytes that are no UTF-8; pydantic accepts no error whose text cannot be encoded.
         super().__init__(text.encode(errors="backslashreplace").decode())
 
 
 def url_with_password(url: str, password_file: str | Path | None) -> str:
-    """The URL with the password of that file, escaped; without a file the URL as it is. Raises SecretUnusable."""
+    """Returns the URL with the file's password, escaped; without a file the unchanged URL. Raises SecretUnusable."""
     if not password_file:
         return url
     password = read_secret(password_file)
@@ -36,7 +36,7 @@ def url_with_password(url: str, password_file: str | Path | None) -> str:
 
 
 def read_secret(path: str | Path) -> str:
-    """What the file holds, without the line end at its end. Raises SecretUnusable."""
+    """Returns the file's content without its last line end. Raises SecretUnusable."""
     try:
         with Path(path).open("rb") as file:
             content = file.read(_LONGEST + 1)

@@ -1,4 +1,4 @@
-"""Passwords from files for settings: kept in a value that does not show itself, and named by the variable in every error."""
+"""Passwords from files for settings: kept in a value that hides itself. Each error names the variable."""
 
 from pydantic import SecretStr
 
@@ -6,7 +6,7 @@ from service_runtime.settings.secret_files import SecretUnusable, read_secret, u
 
 
 def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
-    """`url_with_password` of the variable `name`, which begins the sentence of a SecretUnusable."""
+    """Calls `url_with_password` for the variable `name`, which begins the text of a SecretUnusable."""
     try:
         return SecretStr(url_with_password(url.get_secret_value(), password_file))
     except SecretUnusable as error:
@@ -14,7 +14,7 @@ def secret_url(url: SecretStr, password_file: str, name: str) -> SecretStr:
 
 
 def secret_of(path: str, name: str) -> SecretStr:
-    """What the file holds, empty without a path. The variable `name` begins the sentence of a SecretUnusable."""
+    """Returns the file's content, empty without a path. The variable `name` begins the text of a SecretUnusable."""
     try:
         return SecretStr(read_secret(path) if path else "")
     except SecretUnusable as error:

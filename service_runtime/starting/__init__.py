@@ -1,1 +1,1 @@
-"""How a process of a service starts, and how it says why it cannot."""
+"""The start of a service's process, and its messages about failures."""

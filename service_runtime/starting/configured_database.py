@@ -1,4 +1,4 @@
-"""A service's database as its settings say: opened to serve from, or migrated and left."""
+"""A service's database by its settings: opened for serving, or only migrated."""
 
 from sqlalchemy import Engine
 
@@ -8,12 +8,12 @@ from service_runtime.settings.common import DatabaseSettings, ServingDatabaseSet
 
 
 def open_to_serve(settings: ServingDatabaseSettings, migrations: str) -> Engine:
-    """A database that answers and has the tables of this version. Raises DatabaseUnusable."""
+    """Opens a database that answers and has the tables of this version. Raises DatabaseUnusable."""
     return open_migrated(settings, migrations, is_migrated=settings.migrate_on_start)
 
 
 def open_migrated(settings: DatabaseSettings, migrations: str, *, is_migrated: bool = False) -> Engine:
-    """A database that answers and has the tables of this version; it is migrated only where that is wanted.
+    """Opens a database that answers and has the tables of this version; migrates it only if `is_migrated`.
 
     Raises DatabaseUnusable.
     """
@@ -27,7 +27,7 @@ def open_migrated(settings: DatabaseSettings, migrations: str, *, is_migrated: b
 
 
 def migrate_and_leave(settings: DatabaseSettings, migrations: str) -> None:
-    """Brings the tables to this version and prints what was done. Raises DatabaseUnusable."""
+    """Migrates the tables to this version and prints the result. Raises DatabaseUnusable."""
     url = settings.database_url.get_secret_value()
     done = migrate_database(
         url,

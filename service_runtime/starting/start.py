@@ -1,4 +1,4 @@
-"""How a process starts: its settings, where it logs, how it says why it cannot start, and what ends it."""
+"""The start of a process: its settings, its log, its message if it cannot start, and its end by signals."""
 
 import logging
 import signal
@@ -27,7 +27,7 @@ _MIGRATE: Final = "migrate"
 
 @dataclass(frozen=True, slots=True)
 class Command(Generic[S]):
-    """Work that a program does and ends, instead of serving: its settings, and the work."""
+    """A command that does some work and ends, instead of serving: its settings, and the work."""
 
     settings_class: type[S]
     work: Callable[[S], None]
@@ -35,7 +35,7 @@ class Command(Generic[S]):
     """The exit status when a signal comes before the work has said what a signal means."""
 
     def run(self, program: str, arguments: Sequence[str]) -> int:
-        """The exit status of `run_program`."""
+        """Runs the command, and returns the exit status of `run_program`."""
         return run_program(program, self.settings_class, self.work, arguments, if_told_to_stop=self.if_told_to_stop)
 
 
@@ -43,7 +43,7 @@ _NO_MORE: Final[Mapping[str, Command[Any]]] = MappingProxyType({})
 
 
 class CannotStart(Exception):
-    """Why a process does not start, in one line."""
+    """The reason why a process does not start, in one line."""
 
 
 def run_service(
@@ -54,9 +54,9 @@ def run_service(
     migrate: Callable[[M], None],
     more: Mapping[str, Command[Any]] = _NO_MORE,
 ) -> int:
-    """`python -m PROGRAM` serves, `python -m PROGRAM migrate` migrates; the exit status is that of `run_program`.
+    """Serves for `python -m PROGRAM`, migrates for `python -m PROGRAM migrate`. Returns the exit status of `run_program`.
 
-    `more` are the other commands that the program has, by their names.
+    `more` are the program's other commands, by name.
     """
     arguments = sys.argv[1:]
     commands: Mapping[str, Command[Any]] = {_MIGRATE: Command(migration_settings_class, migrate, if_told_to_stop=130), **more}
@@ -68,10 +68,10 @@ def run_service(
 def run_program(
     program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str], *, if_told_to_stop: int = 0
 ) -> int:
-    """Reads the settings and does the work; the process's exit status.
+    """Reads the settings and does the work. Returns the process's exit status.
 
-    0 when the work is done, 1 when it could not be done, 2 when a setting is wrong, `if_told_to_stop` when a signal came before
-    `work` had said what a signal means. What is wrong stands on stderr in one line.
+    0 after the work, 1 if it failed, 2 for a wrong setting, `if_told_to_stop` for a signal before `work` has set its handlers.
+    The reason is a line on stderr.
     """
     try:
         interrupt_on_signals()
@@ -95,22 +95,22 @@ def _run(program: str, settings_class: type[S], work: Callable[[S], None], argum
 
 
 def log_to_stderr() -> None:
-    """Logs from INFO up, without what libraries say of each step, task and attempt."""
+    """Logs from INFO up, without the libraries' lines on each step, task and attempt."""
     rocketmq_broker.logs.log_to_stderr(logging.INFO)
     for noisy in ("alembic", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
-    # It would log each retry without a word of what is retried.
+    # It would log each retry without naming the work.
     logging.getLogger("stamina").setLevel(logging.ERROR)
 
 
 def say(program: str, message: str, status: int) -> int:
-    """Prints one line and passes the exit status on."""
+    """Prints one line, and returns the exit status."""
     print(printable(f"{program}: {message}"), file=sys.stderr)
     return status
 
 
 def first_error(error: ValidationError) -> str:
-    """What is wrong with the settings, without the value: it may be a secret."""
+    """Describes the first wrong setting without its value, which may be a secret."""
     wrong = error.errors(include_input=False, include_url=False)[0]
     name = ".".join(str(part) for part in wrong["loc"])
     message = wrong["msg"].removeprefix("Value error, ")
@@ -118,7 +118,7 @@ def first_error(error: ValidationError) -> str:
 
 
 class _Interrupting:
-    """The handler of signals while a program starts. It remembers the signal: a library may swallow the interruption."""
+    """The handler of signals during the start. It remembers the signal: a library may swallow the interruption."""
 
     def __init__(self) -> None:
         self.stopping = threading.Event()
@@ -129,9 +129,9 @@ class _Interrupting:
 
 
 def interrupt_on_signals() -> None:
-    """From now on SIGTERM and SIGINT raise KeyboardInterrupt; main thread only.
+    """Lets SIGTERM and SIGINT raise KeyboardInterrupt; main thread only.
 
-    The first process of a container ignores SIGTERM unless it says otherwise.
+    The first process of a container ignores SIGTERM without a handler.
     """
     interrupting = _Interrupting()
     for number in STOP_SIGNALS:
@@ -139,7 +139,7 @@ def interrupt_on_signals() -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set, and have set if one came while the program started; main thread only."""
+    """Returns an event that SIGTERM and SIGINT set, also one that came during the start; main thread only."""
     handler = signal.getsignal(signal.SIGTERM)
     stopping = handler.stopping if isinstance(handler, _Interrupting) else threading.Event()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.bodies import TopicList
 from rocketmq_broker.protocol.bodies.route import TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -13,7 +14,6 @@ from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, Register
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.registration_body import encode_registration
-from rocketmq_broker.store import TopicConfig
 from rocketmq_broker.store.tables.config_file import DataVersion
 from tests.apache.cluster import apache_rocketmq
 

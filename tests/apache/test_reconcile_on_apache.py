@@ -16,12 +16,11 @@ from demo.ports import free_ports
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
-from pipelines.judging.totals import SUMMED
+from pipelines.judging.totals import SUMMED, Tolerance
 from pipelines.reconciliation import Books, Outcome, reconcile
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.queue_ranges import consumer_offsets, decided_without_record
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record
 from pipelines.sources.reading import Reading
-from pipelines.tolerance import Tolerance
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.generator import SOURCE, build, find_go, generate
+from benchmarks.side_by_side.generator import SOURCE, build, find_go, generate
 from demo.processes import Processes, ProcessFailed
 from tests.conftest import BrokerProcess
 

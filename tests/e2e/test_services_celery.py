@@ -30,6 +30,7 @@ from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
 from service_runtime.failing.holds import Holds
 from tests.e2e.redis_faults import Relay, locked_against_credits
@@ -52,11 +53,11 @@ class CreditSide:
             is_ready=prints("credit worker ready: "),
         )
         self.engine = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-        self.ledger = Ledger(self.engine)
+        self.ledger = Ledger(self.engine, World())
         self.database = folder / "credits.db"
         self.redis_client = Redis(port=port)
         self.tasks = CeleryTasks(create_celery(redis_url), redis_url)
-        self.crediting = CeleryCrediting(self.tasks, timeout_s=60)
+        self.crediting = CeleryCrediting(self.tasks, World(), timeout_s=60)
 
     def credit(self, batch: list[Credit], *, timeout_s: float = 60, is_again: bool = False) -> list[CreditOutcome | None]:
         """One try, as patient as a slow machine needs it unless told otherwise."""
@@ -65,7 +66,7 @@ class CreditSide:
 
     def credit_patiently(self, batch: list[Credit]) -> list[Credited]:
         """As the consumer does, with short waits."""
-        patient = PatientCrediting(CeleryCrediting(self.tasks, timeout_s=2), Holds(), threads=1)
+        patient = PatientCrediting(CeleryCrediting(self.tasks, World(), timeout_s=2), Holds(now_s=time.monotonic), threads=1)
         return patient.credit(batch, ConsumeContext(MessageQueue("orders", "broker-a", 0)))
 
     def answers_kept(self) -> list[bytes]:

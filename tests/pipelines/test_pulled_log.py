@@ -9,11 +9,10 @@ import pytest
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from demo.system import QUICK_CHECKS
-from pipelines.sources.log_records import COLUMNS
-from pipelines.sources.message_logs import StoreLog
-from pipelines.sources.pulled_log import BrokerLog
-from pipelines.sources.pulled_log_source import PulledLogSource
-from pipelines.sources.queue_ranges import decided_without_record, queue_ranges
+from pipelines.sources.logs.message_logs import COLUMNS, StoreLog
+from pipelines.sources.logs.pulled_log import BrokerLog
+from pipelines.sources.logs.pulled_log_source import PulledLogSource
+from pipelines.sources.logs.queue_ranges import decided_without_record, queue_ranges
 from pipelines.sources.reading import read_here
 from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt

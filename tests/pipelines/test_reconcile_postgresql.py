@@ -8,10 +8,10 @@ import pyarrow.parquet
 import pytest
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from pipelines.sources.database_source import TableSource
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_source import TableSource
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
 from pipelines.sources.reading import read_here
-from pipelines.sources.tables import read_unreadable_values, read_wrong_balances
 from tests.pipelines.postgres import PASSWORD, PASSWORD_IN_URL, binaries, running_postgres
 from tests.pipelines.test_reconcile_command import pipelines
 

@@ -15,7 +15,7 @@ import pytest
 from demo.processes import Processes
 from demo.system import QUICK_CHECKS, System
 from order_messages.order_created import TAG, TOPIC, OrderCreated, OrderedItem
-from pipelines.sources.queue_ranges import consumer_offsets, queue_ranges
+from pipelines.sources.logs.queue_ranges import consumer_offsets, queue_ranges
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from tests.e2e.clients import PATIENT, running

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import Tolerance
 from pipelines.telling.page.page import write_page
-from pipelines.tolerance import Tolerance
 from scripts.chromium import find_chromium
 from tests.unit.pipelines.page.rows import AS_OF_MS, MINUTE_MS, matched, outcome, row
 

@@ -3,7 +3,10 @@
 import ast
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
@@ -25,17 +28,23 @@ def arrows() -> Edges:
     return drawn
 
 
+@cache
+def imports() -> Edges:
+    """Which module imports which, those included that are imported for their types alone."""
+    graph = grimp.build_graph(*CONTRACTS["root_packages"])
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
 def room_of(module: str, rooms: Edges) -> str | None:
     return next((room for room in rooms if module == room or module.startswith(f"{room}.")), None)
 
 
 def imports_between(rooms: Edges) -> Edges:
     """Which packages of the picture really import which."""
-    graph = grimp.build_graph(*CONTRACTS["root_packages"])
     found: dict[str, set[str]] = {room: set() for room in rooms}
-    for module in graph.modules:
+    for module, names in imports().items():
         importer = room_of(module, rooms)
-        imported = {room_of(name, rooms) for name in graph.find_modules_directly_imported_by(module)}
+        imported = {room_of(name, rooms) for name in names}
         if importer is not None:
             found[importer] |= {room for room in imported if room not in (None, importer)}
     return found
@@ -49,6 +58,10 @@ def reached_from(room: str, edges: Edges) -> set[str]:
         reached |= new
         left += new
     return reached
+
+
+def test_no_modules_import_one_another_in_a_circle() -> None:
+    TopologicalSorter(imports()).prepare()  # CycleError names the circle
 
 
 def test_the_picture_of_the_rooms_shows_every_package() -> None:
@@ -93,6 +106,18 @@ def test_the_table_lists_each_package_whose_rooms_have_a_contract() -> None:
     assert {package for package, _ in rows_of_rooms()} == {
         container for contract in CONTRACTS["contracts"] for container in contract.get("containers", ())
     }
+
+
+MOST_MODULES = 16
+STILL_LARGER = {"broker/rocketmq_broker/message", "broker/rocketmq_broker/remoting", "broker/rocketmq_broker/testing"}
+"""These wait for their rooms. No folder may join them; one that got its rooms is taken out."""
+
+
+def test_no_folder_holds_more_modules_than_one_can_take_in_at_a_glance() -> None:
+    parents = {"rocketmq_broker": ROOT / "broker", "rocketmq_commitlog": ROOT / "commitlog"}
+    packages = [parents.get(name, ROOT) / name for name in (*CONTRACTS["root_packages"], "benchmarks", "tutorials")]
+    modules = Counter(path.parent for package in packages for path in package.rglob("*.py"))
+    assert {str(folder.relative_to(ROOT)) for folder, count in modules.items() if count > MOST_MODULES} == STILL_LARGER
 
 
 LINKS = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", PAGE)

@@ -5,10 +5,6 @@ import asyncio
 from tutorials.kills.cells import Moment
 
 
-class ProcessDied(BaseException):
-    """The process is dead: as by kill -9, nothing after this line runs. No program catches it."""
-
-
 class Halt:
     """Stops the first process that comes to one moment; the second time nobody stops."""
 

@@ -7,7 +7,8 @@ from typing import Final
 
 from rocketmq_broker.client import ClientError, LocalTransactionState, Message, MessageExt, TransactionProducer
 from tutorials.kills.cells import Moment
-from tutorials.kills.halt import Halt, ProcessDied
+from tutorials.kills.halt import Halt
+from tutorials.race.order_database import ProcessDied
 
 TOPIC: Final = "orders"
 PLACED, REFUSED, UNKNOWN = "placed", "refused", "cannot say"

@@ -9,10 +9,11 @@ from typing import Final
 
 from rocketmq_broker.testing import RocketMQ
 from tutorials.kills.cells import Moment, Victim
-from tutorials.kills.halt import Halt, ProcessDied
+from tutorials.kills.halt import Halt
 from tutorials.kills.order_service import PLACED, OrderService
 from tutorials.kills.shop import Notebook, Shop
 from tutorials.race.cell import silence
+from tutorials.race.order_database import ProcessDied
 
 ORDER_ID: Final = "order-1"
 THING: Final = "a book"

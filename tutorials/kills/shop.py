@@ -1,14 +1,14 @@
 """The shop of one cell: order service, broker and credit service, what each of them leaves on disk, and who is started again."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.message import topics
-from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.message.record import records_of
 from rocketmq_broker.testing import RocketMQ
 from tutorials.kills.cells import Victim
 from tutorials.kills.credit_service import CreditService
@@ -85,7 +85,8 @@ class Shop:
 
     def on_disk(self) -> list[str]:
         """What is on the broker's disk and in both databases, in the order in which it comes there."""
-        records = [_KINDS[record.topic.decode()] for record in _records(self._rocketmq.commit_log()) if _is_told(record)]
+        topics = [record.topic.decode() for record in records_of(self._rocketmq.commit_log())]
+        records = [_KINDS[topic] for topic in topics if topic in _KINDS]
         rows = ["order"] * self.count_orders() + ["credit"] * self.count_credits()
         order = ("half message", "order", "message", "op message", "credit")
         return sorted(records + rows, key=order.index)
@@ -113,18 +114,6 @@ class Shop:
             self._credit_file, self._namesrv_addr, self._halt, lambda: self.notebook.deliveries.append(life)
         )
         await self.credits.start()
-
-
-def _records(commit_log: bytes) -> Iterator[Record]:
-    """The records of a commit log of one segment: each begins with its size, and nothing comes after the last one."""
-    position = 0
-    while position + 4 <= len(commit_log) and (size := int.from_bytes(commit_log[position : position + 4], "big")):
-        yield decode_record(commit_log[position : position + size])
-        position += size
-
-
-def _is_told(record: Record) -> bool:
-    return record.topic.decode() in _KINDS
 
 
 def _count(file: Path, table: str) -> int:

@@ -13,6 +13,7 @@ from order_service.service_layer.transaction_listener import transaction_listene
 from rocketmq_broker.client import TransactionListeners
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing.sync import SyncClient, SyncRocketMQ
+from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
 
 DEADLINE_MINUTES = 10
@@ -25,13 +26,14 @@ class Shop:
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, deadline_minutes: float = DEADLINE_MINUTES) -> None:
         self.rocketmq = rocketmq
         self.engine = open_database(f"sqlite:///{folder}/orders.db", migrations=MIGRATIONS, start_timeout_s=10)
-        self.store = SqlOrderStore(self.engine)
-        self.placing = OrderPlacing(self.store, self, round(deadline_minutes * 60_000), self.now_ms)
-        self.paying = OrderPaying(self.store, self.now_ms)
+        self.world = World(wall_ns=self.now_ns)
+        self.store = SqlOrderStore(self.engine, self.world)
+        self.placing = OrderPlacing(self.store, self, round(deadline_minutes * 60_000), self.world.wall_ms, self.world.new_uuid)
+        self.paying = OrderPaying(self.store, self.world.wall_ms)
         self.open()
 
-    def now_ms(self) -> int:
-        return BEGIN_MS + round(self.rocketmq.elapsed_s * 1000)
+    def now_ns(self) -> int:
+        return (BEGIN_MS + round(self.rocketmq.elapsed_s * 1000)) * 1_000_000
 
     def open(self) -> None:
         """The order service runs: it can be asked."""
@@ -42,7 +44,7 @@ class Shop:
         self.producer.shutdown()
 
     def listeners(self) -> TransactionListeners:
-        return transaction_listeners(self.store, order_limit_cents=1_000_000, failpoints=Failpoints(), now_ms=self.now_ms)
+        return transaction_listeners(self.store, order_limit_cents=1_000_000, failpoints=Failpoints(), now_ms=self.world.wall_ms)
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         """Half message, local transaction, decision."""

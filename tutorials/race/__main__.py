@@ -12,11 +12,11 @@ from tutorials.race.brokers import BrokerCannotRun
 from tutorials.race.brokers.apache import ApacheBroker, missing_for_apache
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault
-from tutorials.race.figures import Figures
-from tutorials.race.picture import picture
-from tutorials.race.record import Record, kept
+from tutorials.race.results.figures import Figures
+from tutorials.race.results.picture import picture
+from tutorials.race.results.record import Record, kept
+from tutorials.race.results.table import table_of_cells, table_of_costs, table_of_faults
 from tutorials.race.running import Wanted, WayHangs, play_cells
-from tutorials.race.table import table_of_cells, table_of_costs, table_of_faults
 from tutorials.race.way import Way
 from tutorials.race.ways import WAYS_ON_APACHE
 

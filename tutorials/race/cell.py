@@ -11,11 +11,11 @@ from typing import Final
 from rocketmq_broker.client import Producer
 from tutorials.race.credits import Credits
 from tutorials.race.faults import Fault, FaultPlan
-from tutorials.race.figures import Figures, percentile
 from tutorials.race.judge import judge
 from tutorials.race.order import TOPIC, Order
 from tutorials.race.order_database import OrderDatabase, ProcessDied
 from tutorials.race.process import Process
+from tutorials.race.results.figures import Figures, percentile
 from tutorials.race.stage import Stage
 from tutorials.race.way import Way
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from rocketmq_broker.testing.virtual_time import NothingHappens
 from tutorials.race.cell import play, silence
 from tutorials.race.entries import find_fault, find_way, ways_with
-from tutorials.race.figures import Figures
+from tutorials.race.results.figures import Figures
 
 
 class WayHangs(Exception):

@@ -9,7 +9,7 @@ import msgspec
 
 from benchmarks.reconciliation.faults import UNCREDITED, Fault, injected
 from pipelines.judging.classes import Finding
-from pipelines.sources.tables import Table
+from pipelines.sources.databases.tables import Table
 
 ORDERS: Final = Table("orders", "id", {"order_id": "string", "customer": "string", "total_cents": "bigint"})
 CREDITS: Final = Table("credits", "id", {"order_id": "string", "customer": "string", "amount_cents": "bigint"})

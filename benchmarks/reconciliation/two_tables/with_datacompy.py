@@ -14,9 +14,9 @@ import msgspec
 from pyspark.sql import DataFrame
 
 from benchmarks.reconciliation.two_tables.differences import CREDITS, ORDERS, Differences
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import Table, read_table
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import Table, read_table
 from pipelines.spark.session import spark_session
 
 

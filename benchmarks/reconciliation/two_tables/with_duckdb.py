@@ -16,9 +16,9 @@ import msgspec
 import pyarrow
 
 from benchmarks.reconciliation.two_tables.differences import CREDITS, ORDERS, Differences
-from pipelines.sources.adbc import read_columns
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.tables import Table
+from pipelines.sources.databases.adbc import read_columns
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import Table
 
 QUERY: Final = """
     SELECT COUNT(*) FILTER (WHERE credit.order_id IS NULL),

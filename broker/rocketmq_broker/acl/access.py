@@ -1,4 +1,4 @@
-"""Whether a request may come in (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
+"""The check of each incoming request (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.protocol.command import RemotingCommand
 
 
 class AccessRules:
-    """Accounts and trusted addresses. What an address of a white list asks for is neither signed nor checked, as in RocketMQ."""
+    """Accounts and trusted addresses. A request from a trusted address needs neither signature nor permission, as in RocketMQ."""
 
     def __init__(self, accounts: Iterable[Account] = (), global_white_addresses: Iterable[RemoteAddresses] = ()) -> None:
         """Raises AccountMistake if two accounts have one key."""
@@ -23,15 +23,14 @@ class AccessRules:
         self._white_addresses = tuple(global_white_addresses)
 
     def __len__(self) -> int:
-        """How many accounts there are."""
+        """Returns the number of accounts."""
         return len(self._accounts)
 
     def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> str | None:
         """Returns the account's access key, or None where the address is trusted.
 
-        Raises AccessDenied, or ProtocolError where what must be read for the check cannot be read.
-
-        The signature comes before the body is read: who has no account costs no more than that.
+        Raises AccessDenied, or ProtocolError if the header or body that the check needs cannot be read.
+        The signature is checked before the body is read, so that a request without an account costs no more.
         """
         if any(addresses.match(remote_ip) for addresses in self._white_addresses):
             return None
@@ -47,7 +46,7 @@ class AccessRules:
         return account.access_key
 
     def may_publish(self, access_key: str, topic: str) -> bool:
-        """Whether the account may send to the topic now."""
+        """Returns whether the account may send to the topic now."""
         account = self._accounts.get(access_key)
         return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
 
@@ -62,7 +61,7 @@ class AccessRules:
 
 def _check_permissions(account: Account, code: int, needs: Needs) -> None:
     if needs.resources.get(TRACE_TOPIC) == Permission.PUB:
-        return  # every client may leave its traces
+        return  # every client may store its traces
     if needs.is_admin_needed and not account.admin:
         raise AccessDenied(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
     if _is_all_allowed(account):

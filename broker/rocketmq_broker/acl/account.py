@@ -17,7 +17,7 @@ _KEYS_ARE_LONGER_THAN: Final = 6
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """An account as the file has it: text that was checked. Raises AccountMistake. The secret key is never printed."""
+    """A checked account, as text of the file. Raises AccountMistake. The secret key is never printed."""
 
     access_key: str
     secret_key: str = field(repr=False)
@@ -30,7 +30,7 @@ class Account:
     """Each `topicA=PUB|SUB`."""
     group_perms: tuple[str, ...] = ()
     auditor: bool = False
-    """May look at everything, and by that change nothing. Of ours: Apache's brokers pass the name over."""
+    """Whether the account may read everything and change nothing. An addition: Apache's brokers ignore the name."""
 
     def __post_init__(self) -> None:
         for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
@@ -45,29 +45,29 @@ class Account:
 
     @cached_property
     def white_addresses(self) -> RemoteAddresses:
-        """From here requests in its name need no signature and no permission."""
+        """Returns the addresses from which requests in the account's name need neither signature nor permission."""
         return parse_remote_addresses(self.white_remote_address)
 
     @cached_property
     def permissions(self) -> dict[str, Permission]:
-        """By topic; that for a group stands under the group's retry topic, as in RocketMQ."""
+        """Returns permissions by topic; a group's permission stands under its retry topic, as in RocketMQ."""
         by_topic = dict(parse_named_permission(text) for text in self.topic_perms)
         by_group = dict(parse_named_permission(text) for text in self.group_perms)
         return {**{retry_topic(group): permission for group, permission in by_group.items()}, **by_topic}
 
     @cached_property
     def default_topic(self) -> Permission:
-        """For topics without a permission of their own."""
+        """Returns the permission for topics that have no entry."""
         return _parse_default(self.default_topic_perm)
 
     @cached_property
     def default_group(self) -> Permission:
-        """For groups without a permission of their own."""
+        """Returns the permission for groups that have no entry."""
         return _parse_default(self.default_group_perm)
 
 
 def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
-    """The accounts by their keys. Raises AccountMistake if two have one key."""
+    """Returns the accounts by their keys. Raises AccountMistake if two have one key."""
     table: dict[str, Account] = {}
     for account in accounts:
         if account.access_key in table:

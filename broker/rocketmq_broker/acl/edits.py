@@ -1,4 +1,4 @@
-"""Accounts that operators change by a request (RocketMQ's PlainPermissionManager.updateAccessConfig and its like). Pure."""
+"""Changes of accounts by an operator's request (RocketMQ's PlainPermissionManager.updateAccessConfig and its like). Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.acl.remote_address import parse_remote_addresses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountUpdate:
-    """What an operator says of an account. None leaves what the account has; `admin` is always said."""
+    """The fields that an operator sets on an account. None keeps the account's value; `admin` is always set."""
 
     access_key: str
     secret_key: str = dataclasses.field(repr=False)
@@ -26,7 +26,7 @@ class AccountUpdate:
     group_perms: tuple[str, ...] | None = None
 
     def applied(self, account: Account | None) -> Account:
-        """The account as it is then. Raises AccountMistake."""
+        """Returns the account with the update's fields; a new account for None. Raises AccountMistake."""
         said = {field.name: value for field in dataclasses.fields(self) if (value := getattr(self, field.name)) is not None}
         try:
             return dataclasses.replace(account, **said) if account is not None else Account(**said)
@@ -35,12 +35,12 @@ class AccountUpdate:
 
 
 def file_of(files: Mapping[str, PlainAcl], access_key: str) -> str | None:
-    """The file that has the account."""
+    """Returns the path of the file that holds the account; None if no file does."""
     return next((path for path, acl in files.items() if any(one.access_key == access_key for one in acl.accounts)), None)
 
 
 def with_account(acl: PlainAcl, update: AccountUpdate, now_ms: int) -> PlainAcl:
-    """The file with the account made or changed. Raises AccountMistake."""
+    """Returns the file with the account added or changed. Raises AccountMistake."""
     current = next((account for account in acl.accounts if account.access_key == update.access_key), None)
     changed = update.applied(current)
     others = [changed if account is current else account for account in acl.accounts]
@@ -48,13 +48,13 @@ def with_account(acl: PlainAcl, update: AccountUpdate, now_ms: int) -> PlainAcl:
 
 
 def without_account(acl: PlainAcl, access_key: str, now_ms: int) -> PlainAcl:
-    """The file without the account."""
+    """Returns the file without the account."""
     left = tuple(account for account in acl.accounts if account.access_key != access_key)
     return _next_version(acl, now_ms, accounts=left)
 
 
 def with_white_addresses(acl: PlainAcl, addresses: tuple[str, ...], now_ms: int) -> PlainAcl:
-    """The file with these trusted addresses and no others. Raises AccountMistake."""
+    """Returns the file with these trusted addresses and no others. Raises AccountMistake."""
     for address in addresses:
         parse_remote_addresses(address)
     return _next_version(acl, now_ms, global_white_addresses=addresses)

@@ -1,4 +1,4 @@
-"""What can be wrong with accounts and with who claims to have one."""
+"""The errors of accounts and of those who claim to have one."""
 
 
 class AclError(Exception):
@@ -6,7 +6,7 @@ class AclError(Exception):
 
 
 class AccessDenied(AclError):
-    """A request that its sender may not make. The text is what RocketMQ's PlainPermissionManager says; it holds no secret."""
+    """A request that its sender may not make. The text is that of RocketMQ's PlainPermissionManager; it holds no secret."""
 
 
 class AccountMistake(AclError):

@@ -1,8 +1,8 @@
-"""What a request needs: which permission on which topics and groups, or an admin's account (RocketMQ's PlainAccessValidator).
+"""The permissions that a request needs on topics and groups, or an admin's account (RocketMQ's PlainAccessValidator).
 
 docs/operations.md, "What each request needs", has the table, beside what Apache 4.9.7 asks for; tests/unit/acl/test_needs_page.py
-compares it with this module. A topic that is the broker's own, and a group CID_RMQ_SYS_*, need an admin wherever a request names
-one; an auditor may look at them.
+compares it with this module. A request that names a topic of the broker itself, or a group CID_RMQ_SYS_*, needs an admin;
+an auditor may read them.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 Resources = dict[str, Permission]
-"""By topic; a group stands under its retry topic."""
+"""Permissions by topic; a group's permission stands under its retry topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUnder:
-    """The topic of a stored message, and the one that it is for: a half message waits in a topic of the broker's own."""
+    """The topic of a stored message, and its real topic: a half message waits in a topic of the broker itself."""
 
     topic: str
     real_topic: str
 
 
 TopicAt = Callable[[int], StoredUnder | None]
-"""The topics of the message at a commit log offset; None where there is none."""
+"""Returns the topics of the message at a commit log offset; None where there is none."""
 
 ADMIN_CODES: Final = frozenset(
     {
@@ -52,7 +52,7 @@ ADMIN_CODES: Final = frozenset(
         RequestCode.DELETE_EXPIRED_COMMITLOG,
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         RequestCode.CLEAN_UNUSED_TOPIC,
-        # At a name server in the broker's process:
+        # Served by a name server in the broker's process:
         RequestCode.PUT_KV_CONFIG,
         RequestCode.DELETE_KV_CONFIG,
         RequestCode.DELETE_TOPIC_IN_NAMESRV,
@@ -92,8 +92,8 @@ ACCOUNT_CODES: Final = frozenset(
         AdminRequestCode.COUNT_PARKED_MESSAGES,
     }
 )
-"""What every account may ask. A request that the broker answers stands here, in ADMIN_CODES or in the table of needs: a test
-makes sure that somebody decided about each."""
+"""The requests that every account may send. Each request that the broker answers stands here, in ADMIN_CODES or in FINDERS:
+a test checks it."""
 
 AUDITOR_CODES: Final = ACCOUNT_CODES | {
     RequestCode.PULL_MESSAGE,
@@ -108,24 +108,24 @@ AUDITOR_CODES: Final = ACCOUNT_CODES | {
     AdminRequestCode.LIST_DECIDED_TRANSACTIONS,
     AdminRequestCode.LIST_MARKS,
 }
-"""What shows something and changes nothing: an auditor may ask it about every topic and group, unless a pull sets the group's
-offset as well."""
+"""The requests that only read: an auditor may send them for every topic and group, unless a pull also sets the group's
+offset."""
 
 _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a request needs beside an account."""
+    """The permissions that a request needs beside an account."""
 
     resources: Resources
     is_admin_needed: bool
 
 
 def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
-    """What the request needs. Raises ProtocolError if its header or its body cannot be read: no handler could read it either.
+    """Returns the request's needs. Raises ProtocolError if its header or body cannot be read: no handler could read it either.
 
-    The header is decoded once and stays with the command, so that the handler acts on the very values that are decided over here.
+    The header is decoded once and kept in the command, so that the handler acts on the very values that were checked here.
     """
     find = FINDERS.get(command.code)
     resources = find(command, topic_at) if find is not None else {}
@@ -133,7 +133,7 @@ def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
 
 
 def is_a_look(command: RemotingCommand) -> bool:
-    """Whether the request changes nothing, so that an auditor may send it. Raises ProtocolError if its header cannot be read."""
+    """Returns whether the request only reads, so that an auditor may send it. Raises ProtocolError for an unreadable header."""
     if command.code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
         return not command.decode_header(headers.PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
     return command.code in AUDITOR_CODES
@@ -146,7 +146,7 @@ def _is_reserved(resource: str) -> bool:
 
 
 def _topic(topic: str | None, permission: Permission) -> Resources:
-    """A retry topic is for its group's consumers: they send messages back to it."""
+    """Returns `permission` on the topic. A retry topic needs SUB: its group's consumers send messages back to it."""
     if not topic:
         return {}
     return {topic: Permission.SUB if topic.startswith(topics.RETRY_PREFIX) else permission}
@@ -161,7 +161,7 @@ def _topic_and_group(topic: str, group: str) -> Resources:
 
 
 def _stored_at(commit_log_offset: int, topic_at: TopicAt) -> Resources:
-    """SUB of the topic that the message there is stored under, if there is a message."""
+    """Returns SUB on the topic of the stored message at that offset; nothing if there is no message."""
     message = topic_at(commit_log_offset)
     return {} if message is None else _topic(message.topic, Permission.SUB)
 
@@ -171,7 +171,7 @@ _Finder = Callable[[RemotingCommand, TopicAt], Resources]
 
 
 def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
-    """Finds what a request needs by its header alone."""
+    """Returns a finder that reads the header alone."""
 
     def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
         return resources(command.decode_header(header_type), topic_at)
@@ -193,12 +193,12 @@ def _end_transaction(header: headers.EndTransactionRequestHeader, topic_at: Topi
 
 
 def _send_back(header: headers.ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
-    """The message is stored again for the group, which may read it then."""
+    """Needs SUB on the message's topic and on the group, which may read the message after it is stored again."""
     return {**_stored_at(header.offset, topic_at), **_groups([header.group])}
 
 
 def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
-    """The message is pushed to the client that is named."""
+    """Needs SUB on the message's topic and on the group: the message is pushed to the named client."""
     needed = _groups([header.consumer_group])
     try:
         return {**_stored_at(parse_offset_message_id(header.msg_id or "").commit_log_offset, topic_at), **needed}
@@ -259,4 +259,4 @@ FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.CLONE_GROUP_OFFSET: _of(headers.CloneGroupOffsetRequestHeader, _clone_offsets),
     RequestCode.CONSUME_MESSAGE_DIRECTLY: _of(headers.ConsumeMessageDirectlyResultRequestHeader, _consume_directly),
 }
-"""By request code: the topics and groups that a request names, and what it needs of them."""
+"""Finders by request code: each returns the topics and groups that a request names, with the permissions it needs."""

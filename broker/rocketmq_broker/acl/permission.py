@@ -1,4 +1,4 @@
-"""What an account may do with a topic or a group (RocketMQ's Permission)."""
+"""The permissions of an account on a topic or a group (RocketMQ's Permission)."""
 
 from enum import IntFlag
 from typing import Final
@@ -7,15 +7,15 @@ from rocketmq_broker.acl.errors import AccountMistake
 
 
 class Permission(IntFlag):
-    """PUB sends, SUB consumes, DENY does neither whatever stands beside it."""
+    """The flags of a permission: PUB sends, SUB consumes, DENY forbids both, also beside another flag."""
 
     DENY = 1
     PUB = 4
     SUB = 8
 
     def allows(self, needed: "Permission") -> bool:
-        """Whether an account that has this may do what `needed` stands for."""
-        own = self.value  # plain numbers: every request asks, and operators of flags are slow
+        """Returns whether an account with this permission may do what `needed` names."""
+        own = self.value  # plain numbers: this runs for every request, and flag operators are slow
         return not own & _DENY and own & needed.value != 0
 
 
@@ -30,7 +30,7 @@ _BY_TEXT: Final = {
 
 
 def parse_permission(text: str) -> Permission:
-    """The permission that the text names. Raises AccountMistake; RocketMQ takes any other text for DENY without a word."""
+    """Returns the permission that the text names. Raises AccountMistake; RocketMQ silently takes any other text for DENY."""
     try:
         return _BY_TEXT[text.strip()]
     except KeyError:
@@ -38,7 +38,7 @@ def parse_permission(text: str) -> Permission:
 
 
 def parse_named_permission(text: str) -> tuple[str, Permission]:
-    """Name and permission of `topicA=PUB|SUB`. Raises AccountMistake."""
+    """Returns name and permission of `topicA=PUB|SUB`. Raises AccountMistake."""
     name, separator, permission = text.partition("=")
     if not separator or not name.strip():
         raise AccountMistake(f"{text!r} is no name with its permission: topicA=SUB, for example, is expected")

@@ -44,21 +44,21 @@ class _MistakeAtLine(AccountMistake):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainAcl:
-    """What one file says."""
+    """The content of one file."""
 
     global_white_addresses: tuple[str, ...] = ()
     accounts: tuple[Account, ...] = ()
     counter: int = 0
-    """How often a tool changed the file, and when it did last, in milliseconds since the epoch (RocketMQ's DataVersion)."""
+    """The number of changes by a tool, and the time of the last one in milliseconds since the epoch (RocketMQ's DataVersion)."""
     timestamp_ms: int = 0
 
     def trusted(self) -> list[RemoteAddresses]:
-        """The addresses whose requests nobody checks. Raises AccountMistake."""
+        """Returns the addresses whose requests are not checked. Raises AccountMistake."""
         return [parse_remote_addresses(text) for text in self.global_white_addresses]
 
 
 def parse_plain_acl(text: str) -> PlainAcl:
-    """The accounts in the text of a file. Raises AccountMistake naming line and account, and no secret."""
+    """Parses the accounts in the text of a file. Raises AccountMistake that names line and account, and no secret."""
     if len(text) > _MOST_BYTES:
         raise AccountMistake(f"it is longer than {_MOST_BYTES} characters")
     try:
@@ -81,7 +81,7 @@ def parse_plain_acl(text: str) -> PlainAcl:
 
 
 def plain_acl_text(acl: PlainAcl) -> str:
-    """The text of a file with these accounts. Comments of an earlier text are gone, as with RocketMQ's own tools."""
+    """Returns the text of a file with these accounts. Comments of an earlier text are lost, as with RocketMQ's own tools."""
     document: dict[str, Any] = {
         _WHITE_ADDRESSES: list(acl.global_white_addresses),
         _ACCOUNTS: [_plain_account(account) for account in acl.accounts],
@@ -113,7 +113,7 @@ def _account(entry: yaml.Node) -> Account:
 
 
 def _member(name: str, node: yaml.Node) -> tuple[str, Any]:
-    """The member's name in an Account, and its value. Raises AccountMistake."""
+    """Returns the member's name in an Account, and its value. Raises AccountMistake."""
     if name in _TEXTS:
         return _TEXTS[name], "" if _is_null(node) else _checked(node, _CHECKS.get(name, str))
     if name in _LISTS:
@@ -124,7 +124,7 @@ def _member(name: str, node: yaml.Node) -> tuple[str, Any]:
 
 
 def _checked(node: yaml.Node, parse: Callable[[str], object]) -> str:
-    """The text, as it is written, if it can be parsed. Raises AccountMistake at its line."""
+    """Returns the text unchanged if it can be parsed. Raises AccountMistake with its line."""
     text = _text(node)
     try:
         parse(text)
@@ -144,7 +144,7 @@ def _accounts(node: yaml.Node | None) -> tuple[Account, ...]:
 
 
 def _data_version(node: yaml.Node | None) -> tuple[int, int]:
-    """RocketMQ writes a list of one. Whoever edits the file by hand may leave it out."""
+    """Reads RocketMQ's list of one entry. The entry may be missing in a file that was edited by hand."""
     entries = _entries(node, _DATA_VERSION)
     if not entries:
         return 0, 0
@@ -176,7 +176,7 @@ def _entries(node: yaml.Node | None, name: str) -> list[yaml.Node]:
 
 
 def _text(node: yaml.Node) -> str:
-    """A scalar as it is written: 012345 stays 012345."""
+    """Returns a scalar exactly as written: 012345 stays 012345."""
     if not isinstance(node, yaml.ScalarNode):
         raise _at(node, "one text is expected, no list and no names with values")
     return str(node.value).strip()
@@ -198,7 +198,7 @@ def _at(node: yaml.Node, text: str) -> _MistakeAtLine:
 
 
 def _words_of(error: yaml.YAMLError) -> str:
-    """What is wrong and where. The text itself is left out: it may hold a secret."""
+    """Returns the problem and its line without the text, which may hold a secret."""
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or "it is no text in YAML"
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)

@@ -1,4 +1,4 @@
-"""Which addresses need no signature: `192.168.0.*` and the like (RocketMQ's RemoteAddressStrategyFactory).
+"""Addresses that need no signature: `192.168.0.*` and the like (RocketMQ's RemoteAddressStrategyFactory).
 
 | form | matches |
 | --- | --- |
@@ -6,8 +6,8 @@
 | `10.0.0.7`, `2001:db8::7` | that one |
 | `10.0.0.1,10.0.0.7` | each of these |
 | `10.0.0.{1,7}`, `2001:db8::{1,7}` | each of these: the last part is a choice |
-| `10.0.*`, `10.0.0.*`, `2001:db8:0:0:0:0:0:*` | what begins with that |
-| `10.0.0.5-9`, `10.0.5-9.*`, `2001:db8:0:0:0:0:0:5-9` | a range of one part; what follows it may be `*` |
+| `10.0.*`, `10.0.0.*`, `2001:db8:0:0:0:0:0:*` | each address that begins with that |
+| `10.0.0.5-9`, `10.0.5-9.*`, `2001:db8:0:0:0:0:0:5-9` | a range of one part; the parts after it may be `*` |
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AddressPattern:
     ranges: tuple[tuple[int, int], ...]
 
     def matches(self, parts: _Parts) -> bool:
-        """Whether an address with these parts is meant."""
+        """Returns whether an address with these parts is in the ranges."""
         if len(parts) != len(self.ranges):
             return False
         return all(least <= part <= most for part, (least, most) in zip(parts, self.ranges, strict=True))
@@ -46,7 +46,7 @@ class RemoteAddresses:
     is_every: bool = False
 
     def match(self, address: str) -> bool:
-        """Whether the peer's IP address is among them; an IPv4 address may come as an IPv6 one."""
+        """Returns whether the peer's IP address matches; an IPv4 address may come as an IPv6 one."""
         if self.is_every:
             return True
         if not self.patterns:
@@ -60,7 +60,7 @@ NOBODY: Final = RemoteAddresses()
 
 
 def parse_remote_addresses(text: str) -> RemoteAddresses:
-    """The addresses of one entry; blank text means none. Raises AccountMistake."""
+    """Parses the addresses of one entry; blank text means none. Raises AccountMistake."""
     text = text.strip()
     if not text:
         return NOBODY
@@ -70,7 +70,7 @@ def parse_remote_addresses(text: str) -> RemoteAddresses:
 
 
 def _choices(text: str) -> list[str]:
-    """The addresses that `a,b` and `10.0.0.{1,7}` stand for."""
+    """Returns the addresses that `a,b` and `10.0.0.{1,7}` stand for."""
     if not text.endswith("}"):
         return text.split(",")
     head, brace, tail = text.partition("{")
@@ -90,7 +90,7 @@ def _parse_one(text: str, entry: str) -> AddressPattern:
 
 
 def _parse_ipv6_range(text: str) -> AddressPattern:
-    """The parts before the first `*` or `-` are an address's beginning, in which `::` stands for zeros."""
+    """Parses the parts before the first `*` or `-` as an address's beginning, in which `::` stands for zeros."""
     parts = text.split(":")
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if "" in parts:
@@ -101,7 +101,7 @@ def _parse_ipv6_range(text: str) -> AddressPattern:
 
 
 def _parse_range(parts: list[str], count: int, base: int, most: int) -> AddressPattern:
-    """After a part that is a range come only parts that are `*`, which may be left out. Raises ValueError."""
+    """Parses a range. Only parts that are `*` may follow it, and they may be left out. Raises ValueError."""
     ranges = [_range_of(part.strip(), base, most) for part in parts]
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if first == 0 or len(parts) > count or any(part.strip() != "*" for part in parts[first + 1 :]):
@@ -121,7 +121,7 @@ def _range_of(part: str, base: int, most: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)
 def _parts_of(address: str) -> _Parts:
-    """Raises ValueError if it is no IP address."""
+    """Returns the parts of an IP address. Raises ValueError if it is none."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         if parsed.ipv4_mapped is None:

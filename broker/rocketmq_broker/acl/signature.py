@@ -1,6 +1,6 @@
 """The signature of a request: HmacSHA1 with the account's secret key (RocketMQ's AclUtils.combineRequestContent and AclSigner).
 
-What is signed: the values of all extension fields but the signature, in the order of the fields' names, and then the body.
+It covers the values of all extension fields but the signature, in the order of the fields' names, and then the body.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ ACCESS_KEY: Final = "AccessKey"
 SECURITY_TOKEN: Final = "SecurityToken"
 SIGNATURE: Final = "Signature"
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
-"""A field that Apache's client of 4.9.7 signs and Apache's broker of 4.9.7 does not: see `is_signed`."""
+"""A field that Apache's client 4.9.7 signs and Apache's broker 4.9.7 does not: see `is_signed`."""
 
 _DIGEST: Final = "sha1"
 _COPIED_UP_TO: Final = 16 * 1024
-"""Bytes of body: computing in one call is faster than in two where the copy is short."""
+"""Bytes of body up to which one call on a copy is faster than two calls."""
 
 
 def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsigned: frozenset[str] = frozenset()) -> str:
-    """The signature in Base64, of the fields without those that are `unsigned`."""
+    """Returns the signature in Base64 over all fields except those in `unsigned`."""
     passed_over = unsigned | {SIGNATURE}
     content = "".join(fields[name] for name in sorted(fields) if name not in passed_over).encode()
     if len(body) <= _COPIED_UP_TO:
@@ -33,9 +33,9 @@ def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsign
 
 
 def is_signed(fields: Mapping[str, str], body: bytes, secret_key: str) -> bool:
-    """Whether the fields hold the signature that the secret key makes. How long the comparison takes tells nothing of it.
+    """Returns whether the fields hold the signature made with the secret key. Compares in constant time.
 
-    `_UNIQUE_KEY_QUERY` may be signed or not: Apache's clients of 4.9.7 sign it, and Apache's broker refuses them for that.
+    `_UNIQUE_KEY_QUERY` may be signed or not: Apache's clients 4.9.7 sign it, for which Apache's broker refuses them.
     """
     given = fields.get(SIGNATURE, "").encode()
     if hmac.compare_digest(signature(fields, body, secret_key).encode(), given):

@@ -1,3 +1,1 @@
-"""What operators do with transactions from the command line: `python -m rocketmq_broker.admin`. It also works with Apache's
-brokers, as far as they know the requests.
-"""
+"""The operators' tool on the command line: `python -m rocketmq_broker.admin`. It also works with Apache's brokers."""

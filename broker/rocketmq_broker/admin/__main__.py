@@ -232,11 +232,11 @@ def resume(
 
 
 def main() -> None:
-    """Runs the command line; whoever closes its output early ends it."""
+    """Runs the command line. Ends quietly when the reader of its output goes away."""
     log_to_stderr(logging.WARNING)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that does not know all letters
+            stream.reconfigure(errors="backslashreplace")  # a terminal may not know all letters
     if odd := next((word for word in sys.argv[1:] if not _is_text(word)), None):
         complain(f"{odd} is not text in the encoding of this terminal")
         raise SystemExit(BAD_COMMAND_LINE)
@@ -248,7 +248,7 @@ def main() -> None:
 
 
 def _is_text(word: str) -> bool:
-    """Whether the word came as text: Python hands on other bytes as characters that nothing can encode."""
+    """Returns whether the word is valid text: Python represents undecodable bytes by surrogates, which cannot be encoded."""
     return not any("\ud800" <= character <= "\udfff" for character in word)
 
 

@@ -1,4 +1,4 @@
-"""`console`: the same facts and deeds in a browser. Apache's brokers can be asked as well."""
+"""`console`: the commands' facts and deeds in a browser. Apache's brokers can be asked as well."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def console(
     except ModuleNotFoundError as error:
         complain(f"the console needs more packages ({error.name} is missing): pip install 'rocketmq-broker[console]'")
         raise typer.Exit(CANNOT_ASK) from None
-    logging.getLogger("rocketmq_broker.admin.console").setLevel(logging.INFO)  # who did what is to stand in the log
+    logging.getLogger("rocketmq_broker.admin.console").setLevel(logging.INFO)  # the log is to name each deed and its author
     try:
         settings = console_settings(listen, os.environ, password_file)
         app = create_console(settings, target)

@@ -1,4 +1,4 @@
-"""Changing a transaction's fate: the one broker that has it is found first."""
+"""Decides or resumes a transaction at the one broker that has it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HIGHEST_OFFSET = 2**63 - 1
 
 
 def half_offset_of(word: str) -> int | None:
-    """The half offset that a word of digits is, up to 2^63 - 1; others are transaction ids or keys."""
+    """Parses a half offset: digits up to 2^63 - 1. Returns None for a transaction id or key."""
     is_offset = word.isascii() and word.isdigit() and len(word) <= len(str(_HIGHEST_OFFSET)) and int(word) <= _HIGHEST_OFFSET
     return int(word) if is_offset else None
 
@@ -35,21 +35,21 @@ async def decide(session: Session, word: str, *, commit: bool, reason: str) -> t
 
 
 async def resume(session: Session, word: str) -> tuple[BrokerRequests, DiscardedMessage]:
-    """Has a discarded message checked again, by its message id or transaction id. Raises Refused, CannotAsk."""
+    """Checks a discarded message again, by its message id or transaction id. Raises Refused, CannotAsk."""
     found = await session.ask_each(lambda broker: discarded_with_id(broker, word))
     matching = [(broker, message) for broker, messages in found for message in messages]
     if matching:
         broker, message = max(matching, key=lambda match: match[1].discarded_ms)
     else:
         broker, message = await _discarded_at(session, word)
-    if message.is_resumed:  # ours would refuse by itself; Apache's would deliver the message once more
+    if message.is_resumed:  # our broker would refuse; Apache's would deliver the message once more
         raise Refused(f"the discarded message {message.message_id} has been resumed already")
     await broker.resume(message.message_id)
     return broker, msgspec.structs.replace(message, is_resumed=True)
 
 
 async def _discarded_at(session: Session, message_id: str) -> tuple[BrokerRequests, DiscardedMessage]:
-    """The discarded message with that offset message id."""
+    """Returns the discarded message with that offset message id."""
     try:
         parsed = parse_offset_message_id(message_id)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Why a command fails."""
+"""The errors of commands."""
 
 
 class AdminError(Exception):
@@ -6,12 +6,12 @@ class AdminError(Exception):
 
 
 class Refused(AdminError):
-    """A broker answered that it will not, or does not know what was asked about. Exit code 1."""
+    """A broker refused the request, or does not know its subject. Exit code 1."""
 
 
 class NotSupported(Refused):
-    """The broker does not know the request at all: it is one of Apache's."""
+    """The broker, one of Apache's, does not know the request."""
 
 
 class CannotAsk(AdminError):
-    """No broker could be asked: an unusable address, nobody listening, no answer in time. Exit code 2."""
+    """No broker could be asked: its address is unusable, no program listens there, or the answer came too late. Exit code 2."""

@@ -1,4 +1,4 @@
-"""Options that several commands have, and what they mean."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Limit = Annotated[int, typer.Option("-l", "--limit", min=1, max=1000, help="The 
 
 
 def duration(text: str) -> int:
-    """A span of time in milliseconds. Raises typer.BadParameter."""
+    """Parses a duration into milliseconds. Raises typer.BadParameter."""
     try:
         return parse_duration_ms(text)
     except ValueError as error:
@@ -35,7 +35,7 @@ OlderThan = Annotated[
 
 
 def target_of(context: typer.Context, namesrv_addr: str | None, broker_addr: str | None) -> Target:
-    """Which brokers a command is for. Raises typer.BadParameter if it is said in two ways."""
+    """Returns the brokers that a command asks. Raises typer.BadParameter for both a name server and a broker."""
     if namesrv_addr is not None and broker_addr is not None:
         raise typer.BadParameter("name servers or one broker, not both", param_hint="--namesrv-addr, --broker-addr")
     chosen: Target = context.obj
@@ -43,5 +43,5 @@ def target_of(context: typer.Context, namesrv_addr: str | None, broker_addr: str
 
 
 def now_ms() -> int:
-    """Milliseconds since the epoch."""
+    """Returns the wall-clock time in milliseconds since the epoch."""
     return current_world().wall_ms()

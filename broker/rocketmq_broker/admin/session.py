@@ -1,4 +1,4 @@
-"""One run of a command: brokers found, asked, and connections closed; failures become a line and an exit code."""
+"""A run of a command: it finds and asks the brokers, closes the connections, and turns failures into a line and an exit code."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Which brokers the user means."""
+    """The brokers that the user means."""
 
     namesrv_addr: str | None = None
     broker_addr: str | None = None
 
     def overridden(self, namesrv_addr: str | None, broker_addr: str | None) -> Target:
-        """What was said after the command's name counts more than what was said before it."""
+        """Returns the target given after the command's name, or else this one."""
         if namesrv_addr is None and broker_addr is None:
             return self
         return Target(namesrv_addr, broker_addr)
@@ -42,13 +42,13 @@ class Target:
 
 @dataclass(slots=True)
 class Session:
-    """The brokers, and what failed so far."""
+    """The brokers of a run, and its failures so far."""
 
     brokers: list[BrokerRequests]
     failures: list[AdminError] = field(default_factory=list)
 
     async def ask_each(self, question: Callable[[BrokerRequests], Awaitable[T]]) -> list[tuple[BrokerRequests, T]]:
-        """The answers of all brokers that answer; the failures of the others are kept. Raises the failure of the only one."""
+        """Returns the answers of all brokers that answer, and keeps the others' failures. Raises the failure of the only one."""
         answers: list[tuple[BrokerRequests, T]] = []
         for broker in self.brokers:
             try:
@@ -61,7 +61,7 @@ class Session:
 
 
 def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
-    """Does the work with the brokers meant. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
+    """Does the work with the target's brokers. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
 
     async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
         session = await _session(remoting, target)
@@ -73,13 +73,13 @@ def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
 
 @asynccontextmanager
 async def opened_session(target: Target) -> AsyncGenerator[Session]:
-    """The brokers meant, over connections that are closed after the block. Raises CannotAsk."""
+    """Yields a session with the target's brokers; closes its connections after the block. Raises CannotAsk."""
     async with _opened_remoting() as remoting:
         yield await _session(remoting, target)
 
 
 def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
-    """Does work that finds its brokers by itself, and returns what failed. Raises typer.Exit as `run` does."""
+    """Does work that finds its brokers by itself, and returns failures. Raises typer.Exit as `run` does."""
     failures: list[AdminError]
     try:
         failures = asyncio.run(_with_remoting(work))

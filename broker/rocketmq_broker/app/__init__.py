@@ -1,4 +1,4 @@
-"""The composition root: the only place that builds the broker's objects and ties them together."""
+"""The composition root: the only place that builds and connects the broker's objects."""
 
 from rocketmq_broker.app.broker import Broker
 from rocketmq_broker.app.errors import StartError

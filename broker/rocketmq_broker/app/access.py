@@ -1,4 +1,4 @@
-"""Accounts, if the settings ask for them."""
+"""Access control by accounts, if the settings ask for it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def guard(
     tasks: Tasks,
     clock: Callable[[], int],
 ) -> AccessControl | None:
-    """Lets only those in who may come in; returns what decides it, if there are accounts.
+    """Guards the dispatcher by accounts, and returns their access control; None if the settings do not ask for it.
 
     Raises StartError if the accounts cannot be read.
     """
@@ -44,7 +44,7 @@ def guard(
 
 
 def stored_under(store: MessageStore, commit_log_offset: int) -> StoredUnder | None:
-    """The topics of the message at the offset; None where there is none that can be read."""
+    """Returns the topics of the message at the offset; None where there is no readable one."""
     try:
         message = decode_record(store.read(commit_log_offset))
     except UnreadableRecord:

@@ -1,4 +1,4 @@
-"""Tells listeners of messages that became visible."""
+"""The notice of new visible messages to listeners."""
 
 import logging
 from collections.abc import Callable
@@ -10,15 +10,15 @@ Counter = Callable[[bytes, int, int, int], None]
 
 
 class Arrivals:
-    """Passes topic, queue id and max offset on. An error of one listener reaches neither the others nor the store."""
+    """A callable that passes topic, queue id and max offset on. An error of one listener affects neither others nor the store."""
 
     def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` is told the number of bytes, too."""
+        """`counter` also gets the number of bytes."""
         self._listeners = listeners
         self._counter = counter
 
     def __call__(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
-        """Records of `size` bytes became visible in a queue."""
+        """Tells all listeners that records of `size` bytes are visible in a queue."""
         for listener in self._listeners:
             _tell(listener, topic, queue_id, max_offset)
         _tell(self._counter, topic, queue_id, max_offset, size)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from rocketmq_broker.app.access import guard
 from rocketmq_broker.app.errors import StartError
 from rocketmq_broker.app.opened_store import OpenedStore, open_store
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.app.ports import BrokerPorts, cannot_listen, listening
 from rocketmq_broker.app.serving import Serving, build_serving
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.client import RemotingClient
@@ -30,7 +31,7 @@ from rocketmq_broker.server.clients.lock_processor import LockProcessor
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule import delayed_delivery
-from rocketmq_broker.server.schedule.broker_clock import LOOK_EVERY_S, BrokerClock
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.store import FileSystem, FlushDiskType, StoreError, StoreUnwritable
@@ -49,36 +50,33 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_CHECKPOINT_EVERY: Final = 5
-"""Turns of upkeep."""
-_SILENT_CLIENTS_EVERY_S: Final = 10
 _REPLIES_END_WITHIN_S: Final = 1.0
-"""A reply that was stored and pushed is answered within a moment, unless its requester hangs."""
+"""Seconds for the last replies. A reply that is stored and pushed is answered at once, unless its requester hangs."""
 
 
 class Broker:
-    """A broker, and the name server in its process unless others are named."""
+    """A broker, with a name server in its process unless the settings name others."""
 
     def __init__(
         self,
         settings: BrokerSettings,
-        wall: Callable[[], int] | None = None,
         *,
+        pace: Pace = Pace(),  # noqa: B008 - frozen
         files: FileSystem | None = None,
         new_flushing: NewFlushing = Flusher,
         requests_to: Callable[[RequestHandler], RequestHandler] | None = None,
     ) -> None:
-        """`wall` shows the milliseconds since the epoch, and may be set at any time; without it the world's clock does.
+        """Time, chance and names are those of `current_world()`, whose wall clock may be set at any time.
 
-        Tests put a disk of their own (`files`, `new_flushing`) in the place of the real one, and somebody between the
-        connections and the broker (`requests_to`, which gets who answers requests).
+        Tests replace the disk (`files`, `new_flushing`), and put a handler between the
+        connections and the broker (`requests_to`, which gets the broker's request handler).
         """
         self._settings = settings
-        world = current_world()
-        self._clocks_differ, self._upkeep_s = world.clocks_differ, world.upkeep_s
+        self._world = world = current_world()
+        self._pace = pace
         self._files = files
         self._new_flushing = new_flushing
-        self._clock = BrokerClock(wall)
+        self._clock = BrokerClock(world.wall_ns, world.steady_ns)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._contexts, client_tls = _tls(settings)
@@ -90,6 +88,7 @@ class Broker:
             self._contexts,
             memory=self._memory,
             most_connections=settings.server_max_connections,
+            steady_ns=world.steady_ns,
         )
         self._name_servers_peer = Dispatcher()
         self._client = RemotingClient(self._name_servers_peer, tls=client_tls)
@@ -101,11 +100,11 @@ class Broker:
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
         self.cannot_go_on = asyncio.Event()
-        """Set when the broker must end, because another one may be using its store; the log says why."""
+        """Set when the broker must end because another broker may be using its store; the log gives the reason."""
 
     @property
     def identity(self) -> BrokerIdentity:
-        """Who the broker is; its port is known once it has started."""
+        """Returns the broker's identity; its port is known once it has started."""
         return BrokerIdentity(
             cluster=self._settings.broker_cluster_name,
             name=self._settings.broker_name,
@@ -117,20 +116,20 @@ class Broker:
 
     @property
     def name_servers(self) -> tuple[str, ...]:
-        """The name servers that know the broker."""
+        """Returns the addresses of the name servers that know the broker."""
         if self._name_server is None:
             return self._settings.name_servers
         return (f"{_reachable(self._settings.bind_address)}:{self._name_server.port}",)
 
     @property
     def metrics_url(self) -> str | None:
-        """Where Prometheus scrapes, if the settings ask for it."""
+        """Returns the URL that Prometheus scrapes; None if the settings do not ask for it."""
         if self._metrics is None:
             return None
         return f"http://{_reachable(self._metrics.host)}:{self._metrics.port}/metrics"
 
     async def start(self) -> None:
-        """Serves requests when it returns. Raises StartError, and then nothing is left running."""
+        """Serves requests when it returns. Raises StartError, and then leaves nothing running."""
         try:
             await self._start()
         except BaseException:
@@ -138,39 +137,39 @@ class Broker:
             raise
 
     async def stop(self) -> None:
-        """Takes no more requests, answers those it has, and leaves everything on disk.
+        """Stops taking requests, answers those it has, and leaves everything on disk.
 
         The order is the design: nothing is stored after the last flush, and nothing is answered that is not stored.
-        A start that failed ends here as well, with whatever it had come to.
+        It also cleans up after a start that failed at any point.
         """
-        # Nobody new comes in, and nothing begins by itself: no check-back, no delayed delivery, no retention.
+        # No new client is admitted, and nothing starts by itself: no check-back, no delayed delivery, no retention.
         self._ports.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
         # Clients learn of other brokers while this one still answers.
         if serving is not None:
             await serving.registration.unregister()
-        # From here on nothing is appended, so the flush that follows is the last one: its end answers all senders that wait.
+        # Nothing is appended after this, so the next flush is the last one: its end answers all waiting senders.
         self._dispatcher.stop()
         if serving is not None:
             await serving.context.group_commit.stop()
-            # A reply is answered after it was stored, pushed and acknowledged: its turn comes after the flush.
+            # A reply is answered after it was stored, pushed and acknowledged: so it comes after the flush.
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
-        # All answers are given: the connections send what is unsent and close.
+        # All answers are given: the connections send the rest and close.
         await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
             await asyncio.to_thread(self._metrics.stop)
-        # The name server ends after the broker has taken leave of it, and after everybody who may ask where the broker is.
+        # The name server ends after the broker has unregistered, and after all clients that may ask for its address.
         if self._name_server is not None:
             await self._name_server.stop()
-        # The thread may still write offsets: it ends first, so that the tables are written last and by one thread.
+        # The thread may still write offsets. It ends first, so that the tables are written last and by one thread.
         self._disk_thread.shutdown()
         # A store that another broker may be using must not be written to.
         if serving is not None and store is not None and not store.messages.writability.is_given_up:
             self._persist(serving, store)
-        # Last of all: closing takes the abort file away, which says that everything is on disk.
+        # Last of all: closing removes the abort file, which states that everything is on disk.
         if store is not None:
             store.messages.close()
         self._store = self._serving = None
@@ -187,7 +186,7 @@ class Broker:
             FlushDiskType(settings.flush_disk_type),
             async_flush_interval_s=settings.flush_interval_commit_log / 1000,
             flush_timeout_s=settings.sync_flush_timeout / 1000,
-            checkpoint_interval_s=_CHECKPOINT_EVERY * self._upkeep_s,
+            checkpoint_interval_s=self._pace.checkpoint_s,
             new_flushing=self._new_flushing,
         )
         try:
@@ -202,6 +201,8 @@ class Broker:
                 self._client,
                 self.name_servers,
                 self._clock,
+                self._world.random,
+                self._pace,
             )
         except (StoreError, OSError) as error:
             raise StartError(f"the store {settings.store_root} cannot be used: {error}") from None
@@ -223,7 +224,8 @@ class Broker:
                 settings.bind_address,
                 settings.namesrv_listen_port,
                 kv_config_path=kv_config_path,
-                clock=self._clock.steady_ms,
+                steady_ns=self._world.steady_ns,
+                scan_interval_s=self._pace.silent_brokers_s,
                 guard_changes=self._guard_changes if settings.acl_enable else None,
                 contexts=self._contexts,
                 memory=self._memory,
@@ -234,7 +236,7 @@ class Broker:
         self._name_server = server
 
     def _guard_changes(self, connection: Connection, command: RemotingCommand) -> None:
-        """Lets an admin's account change what the name server says. It listens before the accounts are read."""
+        """Lets an admin's account change the name server's data. The name server listens before the accounts are read."""
         if self._access is None:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "the broker is starting: try again in some seconds")
         self._access.check(connection, command)
@@ -243,7 +245,7 @@ class Broker:
         settings = self._settings
         if settings.metrics_exporter_type == "DISABLE":
             return
-        # Only here: the Prometheus client is memory and start-up time for those who did not ask for it.
+        # Imported only here: the Prometheus client costs memory and start-up time that only its users should pay.
         from rocketmq_broker.app.metrics import start_metrics
 
         try:
@@ -253,10 +255,8 @@ class Broker:
             raise cannot_listen(error, *where) from None
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
-        settings, tasks, context = self._settings, self._tasks, serving.context
-        upkeep_s = self._upkeep_s
-        if self._clocks_differ:
-            tasks.every(LOOK_EVERY_S, "following the wall clock", self._clock.follow)
+        settings, tasks, context, pace = self._settings, self._tasks, serving.context, self._pace
+        tasks.every(pace.wall_clock_s, "following the wall clock", self._clock.follow)
         tasks.start("following the certificate", self._contexts.follow())
         tasks.start("registration", serving.registration.run())
         serving.transactions.start(tasks)
@@ -268,14 +268,14 @@ class Broker:
         tasks.when_due("delayed delivery", delayed.deliver_due, delayed.alarm, rest_s=delayed_delivery.REST_S)
         parked = serving.parked
         tasks.when_due("parked messages", parked.take_note, parked.alarm, rest_s=parked.REST_S)
-        tasks.every(upkeep_s, "expired parked messages", parked.forget_expired)
-        tasks.every(upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
+        tasks.every(pace.upkeep_s, "expired parked messages", parked.forget_expired)
+        tasks.every(pace.upkeep_s, "statistics", lambda: context.statistics.sample(self._clock()))
         tasks.every(SAMPLE_INTERVAL_S, "figures of topics and groups", lambda: context.statistics.sample_flows(self._clock()))
-        tasks.every(upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
+        tasks.every(pace.upkeep_s, "the store's lock", lambda: self._look_at_lock(context.group_commit, store))
         tasks.every(60, "how long messages took", context.group_commit.put_times.begin_minute)
         for name, table in (("topics to disk", context.topic_table), ("groups to disk", context.subscription_groups)):
             tasks.when_due(name, table.persist_changes, table.has_changed, rest_s=1)
-        tasks.every(max(_SILENT_CLIENTS_EVERY_S, upkeep_s), "closing silent clients", context.clients.processor.close_expired)
+        tasks.every(pace.silent_clients_s, "closing silent clients", context.clients.processor.close_expired)
         tasks.start("forgetting expired locks", self._forget_locks(context.clients.locks))
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
@@ -290,12 +290,12 @@ class Broker:
 
     async def _forget_locks(self, locks: LockProcessor) -> None:
         while True:
-            await asyncio.sleep(max(_SILENT_CLIENTS_EVERY_S, self._upkeep_s))
+            await asyncio.sleep(self._pace.silent_clients_s)
             for _ in locks.forget_expired():
                 await asyncio.sleep(0)
 
     async def _keep_offsets(self, store: OpenedStore) -> None:
-        """Brings the consumers' offsets to the disk now and then, on another thread: syncing takes its time."""
+        """Writes the consumers' offsets to disk at intervals, on another thread because syncing is slow."""
         loop = asyncio.get_running_loop()
         while True:
             try:
@@ -320,7 +320,7 @@ class Broker:
 
 
 async def _between_turns(steps: Generator[None, None, T]) -> T:
-    """What the work returns; others have a turn of the event loop after each of its steps."""
+    """Returns the result of the work; the event loop has a turn after each of its steps."""
     while True:
         try:
             next(steps)
@@ -331,11 +331,11 @@ async def _between_turns(steps: Generator[None, None, T]) -> T:
 
 
 def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
-    """What the ports show, and how to talk to name servers. Raises StartError."""
+    """Returns the ports' TLS contexts, and the TLS for talking to name servers. Raises StartError."""
     try:
         server, client = ServerTls.from_properties(settings.tls), ClientTls.from_properties(settings.tls)
         if client is None and server.mode is TlsMode.ENFORCING and not settings.name_servers:
-            # The name server in this process takes nothing else. It shows this broker's own certificate.
+            # The name server in this process accepts only TLS. It shows this broker's own certificate.
             client = ClientTls(
                 auth_server=False, cert_path=server.cert_path, key_path=server.key_path, key_password=server.key_password
             )
@@ -345,7 +345,7 @@ def _tls(settings: BrokerSettings) -> tuple[ServerContexts, ClientTls | None]:
 
 
 async def _ip_of(host: str) -> str:
-    """The address behind a name, IPv4 if it has one. Raises StartError."""
+    """Returns the address of a host name, IPv4 if it has one. Raises StartError."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, None)
     except (OSError, UnicodeError) as error:
@@ -354,5 +354,5 @@ async def _ip_of(host: str) -> str:
 
 
 def _reachable(bind_address: str) -> str:
-    """Where to reach, from this machine, what listens on the address."""
+    """Returns the address by which this machine reaches a listener on `bind_address`."""
     return {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "[::1]"}.get(bind_address, bind_address)

@@ -1,5 +1,5 @@
-"""Why a broker does not start."""
+"""The reason why a broker does not start."""
 
 
 class StartError(Exception):
-    """The store is in use or damaged, or a port cannot be had; the text says which, on one line."""
+    """A store that is in use or damaged, or a port that cannot be used; the text says which, on one line."""

@@ -17,7 +17,7 @@ def start_metrics(
     count_connections: Callable[[], int],
     clock: Callable[[], int],
 ) -> MetricsServer:
-    """The port that answers with the metrics of what serves. Raises OSError if it cannot be had."""
+    """Starts the port that serves the broker's metrics. Raises OSError if it cannot be used."""
     sources = MetricsSources(
         labels=common_labels(settings),
         transactions=serving.transactions.messages,
@@ -38,7 +38,7 @@ def start_metrics(
 
 
 def common_labels(settings: BrokerSettings) -> dict[str, str]:
-    """What RocketMQ 5 puts on every metric, after the labels that the settings add."""
+    """Returns RocketMQ 5's labels of every metric, after the labels that the settings add."""
     added = [pair.partition(":") for pair in settings.metrics_label.split(",") if pair]
     return {
         **{name: value for name, _, value in added},

@@ -1,4 +1,4 @@
-"""The store and its tables, opened together and closed together."""
+"""The store and its tables, opened and closed together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_TOLD: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class OpenedStore:
-    """All that is on disk."""
+    """The store and its tables: everything on disk."""
 
     messages: MessageStore
     topics: TopicConfigs
@@ -66,17 +66,17 @@ def open_store(settings: BrokerSettings, identity: BrokerIdentity, now_ms: int, 
             logger.warning("recovery: %s", table.complaint)
     if (topics.complaint is not None or not len(topics)) and (lost := topics.add_lost(messages.queues(), now_ms)):
         logger.warning("recovery: topics without settings were found in the store, and got default ones: %s", ", ".join(lost))
-        with suppress(OSError):  # a full disk, say: the next start finds them again
+        with suppress(OSError):  # on a full disk, for example: the next start finds them again
             topics.persist()
     correct_consumer_offsets(consumer_offsets, messages)
     return OpenedStore(messages, topics, groups, consumer_offsets, delay_offsets)
 
 
 def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -> None:
-    """Leads groups back to the ends of their queues that are said to have come further.
+    """Sets the offsets that lie beyond the end of their queue back to the end.
 
-    A power failure may take the end of the commit log (ASYNC_FLUSH) and leave the offsets: the next messages would be missed.
-    Those of CID_RMQ_SYS_TRANS stay: one that cannot be right lets `recover_transactions` read all there is.
+    A power failure may destroy the end of the commit log (ASYNC_FLUSH) and keep the offsets: groups would miss the next messages.
+    Offsets of CID_RMQ_SYS_TRANS stay: an impossible one makes `recover_transactions` read everything.
     """
     corrected = 0
     for name, queues in offsets.as_json().items():
@@ -98,7 +98,7 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:
-    """What the store has to know of the settings."""
+    """Returns the settings that the store needs."""
     commit_log_path = settings.store_path_commit_log
     return StoreConfig(
         root=settings.store_root,
@@ -122,7 +122,7 @@ def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreCon
 
 
 def _warn_of_open_folders(config: StoreConfig) -> None:
-    """The broker makes its folders for its own user alone, but leaves those that were there as they are."""
+    """Warns of folders that other users may read. The broker makes its folders private, but does not change existing ones."""
     for folder in dict.fromkeys((config.root, config.commit_log_directory)):
         mode = stat.S_IMODE(folder.stat().st_mode)
         if mode & 0o077 and (folder == config.root or not folder.is_relative_to(config.root)):

@@ -16,13 +16,13 @@ from rocketmq_broker.server.clients.vip_channel import PORTS_BELOW_LISTEN_PORT, 
 
 _LIMITS: Final = ConnectionLimits(close_timeout_s=1.0, max_header_length=MAX_REQUEST_HEADER_LENGTH)
 _ATTEMPTS: Final = 50
-"""How often a free pair of ports is looked for; nearly always the first is one."""
+"""Attempts to find a free pair of ports; the first nearly always succeeds."""
 _LISTEN_PORT: Final = "listenPort"
 _VIP_CHANNEL: Final = "listenPort - 2, the VIP channel"
 
 
 class BrokerPorts:
-    """Both or none: the broker does not start if one of the two ports is taken, as Apache's broker does not."""
+    """The broker's two ports. Like Apache's broker, it does not start if one of them is taken."""
 
     def __init__(
         self,
@@ -33,12 +33,14 @@ class BrokerPorts:
         *,
         memory: MemoryBudget,
         most_connections: int,
+        steady_ns: Callable[[], int],
     ) -> None:
         """`listen_port` 0 takes any port that is free together with the one two below it.
 
-        The two show the same certificate and share the memory; each takes that many connections.
+        Both ports show the same certificate and share the memory; `most_connections` counts for each.
         """
         self._memory = memory
+        self._steady_ns = steady_ns
         self._most_connections = most_connections
         self._host = host
         self._wanted_port = listen_port
@@ -49,16 +51,16 @@ class BrokerPorts:
 
     @property
     def port(self) -> int:
-        """The port that clients are told, once bound."""
+        """Returns the port for clients, once bound."""
         return self._main.port
 
     @property
     def connections(self) -> int:
-        """How many connections are open on both ports."""
+        """Returns the number of open connections on both ports."""
         return len(self._main.connections) + (len(self._vip.connections) if self._vip is not None else 0)
 
     async def bind(self) -> None:
-        """Takes both ports, but does not listen yet. Raises StartError."""
+        """Binds both ports, but does not listen yet. Raises StartError."""
         attempts_left = _ATTEMPTS if self._wanted_port == 0 else 1
         while self._vip is None:
             attempts_left -= 1
@@ -71,18 +73,18 @@ class BrokerPorts:
                 self._main = self._server(self._wanted_port, self._dispatcher)
 
     async def start(self) -> None:
-        """Listens on both when it returns. Raises StartError."""
+        """Listens on both ports when it returns. Raises StartError."""
         assert self._vip is not None
         await listening(self._vip.start, self._host, self._vip.port, _VIP_CHANNEL)
         await listening(self._main.start, self._host, self._main.port, _LISTEN_PORT)
 
     def stop_listening(self) -> None:
-        """Takes no more connections; those there are stay."""
+        """Stops taking connections; open ones stay."""
         for server in self._servers():
             server.stop_listening()
 
     async def stop(self) -> None:
-        """Listens no more, sends what is unsent and closes all connections."""
+        """Stops listening, sends what is unsent and closes all connections."""
         for server in self._servers():
             await server.stop()
 
@@ -105,11 +107,12 @@ class BrokerPorts:
             memory=self._memory,
             most_connections=self._most_connections,
             contexts=self._contexts,
+            steady_ns=self._steady_ns,
         )
 
 
 async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int, property_name: str) -> None:
-    """Calls `listen`. Raises StartError, which names the address and the property that says it."""
+    """Calls `listen`. Raises StartError that names the address and its property."""
     try:
         await listen()
     except OSError as error:
@@ -117,6 +120,6 @@ async def listening(listen: Callable[[], Awaitable[None]], host: str, port: int,
 
 
 def cannot_listen(error: OSError, host: str, port: int, property_name: str) -> StartError:
-    """The error for an address that cannot be had."""
+    """Returns the error for an address that cannot be used."""
     reason = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
     return StartError(f"cannot listen on {host}:{port} ({property_name}): {reason}")

@@ -1,4 +1,4 @@
-"""Everything that serves requests from an opened store. Each room of the server builds its own parts; here they are joined."""
+"""The parts that serve requests from an opened store. Each room of the server builds its own parts; this module joins them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import msgspec
 
 from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.app.opened_store import OpenedStore
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.config.settings import OTHER_NAMES
 from rocketmq_broker.config.without_effect import TRUE_HERE
@@ -41,11 +42,12 @@ from rocketmq_broker.store import MessageStore
 from rocketmq_broker.store.tables.config_file import ConfigFile
 from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.world import Chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """The parts that have work to do between requests."""
+    """The parts that also work between requests."""
 
     context: ServerContext
     registration: Registration
@@ -54,7 +56,7 @@ class Serving:
     transactions: Transactions
     parked: ParkedMessages
     replies: Tasks
-    """Replies on their way to clients that wait for them."""
+    """Tasks of replies to clients that wait for them."""
     cleaner: StoreCleaner
 
 
@@ -68,19 +70,22 @@ def build_serving(
     client: RemotingClient,
     name_servers: Sequence[str],
     clock: BrokerClock,
+    random: Chance,
+    pace: Pace,
 ) -> Serving:
     """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
-    context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock)
+    context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock, random)
     registration = _registration(context, settings, client, name_servers)
     expiry_clock = ExpiryClock(clock, clock.steady_ms, store.messages.recovery.last_store_timestamp or None)
     parked = build_parked(context)
-    transactions = _transactions(context, settings, parked, expiry_clock)
+    transactions = _transactions(context, settings, parked, expiry_clock, pace)
     delayed_delivery = build_delayed_delivery(
         store=store.messages,
         offsets=store.delay_offsets,
         topic_table=context.topic_table,
         group_commit=group_commit,
         clock=clock,
+        longest_sleep_s=pace.longest_sleep_s,
     )
     pull_processor = _pulling(context, settings)
     store.messages.arrival_listener = Arrivals(
@@ -118,6 +123,7 @@ def _context(
     dispatcher: Dispatcher,
     tasks: Tasks,
     clock: BrokerClock,
+    random: Chance,
 ) -> ServerContext:
     topic_table = TopicTable(store.topics, _topic_rules(settings), clock=clock)
     subscription_groups = SubscriptionGroupTable(
@@ -139,6 +145,7 @@ def _context(
         dispatcher=dispatcher,
         tasks=tasks,
         clock=clock,
+        random=random,
     )
 
 
@@ -175,7 +182,7 @@ def _registration(
 
 
 def _transactions(
-    context: ServerContext, settings: BrokerSettings, parked: ParkedMessages, expiry_clock: ExpiryClock
+    context: ServerContext, settings: BrokerSettings, parked: ParkedMessages, expiry_clock: ExpiryClock, pace: Pace
 ) -> Transactions:
     return build_transactions(
         store=context.store,
@@ -196,6 +203,8 @@ def _transactions(
         ),
         clock=context.clock,
         expiry_clock=expiry_clock,
+        longest_sleep_s=pace.longest_sleep_s,
+        idle_notes_s=pace.idle_notes_s,
     )
 
 
@@ -210,7 +219,7 @@ def _pulling(context: ServerContext, settings: BrokerSettings) -> PullProcessor:
 
 
 def _sending(context: ServerContext, settings: BrokerSettings, transactions: Transactions) -> Tasks:
-    """Returns the replies on their way to clients that wait for them."""
+    """Builds the sending part, and returns the tasks of replies to waiting clients."""
     replies = Tasks()
     is_rejecting = settings.reject_transaction_message
     build_sending(
@@ -225,7 +234,7 @@ def _sending(context: ServerContext, settings: BrokerSettings, transactions: Tra
 
 
 def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> MessageFlows:
-    """Counts the messages that arrive from now on."""
+    """Starts counting the messages that arrive, and returns the counters."""
     statistics.flows.begin_at(
         (topic, queue_id, store.max_offset(topic, queue_id))
         for topic, queue_ids in store.queues().items()
@@ -235,7 +244,7 @@ def _message_flows(statistics: BrokerStatistics, store: MessageStore) -> Message
 
 
 def settings_text(settings: BrokerSettings) -> str:
-    """The settings as broker.conf would have them, spelled as in RocketMQ 4.9.7, passwords left out."""
+    """Returns the settings in the form of broker.conf, spelled as in RocketMQ 4.9.7, without passwords."""
     newer_names = {name: newer for newer, name in OTHER_NAMES.items()}
     values = {newer_names.get(name, name): value for name, value in msgspec.to_builtins(settings).items()}
     values |= {name: "******" for name, value in values.items() if value and name.endswith("Password")}
@@ -243,7 +252,7 @@ def settings_text(settings: BrokerSettings) -> str:
 
 
 def settings_told_to_tools(settings: BrokerSettings) -> str:
-    """Returns what GET_BROKER_CONFIG answers: the settings, and what else Apache's tools look for and is true of this broker."""
+    """Returns the answer to GET_BROKER_CONFIG: the settings, and other true properties that Apache's tools look for."""
     return settings_text(settings) + _property_lines({**TRUE_HERE, "useTLS": settings.tls_enable})
 
 

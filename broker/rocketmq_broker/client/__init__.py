@@ -1,13 +1,13 @@
 """The client: producers, transactions, consumers. It serves this broker and Apache RocketMQ alike.
 
-All that a program needs is here:
+A program finds all that it needs here:
 
     from rocketmq_broker.client import Message, Producer
 
     async with Producer("order-producers") as producer:
         await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
 
-A program without an event loop of its own uses an EventLoopThread.
+A program without an event loop uses an EventLoopThread.
 """
 
 from rocketmq_broker.acl import SessionCredentials

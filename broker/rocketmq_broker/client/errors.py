@@ -1,4 +1,4 @@
-"""What can go wrong for a program that uses the client: one base, and a class for each thing the program can do about it."""
+"""The errors of the client: one base, and a class for each reaction of a program."""
 
 from rocketmq_broker.message import IllegalMessage
 
@@ -8,39 +8,39 @@ class ClientError(Exception):
 
 
 class NotRunning(ClientError):
-    """The call came at the wrong moment: before `start()`, after `shutdown()`, on another event loop, or `start()` twice."""
+    """A call at the wrong moment: before `start()`, after `shutdown()`, on another event loop, or a second `start()`."""
 
 
 class IllegalConfiguration(ClientError):
-    """The client cannot start as it was set up: no listener, no subscription, an unusable group name, a number out of range."""
+    """A client that cannot start with its settings: no listener, no subscription, an unusable group, a number out of range."""
 
 
 class MessageRefused(ClientError, IllegalMessage):
-    """The message can never be sent: no body, too large, an unusable topic. Nothing was sent."""
+    """A message that can never be sent: no body, too large, an unusable topic. Nothing was sent."""
 
 
 class NameServerUnreachable(ClientError):
-    """No name server answered, so nobody could say where the topic's brokers are. Nothing was sent."""
+    """No answer of any name server, so that the topic's brokers are unknown. Nothing was sent."""
 
 
 class NoRoute(ClientError):
-    """The name servers answered, but no broker offers the topic. Nothing was sent."""
+    """A topic that no broker offers, by the name servers' answers. Nothing was sent."""
 
 
 class BrokerUnreachable(ClientError):
-    """A broker could not be reached, or the connection broke before its answer. It may or may not have done what was asked."""
+    """No connection to a broker, or none until its answer. The broker may or may not have carried out the request."""
 
 
 class RequestTimedOut(BrokerUnreachable):
-    """A broker did not answer in time. It may or may not have done what was asked."""
+    """A missing answer of a broker. The broker may or may not have carried out the request."""
 
 
 class UnreadableAnswer(BrokerUnreachable):
-    """What a broker or name server answered makes no sense. It may or may not have done what was asked."""
+    """An answer of a broker or name server that cannot be decoded. The request may or may not have been carried out."""
 
 
 class BrokerError(ClientError):
-    """A broker answered that it will not do it."""
+    """A broker's answer that it refuses the request."""
 
     def __init__(self, code: int, remark: str | None, address: str = "") -> None:
         """`code` is RocketMQ's response code, `remark` the broker's words, `address` the broker."""
@@ -51,12 +51,12 @@ class BrokerError(ClientError):
 
 
 class MessagesWithdrawn(ClientError):
-    """The messages in a listener's hands are no longer its own: the consumer shuts down, or a rebalance took their queue away.
+    """Messages that a listener must let go: the consumer shuts down, or a rebalance took their queue away.
 
-    A listener lets it pass. The messages count as not consumed: they come again, here or at the queue's next owner, and their
-    redelivery count stays what it is.
+    A listener does not catch it. The messages count as not consumed: they come again, here or at the queue's next owner, and
+    their redelivery count does not change.
     """
 
 
 class SendFailed(ClientError):
-    """Every attempt to send the message failed; the last failure is the cause. It may or may not be stored."""
+    """A send whose every attempt failed; the last failure is the cause. The message may or may not be stored."""

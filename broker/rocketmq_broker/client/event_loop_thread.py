@@ -21,20 +21,20 @@ C = TypeVar("C")
 
 
 class EventLoopThread:
-    """Runs coroutines of the client for threads that wait for their results. Any number of threads may call `run` at a time.
+    """A thread that runs the client's coroutines for threads that wait for their results. Any number of threads may call `run`.
 
     with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
         result = loop.run(producer.send(message))
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:
-        """`name` is the thread's."""
+        """`name` is the thread's name."""
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Start the thread; returns when its loop runs."""
+        """Starts the thread, and returns when its loop runs."""
         if self._thread is not None:
             ended = not self._thread.is_alive()
             raise NotRunning(
@@ -48,10 +48,10 @@ class EventLoopThread:
         is_running.wait()
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Run the coroutine on the loop and wait for its result; what it raises is raised here.
+        """Runs the coroutine on the loop, waits for its result, and raises its error.
 
-        After `timeout_s` it is cancelled and TimeoutError is raised. Raises NotRunning before `start` and after `stop`,
-        TypeError for what is no coroutine.
+        Cancels it after `timeout_s` and raises TimeoutError. Raises NotRunning before `start` and after `stop`,
+        TypeError for a value that is no coroutine.
         """
         if not asyncio.iscoroutine(work):
             raise TypeError(_no_coroutine(work))
@@ -70,7 +70,7 @@ class EventLoopThread:
             return future.result(timeout_s)
         except TimeoutError:
             if future.done():
-                raise  # the coroutine's own
+                raise  # the coroutine's own time-out
             future.cancel()
             raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled") from None
         except CancelledError:
@@ -78,7 +78,7 @@ class EventLoopThread:
 
     @contextmanager
     def running(self, client: AbstractAsyncContextManager[C]) -> Iterator[C]:
-        """A producer or consumer, started on the way in and shut down on the way out. Raises what `run` raises."""
+        """Starts a producer or consumer, and shuts it down after the block. Raises as `run` does."""
         entered = self.run(_enter(client))
         try:
             yield entered
@@ -86,7 +86,7 @@ class EventLoopThread:
             self.run(_leave(client))
 
     def stop(self, timeout_s: float = 3.0) -> None:
-        """End the loop; tasks that still run are cancelled and awaited. Shut producers and consumers down first."""
+        """Ends the loop; cancels and awaits running tasks. Shut producers and consumers down first."""
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return
@@ -96,12 +96,12 @@ class EventLoopThread:
             logger.warning("the event loop did not end within %g s", timeout_s)
 
     def __enter__(self) -> Self:
-        """Started."""
+        """Starts the thread."""
         self.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stopped."""
+        """Ends the loop."""
         self.stop()
 
     def _serve(self, is_running: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""What a program gives the client to be called with: listeners, their answers, and what they are told about the call."""
+"""The interface of a program to the client's calls: listeners, their answers, and the context of a call."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ class TransactionListener(Protocol):
     def execute_local_transaction(
         self, message: Message, arg: object
     ) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Do the local transaction. The half message is stored; `message.transaction_id` is set; `arg` is the sender's."""
+        """Does the local transaction. The half message is stored; `message.transaction_id` is set; `arg` is the sender's."""
         ...
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Say how the local transaction of `message.transaction_id` ended. Read it from where it is durable.
+        """Returns how the local transaction of `message.transaction_id` ended. Read it from durable storage.
 
-        `message.transaction_check_times` says how often the broker has asked, this time included.
+        `message.transaction_check_times` is the number of checks, this one included.
         """
         ...
 
 
 TransactionListeners = TransactionListener | Mapping[str, TransactionListener]
-"""One listener, or one for each topic by its name; the one for `*` is for all other topics."""
+"""One listener, or one for each topic by its name; the one for `*` serves all other topics."""
 
 
 class ConsumeStatus(Enum):
@@ -44,36 +44,36 @@ class ConsumeStatus(Enum):
 
     CONSUME_SUCCESS = "CONSUME_SUCCESS"
     RECONSUME_LATER = "RECONSUME_LATER"
-    """Not now. Concurrent: again after a delay, up to max_reconsume_times. Orderly: the queue waits a moment."""
+    """Not consumed. Concurrent: again after a delay, up to max_reconsume_times. Orderly: the queue waits a moment."""
 
 
 @dataclass(slots=True)
 class ConsumeContext:
-    """What a listener is told about the call, and what it may set before it answers."""
+    """The facts of a listener's call, and the settings that it may make before it answers."""
 
     message_queue: MessageQueue
     delay_level_when_next_consume: int = 0
-    """For RECONSUME_LATER: -1 to the dead letters, 0 as the broker sees fit (3 + attempts), above 0 that delay level."""
+    """For RECONSUME_LATER: -1 to the dead letters, 0 for the broker's choice (3 + attempts), above 0 that delay level."""
     suspend_current_queue_time_ms: int = 1000
-    """For RECONSUME_LATER of an orderly consumer: how long the queue waits (10 ms to 30 s)."""
+    """For RECONSUME_LATER of an orderly consumer: the queue's pause (10 ms to 30 s)."""
     postponed: dict[int, int | None] = field(default_factory=dict)
-    """Queue offset -> delay level of the messages given to `reconsume_later`."""
+    """Delay levels of the messages given to `reconsume_later`, by queue offset."""
     given_way: set[int] = field(default_factory=set)
-    """Queue offsets of those among them that spend no redelivery."""
+    """Queue offsets of those that use up no redelivery."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal, repr=False)
-    """Set by the consumer when the listener has to let go of the messages."""
+    """Set by the consumer when the listener must let go of the messages."""
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether the messages are to be let go of: the consumer shuts down, or a rebalance took their queue away."""
+        """Returns whether the listener must let go of the messages: the consumer shuts down, or a rebalance took the queue."""
         return self.withdrawn.is_set()
 
     def hold(self, seconds: float) -> None:
-        """Wait in the listener's thread and keep the messages: for a listener that cannot go on through no fault of theirs.
+        """Waits in the listener's thread and keeps the messages: for a listener that cannot continue for a reason outside them.
 
-        A listener may hold its messages for as long as it takes. Meanwhile the consumer stays in its group, sends heartbeats,
+        A listener may hold its messages for any time. Meanwhile the consumer stays in its group, sends heartbeats,
         keeps its locks, and pulls ahead only up to `pull_threshold_for_queue`. RocketMQ's consumeTimeout does not exist here.
-        Raises MessagesWithdrawn as soon as the messages are to be let go of: let it pass. Raises NotRunning on an event loop.
+        Raises MessagesWithdrawn as soon as the listener must let go: do not catch it. Raises NotRunning on an event loop.
         """
         if _is_on_an_event_loop():
             raise NotRunning("hold() would stop the event loop: in an async listener write await context.hold_async(seconds)")
@@ -81,22 +81,22 @@ class ConsumeContext:
             raise self._were_withdrawn()
 
     async def hold_async(self, seconds: float) -> None:
-        """Wait in an async listener and keep the messages. It promises and raises what `hold` does."""
+        """Waits in an async listener and keeps the messages. Promises and raises the same as `hold`."""
         if await self.withdrawn.wait_async(seconds):
             raise self._were_withdrawn()
 
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
-        """Mark one message of a batch: it comes again although the listener answers CONSUME_SUCCESS for the others.
+        """Marks one message of a batch for redelivery although the listener answers CONSUME_SUCCESS for the others.
 
-        Without a delay level, `delay_level_when_next_consume` holds. In order, all from the first marked one on repeats.
+        The default delay level is `delay_level_when_next_consume`. In order, the first marked message and all after it repeat.
         """
         self.postponed[message.queue_offset] = delay_level
 
     def give_way(self, message: MessageExt, delay_level: int) -> None:
-        """Mark one message of a batch: it comes again after this delay, and spends no redelivery.
+        """Marks one message of a batch for redelivery after this delay, which uses up no redelivery.
 
-        For a message that can be held no longer, since others wait for its thread, through no fault of its own. It goes to the
-        group's retry topic, with its count of redeliveries as it is. In order, it repeats in its place, as by `reconsume_later`.
+        For a message that cannot be held longer, because others wait for its thread, for a reason outside it. It goes to the
+        group's retry topic with its count of redeliveries unchanged. In order, it repeats in its place, as by `reconsume_later`.
         """
         self.postponed[message.queue_offset] = delay_level
         self.given_way.add(message.queue_offset)
@@ -108,7 +108,7 @@ class ConsumeContext:
 MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | Awaitable[ConsumeStatus | None] | None]
 """A function, called in a thread of the client, or an async function, which runs on its event loop and must not block it.
 
-To raise or to return None is RECONSUME_LATER, but for what `ConsumeContext.hold` raises.
+An exception or None means RECONSUME_LATER, except the exceptions of `ConsumeContext.hold`.
 """
 
 

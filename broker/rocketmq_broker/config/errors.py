@@ -1,5 +1,5 @@
-"""What can be wrong with broker.conf."""
+"""The errors of broker.conf."""
 
 
 class ConfigError(Exception):
-    """A file that cannot be read, or a property with a value that cannot be used; the text names it, on one line."""
+    """A file that cannot be read, or a property whose value cannot be used; the text names it, on one line."""

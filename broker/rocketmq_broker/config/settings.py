@@ -31,19 +31,19 @@ OTHER_NAMES = {
     "mappedFileSizeCommitLog": "mapedFileSizeCommitLog",
     "mappedFileSizeConsumeQueue": "mapedFileSizeConsumeQueue",
 }
-"""Properties that have two spellings, one of older releases."""
+"""Properties with two spellings, one of them from older releases."""
 
 HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
 """Properties that name a host."""
 
 NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
-"""Passing over one of these in silence would leave users with less than they asked for."""
+"""Properties that are refused: to ignore them would give users less than they asked for."""
 
 
 class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What broker.conf can say. A field's name in snake case is RocketMQ's property in camel case, save those named."""
+    """All properties of broker.conf. A field's name in snake case is RocketMQ's property in camel case unless `name` is given."""
 
-    # who it is and where others find it
+    # its identity and its addresses
     broker_name: Name = "broker-a"
     broker_cluster_name: Name = "DefaultCluster"
     broker_id: Annotated[int, Meta(ge=0, le=0)] = 0
@@ -59,7 +59,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     region_id: str = "DefaultRegion"
     trace_on: bool = True
 
-    # what it lets clients do
+    # the rights and limits of clients
     broker_permission: Annotated[int, Meta(ge=0, le=7)] = 6
     auto_create_topic_enable: bool = True
     auto_create_subscription_group: bool = True
@@ -84,7 +84,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     rocketmq_home: str = ""
     plain_acl_file: str = field(default="conf/plain_acl.yml", name="rocketmq.acl.plain.file")
 
-    # TLS; the text is read by rocketmq_broker.remoting.tls
+    # TLS; rocketmq_broker.remoting.tls reads the text
     tls_server_mode: str = field(default="permissive", name="tls.server.mode")
     tls_server_cert_path: str = field(default="", name="tls.server.certPath")
     tls_server_key_path: str = field(default="", name="tls.server.keyPath")
@@ -138,43 +138,43 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def store_root(self) -> Path:
-        """The store's directory, `~` resolved."""
+        """Returns the store's directory, `~` resolved."""
         return Path(self.store_path_root_dir).expanduser()
 
     @property
     def acl_file(self) -> Path:
-        """The file with the accounts; below RocketMQ's home unless its path is absolute."""
+        """Returns the file with the accounts; below RocketMQ's home unless its path is absolute."""
         return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
 
     @property
     def acl_folder(self) -> Path:
-        """More files with accounts."""
+        """Returns the folder with more files of accounts."""
         return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
 
     @property
     def tls(self) -> dict[str, str]:
-        """The settings of TLS under RocketMQ's names, as rocketmq_broker.remoting.tls reads them."""
+        """Returns the TLS settings under RocketMQ's names, as rocketmq_broker.remoting.tls reads them."""
         values: dict[str, object] = msgspec.to_builtins(self)
         return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
 
     @property
     def metrics_host(self) -> str:
-        """The address that metrics are served on: that of the broker's other ports unless another is given."""
+        """Returns the address that serves metrics: that of the broker's other ports unless another is set."""
         return self.metrics_prom_exporter_host or self.bind_address
 
     @property
     def consume_queue_units_per_file(self) -> int:
-        """Entries of one consume queue file."""
+        """Returns the number of entries in one consume queue file."""
         return self.maped_file_size_consume_queue // CONSUME_QUEUE_UNIT_BYTES
 
     @property
     def name_servers(self) -> tuple[str, ...]:
-        """The name servers to register with; none means that the broker runs its own."""
+        """Returns the name servers to register with; none means that the broker runs its own."""
         return tuple(address.strip() for address in self.namesrv_addr.split(";") if address.strip())
 
 
 class LoadedSettings(Struct, frozen=True):
-    """The settings, and what to tell the user about properties that have no effect."""
+    """The settings, and warnings for the user about properties that have no effect."""
 
     settings: BrokerSettings
     warnings: tuple[str, ...] = ()
@@ -183,9 +183,9 @@ class LoadedSettings(Struct, frozen=True):
 def load_settings(
     path: Path | None, overrides: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
 ) -> LoadedSettings:
-    """The settings of a broker.conf, or the defaults without one; `overrides` (by property name) come from the command line.
+    """Returns the settings of a broker.conf, or the defaults without one; `overrides` (by property name) take precedence.
 
-    Of the environment ROCKETMQ_HOME counts where `rocketmqHome` is not set. Raises ConfigError.
+    ROCKETMQ_HOME in the environment counts where `rocketmqHome` is not set. Raises ConfigError.
     """
     environment = environment or {}
     source = str(path) if path else "command line"
@@ -207,7 +207,7 @@ def load_settings(
 
 
 def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
-    """What the file of TLS settings says. As in RocketMQ it overrides broker.conf.
+    """Reads the file of TLS settings, which overrides broker.conf, as in RocketMQ.
 
     Raises ConfigError if a file other than the default one is named and cannot be read.
     """
@@ -254,7 +254,7 @@ def _refuse_odd_text(source: str, name: str, value: str) -> None:
 
 
 def _refuse_homes_of_nobody(source: str, settings: BrokerSettings) -> None:
-    """`~NAME` is the home of a user; there may be no such user."""
+    """Raises ConfigError where `~NAME` names a user who does not exist."""
     for name, text in (
         ("storePathRootDir", settings.store_path_root_dir),
         ("storePathCommitLog", settings.store_path_commit_log),
@@ -268,7 +268,7 @@ def _refuse_homes_of_nobody(source: str, settings: BrokerSettings) -> None:
 
 
 def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
-    """What no single type can rule out."""
+    """Raises ConfigError for values that no single type can rule out."""
     try:
         ServerTls.from_properties(settings.tls)
         ClientTls.from_properties(settings.tls)

@@ -1,4 +1,4 @@
-"""Properties of RocketMQ that this broker accepts and passes over: thread pools, mapped memory, replication, and the like."""
+"""Properties of RocketMQ that this broker accepts and ignores: thread pools, mapped memory, replication, and the like."""
 
 import os
 from collections.abc import Mapping
@@ -59,5 +59,5 @@ TRUE_HERE: Final[Mapping[str, str]] = MappingProxyType(
         "warmMapedFileEnable": "false",
     }
 )
-"""Those whose value says what is true of this broker. GET_BROKER_CONFIG answers them as well: Apache's tools read some, and
-end with an exception where one is missing (ExportConfigsCommand, ExportMetricsCommand)."""
+"""Properties of these whose values are true of this broker. GET_BROKER_CONFIG also answers them: Apache's tools read some,
+and raise an exception where one is missing (ExportConfigsCommand, ExportMetricsCommand)."""

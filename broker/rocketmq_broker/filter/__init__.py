@@ -2,9 +2,9 @@
 
     a > 10 AND a <= 100 OR region IN ('north', 'south') AND paid IS NOT NULL
 
-The properties of a message are strings, and most comparisons wait to see what they are compared with: see `conversion`. What is
-neither true nor false is unknown (None): a property that is not there is neither equal to anything nor unequal. A message is
-wanted if its condition is true.
+Properties of a message are strings. Most comparisons convert them to the type of the other side: see `conversion`. A condition
+that is neither true nor false is unknown (None): a missing property is neither equal nor unequal to anything. A filter matches a
+message if its condition is true.
 """
 
 from rocketmq_broker.filter.errors import FilterError, IllegalExpression

@@ -1,4 +1,4 @@
-"""Conditions: what is true, false or unknown (None) of a message (RocketMQ's BooleanExpression and its kin)."""
+"""Conditions: true, false or unknown (None) of a message (RocketMQ's BooleanExpression and its kin)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.filter.operands import Operand, Property
 ACCEPTED: Final[Mapping[str, frozenset[int]]] = MappingProxyType(
     {"<": frozenset({-1}), "<=": frozenset({-1, 0}), ">": frozenset({1}), ">=": frozenset({0, 1})}
 )
-"""By symbol, how the first operand may compare with the second."""
+"""Accepted results of comparing the first operand with the second, by symbol."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,30 +24,30 @@ class Condition:
     kind: Kind = field(default=Kind.BOOLEAN, init=False, repr=False)
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Whether it is true of a message with these encoded properties; None: unknown. Raises EvaluationFailed."""
+        """Returns whether the condition is true of a message with these properties; None: unknown. Raises EvaluationFailed."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Truth(Condition):
-    """An operand that stands where a condition is needed: TRUE, FALSE or NULL. A property is never true: it is a text."""
+    """An operand in place of a condition: TRUE, FALSE or NULL. A property is never true: it is a text."""
 
     operand: Operand
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """What the operand says."""
+        """Returns the operand's truth; None if it is unknown."""
         value = self.operand.evaluate(properties)
         return None if value is None else value is True
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Condition):
-    """True if one of its conditions is true, else unknown if one is unknown. Those behind a true one are not looked at."""
+    """A disjunction: true if a condition is true, else unknown if one is unknown. It stops at the first true one."""
 
     conditions: tuple[Condition, ...]
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Looks at one after the other."""
+        """Evaluates the conditions in order."""
         result: bool | None = False
         for condition in self.conditions:
             value = condition.evaluate(properties)
@@ -60,12 +60,12 @@ class Or(Condition):
 
 @dataclass(frozen=True, slots=True)
 class And(Condition):
-    """False if one of its conditions is false, else unknown if one is unknown. Those behind a false one are not looked at."""
+    """A conjunction: false if a condition is false, else unknown if one is unknown. It stops at the first false one."""
 
     conditions: tuple[Condition, ...]
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Looks at one after the other."""
+        """Evaluates the conditions in order."""
         result: bool | None = True
         for condition in self.conditions:
             value = condition.evaluate(properties)
@@ -83,14 +83,14 @@ class Not(Condition):
     condition: Condition
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """The opposite of the condition."""
+        """Returns the opposite of the condition."""
         value = self.condition.evaluate(properties)
         return None if value is None else not value
 
 
 @dataclass(frozen=True, slots=True)
 class Equal(Condition):
-    """Whether two operands are equal. Two unknown ones are; if only the first is unknown, so is the answer, else it is false."""
+    """Equality of two operands: true if both are unknown, unknown if only the first is, false if only the second is."""
 
     left: Operand
     right: Operand
@@ -100,7 +100,7 @@ class Equal(Condition):
         object.__setattr__(self, "_compare", conversion.equality(self.left.kind, self.right.kind))
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Compares them."""
+        """Compares the operands."""
         left, right = self.left.evaluate(properties), self.right.evaluate(properties)
         if left is None:
             return True if right is None else None
@@ -109,7 +109,7 @@ class Equal(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Ordered(Condition):
-    """Whether the first operand is less than the second, or what else the symbol says. Unknown if one of them is."""
+    """The order of two operands by <, <=, > or >=. Unknown if one of them is."""
 
     left: Operand
     symbol: str
@@ -120,7 +120,7 @@ class Ordered(Condition):
         object.__setattr__(self, "_compare", conversion.order(self.left.kind, self.right.kind))
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Compares them."""
+        """Compares the operands."""
         left = self.left.evaluate(properties)
         if left is None:
             return None
@@ -130,23 +130,23 @@ class Ordered(Condition):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Condition):
-    """Whether an operand is unknown; of a property, whether it is missing."""
+    """A test for an unknown operand; a property is unknown if it is missing."""
 
     operand: Operand
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Looks at the operand."""
+        """Returns whether the operand is unknown."""
         return self.operand.evaluate(properties) is None
 
 
 @dataclass(frozen=True, slots=True)
 class In(Condition):
-    """Whether a property is one of these texts."""
+    """A test for a property that equals one of these texts."""
 
     operand: Property
     texts: frozenset[str]
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Looks for the property among them."""
+        """Returns whether the property is one of the texts; None if it is missing."""
         value = self.operand.evaluate(properties)
         return None if value is None else value in self.texts

@@ -1,6 +1,6 @@
-"""How a property's text becomes what it is compared with: Java's valueOf and compareTo (RocketMQ's ComparisonExpression).
+"""Conversion of a property's text to the type of the other side: Java's valueOf and compareTo (RocketMQ's ComparisonExpression).
 
-The other side decides. Beside a whole number that fits in 32 bits the text must be such a number: `a > 3` fails for a message
+The other side decides. Beside a whole number of 32 bits the text must be such a number: `a > 3` fails for a message
 whose `a` is 3.5 or 3000000000. Beside a larger one it must fit in 64 bits, beside a fraction it may be any number, and beside
 TRUE or FALSE everything but `true` is false. Two properties are equal if their texts are, and ordered as numbers.
 """
@@ -17,11 +17,11 @@ from rocketmq_broker.filter.errors import EvaluationFailed
 
 Value = str | int | float | bool | None
 Comparison = Callable[[Value, Value], int]
-"""Negative, 0 or positive, as the first is less than, equal to or greater than the second. Raises EvaluationFailed."""
+"""Returns a negative number, 0 or a positive one, as the first value is less, equal or greater. Raises EvaluationFailed."""
 
 
 class Kind(Enum):
-    """What an operand is, if it is not unknown."""
+    """The type of an operand's known values."""
 
     TEXT = "text"
     INTEGER = "a whole number of 32 bits"
@@ -32,7 +32,7 @@ class Kind(Enum):
 
 
 LONGEST_NUMBER: Final = 1024
-"""Characters. A longer text is no number here: to read it would take too long."""
+"""Characters of a number. A longer text counts as no number: reading it would take too long."""
 NUMBERS: Final = frozenset({Kind.INTEGER, Kind.LONG, Kind.DOUBLE})
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -44,25 +44,25 @@ _DOUBLE = re.compile(
     re.VERBOSE | re.ASCII,
 )
 _WHITE = "".join(map(chr, range(0x21)))
-"""What Java's String.trim takes off."""
+"""The characters that Java's String.trim removes."""
 
 
 def equality(left: Kind, right: Kind) -> Comparison:
-    """How two operands of these kinds are compared by = and <>."""
+    """Returns the comparison behind = and <> for operands of these kinds."""
     if left is right is Kind.TEXT:
         return _compare
     return _comparison(left, right)
 
 
 def order(left: Kind, right: Kind) -> Comparison:
-    """How two operands of these kinds are compared by <, <=, > and >=: texts as numbers."""
+    """Returns the comparison behind <, <=, > and >= for operands of these kinds: texts compare as numbers."""
     if left is right is Kind.TEXT:
         return _compare_as_doubles
     return _comparison(left, right)
 
 
 def to_integer(value: Value, bits: int) -> int:
-    """Java's Integer.valueOf and Long.valueOf of a text; a number as it is. Raises EvaluationFailed."""
+    """Converts a text like Java's Integer.valueOf and Long.valueOf; returns a number unchanged. Raises EvaluationFailed."""
     if isinstance(value, int):
         return value
     match = _INTEGER.fullmatch(_numeral(value))
@@ -73,7 +73,7 @@ def to_integer(value: Value, bits: int) -> int:
 
 
 def to_double(value: Value) -> float:
-    """Java's Double.valueOf of a text, hexadecimal fractions included; a number as it is. Raises EvaluationFailed."""
+    """Converts a text like Java's Double.valueOf, hexadecimal too; returns a number unchanged. Raises EvaluationFailed."""
     if isinstance(value, int | float):
         return float(value)
     text = _numeral(value)
@@ -88,7 +88,7 @@ def to_double(value: Value) -> float:
 
 
 def compare_doubles(left: float, right: float) -> int:
-    """Java's Double.compareTo: -0.0 is less than 0.0, and not-a-number greater than all."""
+    """Compares like Java's Double.compareTo: -0.0 is less than 0.0, and NaN is greater than all."""
     if left < right:
         return -1
     if left > right:
@@ -108,7 +108,7 @@ def _rank(number: float) -> float:
 
 
 def _comparison(left: Kind, right: Kind) -> Comparison:
-    """How values are compared that are not both texts (ComparisonExpression.__compare)."""
+    """Returns the comparison of values that are not both texts (ComparisonExpression.__compare)."""
     kinds = {left, right}
     if kinds == {Kind.BOOLEAN, Kind.TEXT}:
         return _compare_with_boolean if right is Kind.BOOLEAN else _fail

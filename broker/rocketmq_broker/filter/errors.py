@@ -1,4 +1,4 @@
-"""What can go wrong with an expression."""
+"""The errors of an expression."""
 
 
 class FilterError(Exception):
@@ -6,8 +6,8 @@ class FilterError(Exception):
 
 
 class IllegalExpression(FilterError):
-    """The text is no expression, or one that is too large; the message says what is wrong and where."""
+    """A text that is no expression, or one that is too large; the message names the problem and its place."""
 
 
 class EvaluationFailed(FilterError):
-    """An expression cannot be applied to a message: a property is no number, where one is needed."""
+    """An expression that cannot be applied to a message: it needs a number where the property is none."""

@@ -1,4 +1,4 @@
-"""What comparisons compare: properties, literals, and what a minus sign makes of them (RocketMQ's Expression and its kin)."""
+"""The operands of comparisons: properties, literals and their negations (RocketMQ's Expression and its kin)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rocketmq_broker.message.properties import beginning
 
 
 class Operand(Protocol):
-    """Something that has a value for each message. Conditions are operands of the kind BOOLEAN."""
+    """An expression with a value for each message. Conditions are operands of the kind BOOLEAN."""
 
     @property
     def kind(self) -> Kind:
-        """What its value is, unless it is unknown."""
+        """Returns the type of the operand's known values."""
 
     def evaluate(self, properties: bytes) -> Value:
-        """Its value for a message with these encoded properties; None if that is unknown. Raises EvaluationFailed."""
+        """Returns the operand's value for a message with these properties; None if it is unknown. Raises EvaluationFailed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +28,17 @@ class Literal:
     value: Value
 
     def evaluate(self, properties: bytes) -> Value:
-        """The value itself."""
+        """Returns the literal's value."""
         return self.value
 
 
 _MOST_EMPTY: Final = 8
-"""So many properties without value are passed over in search of one of the same name that has one."""
+"""Properties without value that a search skips before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the message. Of several with one name the last counts, as with Apache's broker; one without value is none."""
+    """A property of the message. Of several with one name the last one with a value counts, as with Apache's broker."""
 
     name: str
     kind: Kind = Kind.TEXT
@@ -50,7 +50,7 @@ class Property:
         object.__setattr__(self, "_among_others", b"\x02" + self._if_first)
 
     def evaluate(self, properties: bytes) -> str | None:
-        """The property's value."""
+        """Returns the property's value; None if it is missing."""
         end = len(properties)
         for _ in range(_MOST_EMPTY):
             found = properties.rfind(self._among_others, 0, end)
@@ -68,7 +68,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A number with its sign changed. Of anything else, a property included, it is unknown."""
+    """A number with its sign changed; unknown for any other operand, also for a property."""
 
     operand: Operand
     kind: Kind = field(init=False)
@@ -77,6 +77,6 @@ class Negation:
         object.__setattr__(self, "kind", self.operand.kind if self.operand.kind in NUMBERS else Kind.NOTHING)
 
     def evaluate(self, properties: bytes) -> Value:
-        """The number's opposite."""
+        """Returns the opposite number; None if there is none."""
         value = self.operand.evaluate(properties)
         return -value if self.kind is not Kind.NOTHING and isinstance(value, int | float) else None

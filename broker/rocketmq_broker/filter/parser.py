@@ -1,4 +1,4 @@
-"""From tokens to a condition (the grammar of RocketMQ's SelectorParser.jj, and what its expressions refuse when they are made).
+"""The parser from tokens to a condition (RocketMQ's SelectorParser.jj, with the checks of its expressions' constructors).
 
     condition   = conjunction { OR conjunction }
     conjunction = equality { AND equality }
@@ -6,8 +6,8 @@
     comparison  = sign { ( ">" | ">=" | "<" | "<=" ) sign | [ NOT ] BETWEEN sign AND sign | [ NOT ] IN "(" text { "," text } ")" }
     sign        = { "+" | "-" | NOT } ( text | number | TRUE | FALSE | NULL | property | "(" condition ")" )
 
-NOT binds closest: `NOT a = 1` compares `NOT a` with 1, and `NOT (a = 1)` is what is meant. Apache's parser takes the longest
-beginning that is a condition and passes over the rest, `LIKE 'x'` behind a property, say; here all of it must be one.
+NOT binds closest: `NOT a = 1` compares `NOT a` with 1, so write `NOT (a = 1)`. Apache's parser takes the longest beginning
+that is a condition and ignores the rest, such as `LIKE 'x'` after a property; here the whole text must be one condition.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rocketmq_broker.filter.operands import Literal, Negation, Operand, Property
 from rocketmq_broker.filter.tokens import Token, TokenKind, tokens_of
 
 MOST_OPERANDS: Final = 256
-"""Properties, values and IS NULL; the texts behind IN are counted by themselves."""
+"""Properties, values and IS NULL; the texts after IN have their own bound."""
 MOST_BRACKETS: Final = 256
 """Parentheses, NOT and signs."""
 DEEPEST: Final = 32
-"""Parentheses, NOT and signs within one another."""
+"""Nesting of parentheses, NOT and signs."""
 MOST_TEXTS: Final = 1024
-"""Texts behind all IN together."""
+"""Texts after all IN together."""
 
 _HIGHEST_INTEGER: Final = (1 << 31) - 1
 _HIGHEST_LONG: Final = (1 << 63) - 1
@@ -42,19 +42,19 @@ _CONSTANTS: Final = {
 
 
 class Parsed(NamedTuple):
-    """What an expression says, and how much there is to evaluate."""
+    """The condition of an expression, and its size."""
 
     condition: Condition
     operand_count: int
 
 
 def parse(expression: str) -> Parsed:
-    """The condition that an expression says. Raises IllegalExpression."""
+    """Parses an expression. Raises IllegalExpression."""
     return _Parser(expression).parse()
 
 
 class _Parser:
-    """Reads one expression; `_token` is the one to be read next."""
+    """A parser of one expression; `_token` is the next token to read."""
 
     def __init__(self, expression: str) -> None:
         self._tokens = tokens_of(expression)
@@ -219,7 +219,7 @@ class _Parser:
 
 
 def _equal(left: Operand, right: Operand, symbol: Token) -> Condition:
-    """Raises IllegalExpression for what RocketMQ compares with nothing."""
+    """Returns the equality of two operands. Raises IllegalExpression for operands that RocketMQ never compares."""
     for operand in (left, right):
         if operand == _CONSTANTS["NULL"]:
             raise IllegalExpression(f"NULL equals nothing ({symbol}): IS NULL or IS NOT NULL is meant")
@@ -229,7 +229,7 @@ def _equal(left: Operand, right: Operand, symbol: Token) -> Condition:
 
 
 def _ordered(left: Operand, symbol: str, right: Operand, token: Token) -> Condition:
-    """Raises IllegalExpression unless both may be numbers."""
+    """Returns the order of two operands. Raises IllegalExpression unless both may be numbers."""
     for operand in (left, right):
         if isinstance(operand, Condition) or (isinstance(operand, Literal) and operand.kind not in NUMBERS):
             raise IllegalExpression(f"{token} orders numbers and properties only, neither texts nor conditions")

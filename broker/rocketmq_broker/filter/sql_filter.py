@@ -10,7 +10,7 @@ from rocketmq_broker.filter.errors import EvaluationFailed, IllegalExpression
 from rocketmq_broker.filter.parser import parse
 
 LONGEST: Final = 8192
-"""Characters of an expression. Compiling one takes some milliseconds at most."""
+"""Characters of an expression. Compiling such an expression takes a few milliseconds at most."""
 
 _OPERAND_NS = 1000
 _BYTE_NS = 3
@@ -18,19 +18,19 @@ _BYTE_NS = 3
 
 @dataclass(frozen=True, slots=True)
 class SqlFilter:
-    """Says which messages a subscription wants."""
+    """The compiled filter of a subscription."""
 
     expression: str
     condition: Condition
     operand_count: int
-    """How many properties and values may be looked at."""
+    """The number of properties and values in the expression."""
 
     def cost_ns(self, properties: bytes) -> int:
-        """About how long `matches` takes at most, in nanoseconds: each property is looked for from the end to the beginning."""
+        """Estimates how long `matches` takes at most, in nanoseconds: each property is searched from the end to the beginning."""
         return self.operand_count * (_OPERAND_NS + _BYTE_NS * len(properties))
 
     def matches(self, properties: bytes) -> bool:
-        """Whether a message with these encoded properties is wanted. One that cannot be compared is not."""
+        """Returns whether a message with these encoded properties matches; False if it cannot be compared."""
         try:
             return self.condition.evaluate(properties) is True
         except EvaluationFailed:
@@ -38,7 +38,7 @@ class SqlFilter:
 
 
 def compile_sql(expression: str) -> SqlFilter:
-    """The filter that an expression describes. Raises IllegalExpression."""
+    """Compiles an expression. Raises IllegalExpression."""
     if not expression:
         raise IllegalExpression("the expression is empty")
     if len(expression) > LONGEST:

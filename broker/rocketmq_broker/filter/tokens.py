@@ -26,7 +26,7 @@ _TOKEN: Final = re.compile(
 
 
 class TokenKind(Enum):
-    """What a token is."""
+    """The kinds of tokens."""
 
     WHOLE_NUMBER = "whole_number"
     DECIMAL_FRACTION = "decimal_fraction"
@@ -51,12 +51,12 @@ class Token(NamedTuple):
         return f"{text!r} at character {self.position}"
 
     def is_word(self, *words: str) -> bool:
-        """Whether it is one of these symbols or keywords."""
+        """Returns whether the token is one of these symbols or keywords."""
         return self.kind is TokenKind.WORD and self.text in words
 
 
 def tokens_of(expression: str) -> Iterator[Token]:
-    """The tokens, and the end. Raises IllegalExpression at the first character that begins none."""
+    """Yields the tokens and then the end. Raises IllegalExpression at the first character that begins no token."""
     position = 0
     while position < len(expression):
         match = _TOKEN.match(expression, position)

@@ -1,4 +1,4 @@
-"""How our processes log: one line an event, whatever a stranger put into a name, and no flood of lines of one kind."""
+"""Logging of our processes: one line an event, safe from names that strangers choose, and bounded for each kind of line."""
 
 from rocketmq_broker.logs.handler import BoundedHandler, log_to_stderr
 from rocketmq_broker.logs.line_formatter import LineFormatter

@@ -1,4 +1,4 @@
-"""How many log lines of one kind are written in a minute. Pure: the time is handed in."""
+"""The bound on log lines of one kind in a minute. Pure: the caller passes the time."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_LINES: Final = 100
-"""Of one kind in one window."""
+"""Lines of one kind in one window."""
 WINDOW_S: Final = 60.0
 
 Kind = tuple[str, int]
-"""The place in the source that logs: file and line. What strangers send cannot make new kinds."""
+"""The place in the source that logs: file and line. Input from strangers cannot make new kinds."""
 
 
 @dataclass(slots=True)
@@ -27,11 +27,11 @@ class LeftOut:
     kind: Kind
     count: int
     seconds: float
-    """How long ago the window of these lines began."""
+    """Seconds since the window of these lines began."""
 
 
 class Flood:
-    """Counts lines by kind; what is beyond the bound is only counted."""
+    """A counter of log lines by kind, which bounds how many of them are written."""
 
     def __init__(self, most_lines: int = MOST_LINES, window_s: float = WINDOW_S) -> None:
         self._most_lines = most_lines
@@ -40,7 +40,7 @@ class Flood:
         self._flooded: set[Kind] = set()
 
     def admits(self, kind: Kind, now_s: float) -> bool:
-        """Whether a line is written; if not, it counts as left out. `now_s` are seconds of a clock that never goes back."""
+        """Returns whether the line may be written; counts it as left out if not. `now_s`: a clock that never goes back."""
         window = self._windows.get(kind)
         if window is None or (not window.left_out and now_s - window.begun_s >= self._window_s):
             window = self._windows[kind] = _Window(now_s)
@@ -52,15 +52,15 @@ class Flood:
         return False
 
     def is_first_left_out(self, kind: Kind) -> bool:
-        """Whether one line of the kind was left out so far in its window."""
+        """Returns whether exactly one line of the kind was left out so far in its window."""
         return self._windows[kind].left_out == 1
 
     def take_over(self, now_s: float) -> list[LeftOut]:
-        """What was left out in windows that are over; it is told once."""
+        """Returns, once, the lines left out in windows that are over."""
         return self._take(now_s, [kind for kind in self._flooded if now_s - self._windows[kind].begun_s >= self._window_s])
 
     def take_all(self, now_s: float) -> list[LeftOut]:
-        """What was left out and not told yet, at the end of the process."""
+        """Returns all lines left out and not yet returned, for the end of the process."""
         return self._take(now_s, list(self._flooded))
 
     def _take(self, now_s: float, kinds: list[Kind]) -> list[LeftOut]:

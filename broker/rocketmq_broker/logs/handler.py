@@ -1,4 +1,4 @@
-"""Where log lines go: the standard error stream, through a bound on each kind of line."""
+"""The handler of log lines: it writes to standard error and bounds each kind of line."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ logger = logging.getLogger(__name__)
 
 
 class BoundedHandler(logging.StreamHandler[TextIO]):
-    """Writes at most 100 lines of one kind in a minute. The others are counted, and a line says how many they were.
+    """A handler that writes at most 100 lines of one kind in a minute. It counts the others, and a line tells their number.
 
-    The kind of a line is the place in the source that logs it. Whoever can make a process log can so not fill its disk, and not
+    The kind of a line is the place in the source that logs it. So input from strangers cannot fill the disk with log lines, nor
     bury the lines of other kinds. The count is written with the next line of any kind after the minute, or when logging ends.
     """
 
@@ -48,10 +48,10 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
             )
 
     def close(self) -> None:
-        """Writes what is only counted yet."""
+        """Writes the counts that are not yet written."""
         self.acquire()
         try:
-            with suppress(ValueError):  # whoever ended the process closed the stream first
+            with suppress(ValueError):  # the stream was closed first, by the end of the process
                 for left_out in self._flood.take_all(self._now_s()):
                     self._tell(left_out)
         finally:
@@ -68,7 +68,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
 
 
 def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
-    """A record to keep: it holds no frames, nor what they refer to."""
+    """Returns a record that may be kept: it holds no frames, nor what they refer to."""
     message = LineFormatter("%(message)s").format(
         logging.LogRecord(record.name, record.levelno, record.pathname, record.lineno, record.msg, record.args, None)
     )
@@ -76,9 +76,9 @@ def _without_traceback(record: logging.LogRecord) -> logging.LogRecord:
 
 
 def log_to_stderr(level: int) -> None:
-    """Logs to the standard error stream from that level up: safe lines, bounded by kind. Does nothing where logging is set up.
+    """Logs to standard error at that level and above: safe lines, bounded by kind. Does nothing if logging is already set up.
 
-    What ends a thread or the process unexpectedly is logged as well, so that its text passes the same formatter.
+    Also logs each error that ends a thread or the process unexpectedly, so that its text passes the same formatter.
     """
     if logging.getLogger().handlers:
         return

@@ -1,4 +1,4 @@
-"""A log record as text that only the program that logs can begin a line of."""
+"""The text of a log record, in which only the logging program can begin a line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.message.printable import printable
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 LONGEST_VALUE: Final = 1_000
-"""Characters of one value in a log line. What stands behind it, such as the reason, must still be seen."""
+"""Characters of one value in a log line. The text after it, such as the reason, must stay visible."""
 LONGEST_LINE: Final = 8_000
 """Characters of a log line."""
 MOST_TRACEBACK_LINES: Final = 200
@@ -18,18 +18,18 @@ _INDENT: Final = "    "
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record as one line, and its traceback as indented lines below it.
+    """A formatter that writes a record as one line, and its traceback as indented lines below it.
 
-    Names, keys and errors in a record may come from a stranger. A newline in them would begin a line that looks like one of
-    ours, and an escape character would tell the reader's terminal what to do. So everything that cannot be printed is escaped
-    here, where no caller can forget it. Long values and long tracebacks are cut.
+    Names, keys and errors in a record may come from a stranger. A newline in them would begin a line that looks like ours, and
+    an escape character would control the reader's terminal. So everything that cannot be printed is escaped here, where no caller
+    can forget it. Long values and long tracebacks are cut.
     """
 
     def __init__(self, fmt: str = FORMAT) -> None:
         super().__init__(fmt)
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line, and the lines of the traceback."""
+        """Returns the line, and the lines of the traceback."""
         record.message = _message(record)
         if self.usesTime():
             record.asctime = self.formatTime(record, self.datefmt)
@@ -42,7 +42,7 @@ class LineFormatter(logging.Formatter):
 
 
 def _message(record: logging.LogRecord) -> str:
-    """The record's message with its values cut; also that of a record whose values do not fit its format."""
+    """Returns the record's message with long values cut, even if its values do not fit its format."""
     args = record.args
     if isinstance(args, tuple):
         args = tuple(map(_cut, args))
@@ -53,7 +53,7 @@ def _message(record: logging.LogRecord) -> str:
 
 
 def _cut(value: object) -> object:
-    """The value; a long text in its stead if it is one of the kinds that strangers can make long."""
+    """Returns the value, or a shortened text if strangers could have made the value long."""
     if isinstance(value, (int, float)) or value is None:
         return value
     text = str(value)
@@ -63,7 +63,7 @@ def _cut(value: object) -> object:
 
 
 def _indented(text: str) -> list[str]:
-    # Only "\n" parts lines here: for str.splitlines a form feed in an error's text would, too.
+    # Only "\n" separates lines here: str.splitlines would also split at a form feed in an error's text.
     lines = text.rstrip("\n").split("\n")
     left_out = len(lines) - MOST_TRACEBACK_LINES
     if left_out > 0:

@@ -1,4 +1,4 @@
-"""What can be wrong with a message."""
+"""The errors of messages."""
 
 
 class MessageError(Exception):
@@ -6,16 +6,16 @@ class MessageError(Exception):
 
 
 class IllegalMessage(MessageError):
-    """A message that nobody may send: no body, too large, an unusable topic, a reserved character in a property."""
+    """A message that no client may send: no body, too large, an unusable topic, a reserved character in a property."""
 
 
 class CorruptRecord(MessageError):
-    """Bytes that should hold a record and do not: torn, damaged, or something else."""
+    """Bytes that are no record: torn, damaged, or something else."""
 
 
 class BodyTooLong(CorruptRecord):
-    """A compressed body that would be longer than its reader takes."""
+    """A compressed body that would exceed its reader's limit when uncompressed."""
 
 
 class UnreadableJson(MessageError):
-    """Text that is JSON neither by the standard nor as Apache's library fastjson writes it."""
+    """A text that is JSON neither by the standard nor in the form of Apache's library fastjson."""

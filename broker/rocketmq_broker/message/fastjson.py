@@ -1,4 +1,4 @@
-"""Reading what fastjson writes for maps whose keys are no strings: numbers and objects as keys, without quotes.
+"""The reader of fastjson's maps whose keys are no strings: numbers and objects as keys, without quotes.
 
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
@@ -18,7 +18,7 @@ _MAX_DEPTH = 64
 
 
 def standard_json(data: bytes) -> bytes:
-    """The same as standard JSON, an object key becoming the string of its own text.
+    """Returns the text as standard JSON, in which each key that is no string becomes the string of its text.
 
     Raises UnreadableJson where braces or quotes do not match.
     """
@@ -29,7 +29,7 @@ def standard_json(data: bytes) -> bytes:
 
 
 class _Reader:
-    """Walks over the tokens of a text and puts the parts together anew."""
+    """A reader that walks over the tokens of a text and joins them to standard JSON."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -75,7 +75,7 @@ class _Reader:
         return key + b":" + self.value(depth)
 
     def _advance(self) -> bytes:
-        """Steps to the next token and returns the one left behind."""
+        """Steps to the next token and returns the previous one."""
         left = self._token
         self._token = b""
         while self._position < len(self._data):

@@ -1,4 +1,4 @@
-"""Message ids: the one a client makes (UNIQ_KEY), and the one that says where a broker stored the message."""
+"""Message ids: the client's (UNIQ_KEY), and the offset message id, which names the place in a broker's store."""
 
 import calendar
 import socket
@@ -7,13 +7,13 @@ import threading
 import time
 from typing import NamedTuple
 
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _HOST_AND_OFFSET = struct.Struct(">4sIq")
 
 
 class MessageId(NamedTuple):
-    """What an offset message id says: the broker's host (IPv4) and port, and the commit log offset."""
+    """The content of an offset message id: the broker's host (IPv4) and port, and the commit log offset."""
 
     host: str
     port: int
@@ -21,7 +21,7 @@ class MessageId(NamedTuple):
 
 
 def offset_message_id(store_host: bytes, commit_log_offset: int) -> str:
-    """The 32 hexadecimal digits of host, port and offset (RocketMQ's MessageDecoder.createMessageId).
+    """Returns the 32 hexadecimal digits of host, port and offset (RocketMQ's MessageDecoder.createMessageId).
 
     `store_host` is 8 bytes, an IPv4 address and a port, as a record holds them; with IPv6 it is 20, and the id 56 digits.
     """
@@ -29,7 +29,7 @@ def offset_message_id(store_host: bytes, commit_log_offset: int) -> str:
 
 
 def parse_offset_message_id(text: str) -> MessageId:
-    """The parts of an offset message id. Raises ValueError if the text is none."""
+    """Parses an offset message id. Raises ValueError if the text is none."""
     try:
         host, port, offset = _HOST_AND_OFFSET.unpack(bytes.fromhex(text))
     except (ValueError, struct.error):
@@ -38,18 +38,17 @@ def parse_offset_message_id(text: str) -> MessageId:
 
 
 class UniqueIdMaker:
-    """Makes the ids that clients give their messages; one for a process is enough (RocketMQ's MessageClientIDSetter).
+    """A maker of the ids that clients give their messages; a process needs one (RocketMQ's MessageClientIDSetter).
 
         IPv4 address 4 | process id 2 | maker 4 | ms since the month began 4 | counter 2
 
-    Written as 32 hexadecimal digits. No two are equal unless one maker makes more than 65,536 within a millisecond: where the
-    same milliseconds come again, because a month began, the clock was set back or the process forked, the maker's number is
-    drawn anew. Safe to use from several threads.
+    An id is written as 32 hexadecimal digits. Ids are unique unless one maker makes more than 65,536 within a millisecond. When
+    the same milliseconds can come again (a new month, a clock set back, a fork), the maker draws a new number for itself.
+    Safe to use from several threads.
     """
 
-    def __init__(self, host: str = "127.0.0.1") -> None:
-        """`host` is the IPv4 address others know this machine by."""
-        world = current_world()
+    def __init__(self, world: World, host: str = "127.0.0.1") -> None:
+        """`host` is the IPv4 address by which others reach this machine."""
         self._host = socket.inet_aton(host)
         self._process_id_now, self._nonce = world.process_id, world.nonce
         self._counter = 0
@@ -60,7 +59,7 @@ class UniqueIdMaker:
         self._prefix = ""
 
     def make(self, now_ms: int) -> str:
-        """A fresh id for the time given, in milliseconds since the epoch."""
+        """Returns a new id for the time `now_ms`, in milliseconds since the epoch."""
         month_start_ms = _month_start_ms(now_ms)
         process_id = self._process_id_now()
         with self._lock:

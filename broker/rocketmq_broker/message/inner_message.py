@@ -1,10 +1,10 @@
-"""A message on its way to the disk (RocketMQ's MessageExtBrokerInner)."""
+"""A message before the store writes it (RocketMQ's MessageExtBrokerInner)."""
 
 from __future__ import annotations
 
 
 class InnerMessage:
-    """All that a record holds but what the store adds: both offsets, the store timestamp and the store host.
+    """The fields of a record except those that the store adds: both offsets, the store timestamp and the store host.
 
     Each processor makes one for each message that it stores. Its `__init__` is written out because it is on the hot path:
     making a frozen dataclass takes three times as long.
@@ -40,7 +40,7 @@ class InnerMessage:
         tags_code: int | None = None,
         body_crc: int | None = None,
     ) -> None:
-        """`properties` are encoded. `tags_code` and `body_crc` spare computing what the caller knows already."""
+        """`properties` are encoded. `tags_code` and `body_crc` are computed later where the caller does not know them."""
         self.topic = topic
         self.queue_id = queue_id
         self.body = body

@@ -1,4 +1,4 @@
-"""Messages as programs see them."""
+"""Messages in the form that programs use."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from rocketmq_broker.message.named_properties import named_properties
 
 _PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
 _INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
-_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two are found without asking the abstract class
+_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two match without a call of the abstract class
 _LONGEST_NUMBER = 9
-"""Digits of a number in a property; the value may be anybody's."""
+"""Digits of a number in a property; a longer value may come from a stranger."""
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class MessageQueue:
-    """One queue of a topic on one broker; ordered as RocketMQ's MessageQueue.compareTo."""
+    """One queue of a topic on one broker; ordered like RocketMQ's MessageQueue.compareTo."""
 
     topic: str
     broker_name: str
@@ -31,7 +31,7 @@ class MessageQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a program sends. `Message.of` spares it the names of the well-known properties."""
+    """A message that a program sends. `Message.of` knows the names of the well-known properties."""
 
     topic: str
     body: bytes
@@ -39,7 +39,7 @@ class Message:
     flag: int = 0
 
     def __post_init__(self) -> None:
-        """Raises TypeError unless topic, body and properties are what the commit log can store."""
+        """Raises TypeError unless the commit log can store topic, body and properties."""
         if not (isinstance(self.body, bytes) and isinstance(self.topic, str) and isinstance(self.properties, _MAPPINGS)):
             raise TypeError(_wrong_type(self))
 
@@ -56,11 +56,11 @@ class Message:
         flag: int = 0,
         **unknown: Never,
     ) -> Message:
-        """A message with its tag, keys and delay level where RocketMQ keeps them: among the properties.
+        """Returns a message with its tag, keys and delay level among the properties, where RocketMQ keeps them.
 
         A body that is a str is sent in UTF-8. A key may not hold a space.
-        Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for what has
-        the wrong type or name, and IllegalMessage for what RocketMQ could not keep.
+        Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for a
+        wrong type or name, and IllegalMessage for a value that RocketMQ cannot keep.
         """
         if unknown:
             raise TypeError(no_such_parameter("Message.of", unknown, _PARAMETERS))
@@ -70,38 +70,38 @@ class Message:
 
     @property
     def text(self) -> str:
-        """The body as text in UTF-8. Raises UnicodeDecodeError if it is something else."""
+        """Returns the body as text in UTF-8. Raises UnicodeDecodeError for a body in another encoding."""
         return self.body.decode()
 
     @property
     def tags(self) -> str | None:
-        """The tag that subscriptions filter by."""
+        """Returns the tag that subscriptions filter by; None without one."""
         return self.properties.get(properties.TAGS)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys under which the index finds the message."""
+        """Returns the keys under which the index finds the message."""
         return tuple(self.properties.get(properties.KEYS, "").split())
 
     @property
     def delay_time_level(self) -> int:
-        """The delay level that the message was sent with; 0 for none. A redelivered message has that of its last delay."""
+        """Returns the delay level of the message; 0 for none. A redelivered message has the level of its last delay."""
         level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
         return int(level) if len(level) <= _LONGEST_NUMBER and level.isdecimal() else 0
 
     @property
     def transaction_id(self) -> str | None:
-        """The id the producer gave the message, which is its transaction's as well; None before it is sent."""
+        """Returns the id from the producer, which is also the transaction's id; None before the message is sent."""
         return self.properties.get(properties.UNIQUE_KEY)
 
     def with_properties(self, added: Mapping[str, str]) -> Self:
-        """The same message with these properties set."""
+        """Returns a copy of the message with these properties set."""
         return replace(self, properties=MappingProxyType({**self.properties, **added}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageExt(Message):
-    """A message as a broker stored it, with where and when."""
+    """A stored message, with its place and its times."""
 
     broker_name: str
     queue_id: int
@@ -119,28 +119,28 @@ class MessageExt(Message):
     store_host: str
     reconsume_times: int
     prepared_transaction_offset: int
-    """The commit log offset of the half message that this one was committed from; 0 otherwise."""
+    """The commit log offset of the half message from which this message was committed; 0 otherwise."""
     offset_message_id: str
 
     @property
     def message_id(self) -> str:
-        """The id the producer gave it, or where that is missing the one that says where it is stored."""
+        """Returns the id from the producer; the offset message id if there is none."""
         return self.properties.get(properties.UNIQUE_KEY) or self.offset_message_id
 
     @property
     def message_queue(self) -> MessageQueue:
-        """The queue the message is in."""
+        """Returns the queue that holds the message."""
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
     @property
     def transaction_check_times(self) -> int:
-        """How often the broker has asked what became of the transaction, this time included."""
+        """Returns how often the broker has checked back about the transaction, this check included."""
         times = self.properties.get(properties.TRANSACTION_CHECK_TIMES, "")
         return int(times) if len(times) <= _LONGEST_NUMBER and times.isdecimal() else 0
 
     @property
     def host_and_offset(self) -> ids.MessageId:
-        """The broker's address and the commit log offset, as the offset message id says them."""
+        """Returns the broker's address and the commit log offset, parsed from the offset message id."""
         return ids.parse_offset_message_id(self.offset_message_id)
 
 

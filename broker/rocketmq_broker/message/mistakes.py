@@ -1,4 +1,4 @@
-"""Sentences for what a program passed by mistake: what it is, and what was probably meant."""
+"""Sentences about a program's mistakes: the value that it passed, and the one that it probably meant."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def kind_of(value: object) -> str:
-    """What a value is, for the middle of a sentence: `a str`, `an int`, `None`, `the class Listener`."""
+    """Describes a value for the middle of a sentence: `a str`, `an int`, `None`, `the class Listener`."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -22,7 +22,7 @@ def kind_of(value: object) -> str:
 
 
 def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> str:
-    """Says which names `of` does not know, which ones were probably meant, and which there are."""
+    """Says which names `of` does not know, which names were probably meant, and which names exist."""
     unknown = [name for name in given if name not in known]
     meant = [nearest for name in unknown if (nearest := nearest_name(name, known))]
     names = ", ".join(map(repr, unknown))
@@ -31,7 +31,7 @@ def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> st
 
 
 def nearest_name(name: str, known: Sequence[str]) -> str | None:
-    """The known name that is spelled most like this one, whatever its case (Java's spelling counts too), or shares most words."""
+    """Returns the known name with the closest spelling in any case (Java's spelling included), or with most words in common."""
     by_snake = {candidate.lower(): candidate for candidate in known}
     snake = _WORD_BEGINS.sub("_", name).lower()
     if close := get_close_matches(snake, by_snake, n=1, cutoff=_ALIKE):

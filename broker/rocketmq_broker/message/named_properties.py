@@ -1,4 +1,4 @@
-"""The properties of a new message, from what programs call them: tag, keys, delay level, and the program's own."""
+"""The properties of a new message, from a program's parameters: tag, keys, delay level, and user properties."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -28,13 +28,13 @@ _SYSTEM: Final = frozenset(
         properties.TRANSACTION_CHECK_TIMES,
     }
 )
-"""Names that clients and brokers set themselves: those of MessageConst.STRING_HASH_SET that this project uses."""
+"""Names that only clients and brokers set: those of MessageConst.STRING_HASH_SET that this project uses."""
 
 
 def named_properties(
     tags: str | None, keys: Iterable[str], delay_time_level: int, user_properties: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """The properties under RocketMQ's names. Raises TypeError or IllegalMessage, and says what to write instead."""
+    """Returns the properties under RocketMQ's names. Raises TypeError or IllegalMessage; the text names the correction."""
     named = {} if user_properties is None else _user_properties(user_properties)
     if tags is not None:
         _check_tag(tags)

@@ -1,4 +1,4 @@
-"""What a broker's or a topic's permission allows (RocketMQ's PermName)."""
+"""The permission of a broker or a topic (RocketMQ's PermName)."""
 
 from typing import Final
 
@@ -9,15 +9,15 @@ READ_AND_WRITE: Final = READ | WRITE
 
 
 def is_readable(permission: int) -> bool:
-    """Whether messages may be pulled."""
+    """Returns whether messages may be pulled."""
     return permission & READ != 0
 
 
 def is_writeable(permission: int) -> bool:
-    """Whether messages may be sent."""
+    """Returns whether messages may be sent."""
     return permission & WRITE != 0
 
 
 def is_inherited(permission: int) -> bool:
-    """Whether new topics may be made after the model of this one."""
+    """Returns whether new topics may be made on the model of this one."""
     return permission & INHERIT != 0

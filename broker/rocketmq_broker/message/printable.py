@@ -1,4 +1,4 @@
-"""Text of others on our screens and in our logs."""
+"""Text from others on our screens and in our logs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U0001d173-\U0001d17a"
     "\U000e0100-\U000e01ef"
 )
-"""Characters that Unicode calls letters, marks or symbols, and that show nothing."""
+"""Characters that Unicode calls letters, marks or symbols, and that are invisible."""
 _WITHOUT_SHAPE: Final = re.compile(f"[{_SHAPELESS}]")
 _NEEDS_A_LOOK: Final = re.compile(f"^ | $|  |[\\\\{_SHAPELESS}]")
 _UNSEEN_IN_JSON: Final = re.compile(r"[^\n -~]+")
 
 
 def printable(text: str, longest: int | None = None) -> str:
-    """The text with an escape, such as `\\n`, `\\x1b` or `\\u202e`, for each character that is not printed as itself.
+    """Returns the text with an escape, such as `\\n`, `\\x1b` or `\\u202e`, for each character that is not printable.
 
-    These begin a new line, tell a terminal to do something, turn the direction of writing, or cannot be encoded. With `longest`
-    the rest of a longer text is left out, and the end says how much that is.
+    Such a character begins a new line, controls a terminal, changes the direction of writing, or cannot be encoded. `longest`
+    cuts a longer text, and the end tells how many characters are missing.
     """
     if longest is not None and len(text) > longest:
         return f"{printable(text[:longest])}... ({len(text) - longest} more characters)"
@@ -37,10 +37,10 @@ def _escape(character: str) -> str:
 
 
 def visible_name(name: str) -> str:
-    """A name as people must see it to tell it from others: what shows nothing is escaped as well.
+    """Returns a name in a form that shows its difference from every other name: invisible characters are escaped too.
 
-    That is a blank at the begin, at the end or behind another one, and letters without a shape, such as a variation selector.
-    A backslash is doubled, so that two names that differ are never shown alike.
+    These are a blank at the start, at the end or after another one, and letters without a shape, such as a variation selector.
+    A backslash is doubled, so that two different names never look the same.
     """
     if name.isprintable() and not _NEEDS_A_LOOK.search(name):
         return name
@@ -58,7 +58,7 @@ def visible_name(name: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """The JSON text, of equal meaning, in which each character that shows nothing is written as its escape."""
+    """Returns JSON text of equal meaning with each invisible character written as its escape."""
     return _UNSEEN_IN_JSON.sub(lambda found: "".join(_json_escape(character) for character in found[0]), text)
 
 

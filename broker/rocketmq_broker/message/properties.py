@@ -2,8 +2,8 @@
 
     name \\x01 value \\x02 name \\x01 value
 
-The broker passes properties on as they came, so what it needs is done on the bytes: `find`, `put` and `remove` touch one
-property and leave the others as they are. `encode` and `decode` are for those who want them all.
+The broker passes properties on unchanged, so it works on the bytes: `find`, `put` and `remove` touch one
+property and leave the others unchanged. `encode` and `decode` handle all properties at once.
 
 A sender may write one name several times. Then the last pair that has a value counts, for every reader here as in RocketMQ:
 if two readers took different ones, the broker would do one thing and a consumer, or Apache's broker, see another.
@@ -60,12 +60,12 @@ _PAIR_END = b"\x02"
 
 
 def beginning(name: str) -> bytes:
-    """The bytes that a property of that name begins with where properties are encoded."""
+    """Returns the bytes with which a property of that name begins in encoded properties."""
     return name.encode() + _NAME_END
 
 
 def encode(properties: Mapping[str, str]) -> bytes:
-    """The properties as one string, UTF-8.
+    """Encodes the properties as one string in UTF-8.
 
     Raises IllegalMessage if a name is empty, if a name or value is no str, or if it holds a separator or half a surrogate pair.
     """
@@ -76,7 +76,7 @@ def encode(properties: Mapping[str, str]) -> bytes:
 
 
 def decode(encoded: bytes) -> dict[str, str]:
-    """All properties. As in RocketMQ, a pair without name or value is passed over."""
+    """Returns all properties. Skips a pair without name or value, as RocketMQ does."""
     properties: dict[str, str] = {}
     for pair in encoded.decode(errors="replace").split(_PROPERTY):
         name, separator, value = pair.partition(_NAME_VALUE)
@@ -86,7 +86,7 @@ def decode(encoded: bytes) -> dict[str, str]:
 
 
 def find(encoded: bytes, name: str) -> str | None:
-    """The value of one property, or None."""
+    """Returns the value of one property, or None."""
     pattern = _pattern(name)
     at = encoded.rfind(pattern)
     if at >= 0:
@@ -106,7 +106,7 @@ def find(encoded: bytes, name: str) -> str | None:
 
 
 def put(encoded: bytes, name: str, value: str) -> bytes:
-    """The properties with one of them set, in place where it was there already."""
+    """Returns the properties with one of them set. A property that exists keeps its place."""
     pair = _pair(name, value).encode()
     span = _last_span(encoded, _pattern(name))
     if span is not None:
@@ -118,7 +118,7 @@ def put(encoded: bytes, name: str, value: str) -> bytes:
 
 
 def remove(encoded: bytes, names: Iterable[str]) -> bytes:
-    """The properties without those named, however often they stand there."""
+    """Returns the properties without every pair of these names."""
     for name in names:
         pattern = name.encode() + _NAME_END
         if pattern in encoded:
@@ -141,7 +141,7 @@ def _pair(name: str, value: str) -> str:
 
 
 def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
-    """Where the last pair with a value begins and ends; `pattern` is what begins a pair that is not the first."""
+    """Returns the start and end of the last pair that has a value. `pattern` begins a pair that is not the first."""
     end = len(encoded)
     while True:
         start = encoded.rfind(pattern, 0, end) + 1
@@ -157,7 +157,7 @@ def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
 
 
 def _pattern(name: str) -> bytes:
-    # What is remembered is short: a client may ask for a property of any length.
+    # Only short names are cached: a client may ask for a property of any length.
     return _short_pattern(name) if len(name) <= _LONGEST_REMEMBERED else _PAIR_END + name.encode() + _NAME_END
 
 

@@ -1,4 +1,4 @@
-"""The record: what the commit log stores is what a pull returns (RocketMQ's CommitLog and MessageDecoder).
+"""The record: one layout for the commit log and for the answer to a pull (RocketMQ's CommitLog and MessageDecoder).
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
     BORNTIMESTAMP 8 | BORNHOST 8 or 20 | STORETIMESTAMP 8 | STOREHOST 8 or 20 | RECONSUMETIMES 4 |
@@ -13,7 +13,10 @@ from __future__ import annotations
 import socket
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from mmap import mmap
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -23,7 +26,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.message import MessageExt
 
 LONGEST_BODY: Final = 16 * 1024 * 1024
-"""Bytes of a body when it is uncompressed: four times maxMessageSize's default, and the longest frame that peers take."""
+"""Bytes of an uncompressed body: four times maxMessageSize's default, and the longest frame that peers accept."""
 
 MESSAGE_MAGIC: Final = -626843481
 BLANK_MAGIC: Final = -875286124
@@ -37,7 +40,7 @@ QUEUE_OFFSET_POSITION: Final = 20
 PHYSICAL_OFFSET_POSITION: Final = 28
 SYS_FLAG_POSITION: Final = 36
 STORE_TIMESTAMP_POSITION: Final = 56
-"""With an IPv4 born host; 12 more with an IPv6 one."""
+"""The position with an IPv4 born host; 12 more with an IPv6 one."""
 
 HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
 """Everything before the body, where both hosts are IPv4 addresses."""
@@ -53,7 +56,7 @@ _HOST_V6 = struct.Struct(">16sI")
 
 
 def body_crc(body: bytes | memoryview) -> int:
-    """The checksum a record keeps of its body (UtilAll.crc32)."""
+    """Returns the checksum of a body as a record holds it (UtilAll.crc32)."""
     return zlib.crc32(body) & 0x7FFFFFFF
 
 
@@ -75,7 +78,7 @@ def encode_record(
     properties: bytes,
     crc: int | None = None,
 ) -> bytes:
-    """The bytes of one record; see `encode_message`. Hosts are as `host_bytes` makes them."""
+    """Encodes one record; see `encode_message`. `host_bytes` makes the hosts."""
     message = InnerMessage(
         topic, queue_id, body, properties, flag, sys_flag, born_timestamp, born_host, reconsume_times,
         prepared_transaction_offset, None, crc,
@@ -84,7 +87,7 @@ def encode_record(
 
 
 def size_of(message: InnerMessage, store_host: bytes) -> int:
-    """How many bytes the record of a message will have."""
+    """Returns the number of bytes of the message's record."""
     hosts_extra = len(message.born_host) + len(store_host) - 16
     return FIXED_LENGTH + hosts_extra + len(message.body) + len(message.topic) + len(message.properties)
 
@@ -92,7 +95,7 @@ def size_of(message: InnerMessage, store_host: bytes) -> int:
 def encode_message(
     message: InnerMessage, size: int, queue_offset: int, commit_log_offset: int, store_timestamp: int, store_host: bytes
 ) -> bytes:
-    """The `size` bytes of a message's record, in whose sysFlag the bits of the hosts are set as the hosts are."""
+    """Encodes a message's record of `size` bytes. Sets the host bits of sysFlag from the hosts."""
     body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
     if crc is None:
         crc = body_crc(body)
@@ -121,13 +124,13 @@ def encode_message(
 
 
 def encode_blank(size: int) -> bytes:
-    """What marks the last `size` bytes of a segment as unused; at least 8 of them."""
+    """Encodes the mark of the last `size` unused bytes of a segment; `size` is at least 8."""
     return SIZE_AND_MAGIC.pack(size, BLANK_MAGIC)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One decoded record, its strings left as bytes; the broker's view of a message."""
+    """A decoded record, the broker's view of a message. Its strings are bytes."""
 
     size: int
     body_crc: int
@@ -147,16 +150,16 @@ class Record:
     properties: bytes
 
     def get_property(self, name: str) -> str | None:
-        """The value of one property, or None."""
+        """Returns the value of one property, or None."""
         return properties.find(self.properties, name)
 
     @property
     def is_intact(self) -> bool:
-        """Whether the body is the one whose checksum the record keeps."""
+        """Returns whether the body has the record's checksum."""
         return body_crc(self.body) == self.body_crc
 
     def encode(self) -> bytes:
-        """The bytes of the record; `size` is counted anew."""
+        """Encodes the record; `size` is computed again."""
         return encode_record(
             topic=self.topic,
             queue_id=self.queue_id,
@@ -182,7 +185,7 @@ STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH."""
 
 
 def read_fields(data: bytes | memoryview, at: int = 0) -> tuple[Head, int, int, int]:
-    """The head of the record that begins at `at`, and where its body, its topic and its properties begin.
+    """Reads the head of the record that begins at `at`, and returns it with the positions of body, topic and properties.
 
     The one reader of the layout: it verifies lengths, but no checksum. Raises CorruptRecord if the bytes are no whole record.
     """
@@ -206,7 +209,7 @@ def read_fields(data: bytes | memoryview, at: int = 0) -> tuple[Head, int, int, 
 
 
 def _read_head_v6(data: bytes | memoryview, at: int) -> tuple[Any, int]:
-    """The head where a host is an IPv6 address, and where the body begins."""
+    """Reads a head with an IPv6 host, and returns it with the position of the body."""
     head = _UNTIL_BORN_TIMESTAMP.unpack_from(data, at)
     sys_flag = head[7]
     at += _UNTIL_BORN_TIMESTAMP.size
@@ -229,7 +232,7 @@ def _what_is_wrong(data: bytes | memoryview, at: int, size: int, magic: int, bod
 
 
 def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
-    """The record that begins at `position`. Its checksum is not verified: see `Record.is_intact`.
+    """Decodes the record that begins at `position`. Does not verify its checksum: see `Record.is_intact`.
 
     Raises CorruptRecord if the bytes are no whole record.
     """
@@ -246,7 +249,7 @@ def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
 
 
 def decode_records(data: bytes | memoryview) -> list[Record]:
-    """Records one after the other, as the body of a pull response holds them. Raises CorruptRecord."""
+    """Decodes successive records, the body of a pull response. Raises CorruptRecord."""
     view = memoryview(data)
     records = []
     position = 0
@@ -257,18 +260,27 @@ def decode_records(data: bytes | memoryview) -> list[Record]:
     return records
 
 
+def records_of(segment: bytes | mmap) -> Iterator[Record]:
+    """The records of a commit log segment, in order. Ends where no intact record begins, such as where nothing is written yet."""
+    position = 0
+    with memoryview(segment) as view, suppress(CorruptRecord):
+        while (record := decode_record(view, position)).is_intact:
+            yield record
+            position += record.size
+
+
 def queue_offset_of(data: bytes) -> int:
-    """The queue offset of a whole record."""
+    """Returns the queue offset of a whole record."""
     return int(_INT64.unpack_from(data, QUEUE_OFFSET_POSITION)[0])
 
 
 def properties_of(data: bytes) -> bytes:
-    """The encoded properties of a whole record: its end."""
+    """Returns the encoded properties of a whole record, which are its end."""
     return data[read_fields(data)[3] :]
 
 
 def to_message(record: Record, broker_name: str = "", *, longest_body: int = LONGEST_BODY) -> MessageExt:
-    """The message a program sees, its body uncompressed (MessageDecoder.clientDecode).
+    """Returns the message for a program, its body uncompressed (MessageDecoder.clientDecode).
 
     Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `longest_body` bytes.
     """
@@ -295,12 +307,12 @@ def to_message(record: Record, broker_name: str = "", *, longest_body: int = LON
 
 
 def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
-    """The same message for another queue: what moving it to and from a system topic changes."""
+    """Returns the record with another topic, queue and properties, as a move to or from a system topic needs."""
     return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
 
 
 def moved_message(record: Record, topic: bytes, queue_id: int, encoded_properties: bytes, reconsume_times: int) -> InnerMessage:
-    """A stored message, to be stored once more in another queue; its tag is read anew from the properties."""
+    """Returns a message that stores the record again in another queue. Its tag is read from the new properties."""
     return InnerMessage(
         topic, queue_id, record.body, encoded_properties, record.flag, record.sys_flag, record.born_timestamp, record.born_host,
         reconsume_times, body_crc=record.body_crc,
@@ -308,14 +320,14 @@ def moved_message(record: Record, topic: bytes, queue_id: int, encoded_propertie
 
 
 def host_bytes(host: str, port: int) -> bytes:
-    """An address as records hold it: 8 bytes for IPv4, 20 for IPv6."""
+    """Encodes an address as records hold it: 8 bytes for IPv4, 20 for IPv6."""
     if ":" in host:
         return _HOST_V6.pack(socket.inet_pton(socket.AF_INET6, host), port)
     return _HOST_V4.pack(socket.inet_aton(host), port)
 
 
 def host_text(host: bytes) -> str:
-    """An address as people write it: 127.0.0.1:10911, or [::1]:10911."""
+    """Formats an address for people: 127.0.0.1:10911, or [::1]:10911."""
     if len(host) == _HOST_V6.size:
         address, port = _HOST_V6.unpack(host)
         return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
@@ -333,7 +345,7 @@ def _uncompressed(record: Record, longest_body: int) -> bytes:
         )
     inflater = zlib.decompressobj()
     try:
-        # Never more than the limit: a body of 2 MB may say 2 GB.
+        # Never more than the limit: a body of 2 MB may expand to 2 GB.
         body = inflater.decompress(record.body, longest_body + 1)
     except zlib.error as error:
         raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: {error}") from None

@@ -1,4 +1,4 @@
-"""Work in steps, done in one go."""
+"""Work that is divided into steps, and its run without a pause."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def finish(steps: Generator[None, None, T]) -> T:
-    """What the work returns: where nobody else has to be served between two steps. Raises what the work raises."""
+    """Runs all steps without a pause and returns their result: for work during which nothing else must run. Raises its errors."""
     while True:
         try:
             next(steps)

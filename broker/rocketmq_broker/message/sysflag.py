@@ -21,19 +21,19 @@ COMPRESSION_ZLIB: Final = 0x300
 COMPRESSION_MASK: Final = 0x700
 
 SENT_BITS: Final = COMPRESSED | COMPRESSION_MASK
-"""What a client may say of its message. All other bits are a broker's: which transaction type the record has, which of its hosts
-are IPv6 ones, whether its topic takes several tags, whether its body holds a batch (0x40 and 0x80 in RocketMQ 5)."""
+"""The bits that a client may set on its message. The broker sets all others: the transaction type, the hosts that are IPv6 ones,
+a topic with several tags per message, a body that holds a batch (0x40 and 0x80 in RocketMQ 5)."""
 
 _HOST_V6_LENGTH: Final = 20
 
 
 def with_transaction(sys_flag: int, transaction: int) -> int:
-    """The flag with its transaction bits replaced by one of the TRANSACTION_* values."""
+    """Returns the flag with its transaction bits replaced by one of the TRANSACTION_* values."""
     return (sys_flag & ~TRANSACTION_MASK) | transaction
 
 
 def with_hosts(sys_flag: int, born_host: bytes, store_host: bytes) -> int:
-    """The flag with the bits that tell which of the two addresses, as records hold them, are IPv6 ones."""
+    """Returns the flag with its host bits set from the two encoded addresses: a bit for each one that is IPv6."""
     if len(born_host) == _HOST_V6_LENGTH:
         sys_flag |= BORN_HOST_V6
     else:

@@ -2,12 +2,12 @@
 
 
 def tags_code(tags: str | None) -> int:
-    """The 32-bit signed hash of a tag; 0 without one (MessageExtBrokerInner.tagsString2tagsCode)."""
+    """Returns the 32-bit signed hash of a tag; 0 without one (MessageExtBrokerInner.tagsString2tagsCode)."""
     return java_hash_code(tags) if tags else 0
 
 
 def java_hash_code(text: str) -> int:
-    """Java's String.hashCode: s[0]*31^(n-1) + ... over UTF-16 units, as a signed 32-bit number."""
+    """Computes Java's String.hashCode: s[0]*31^(n-1) + ... over UTF-16 units, as a signed 32-bit number."""
     code = 0
     encoded = text.encode("utf-16-be", errors="surrogatepass")
     for high, low in zip(encoded[::2], encoded[1::2], strict=True):

@@ -3,4 +3,4 @@
 from typing import Final
 
 FOREVER_MS: Final = 2**62
-"""Later than any time."""
+"""A time later than all others."""

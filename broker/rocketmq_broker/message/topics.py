@@ -1,4 +1,4 @@
-"""Topic names: the system's own, those derived from a group, and what a name may look like (RocketMQ's TopicValidator)."""
+"""Topic names: system topics, topics derived from a group, and the rules of names (RocketMQ's TopicValidator)."""
 
 import re
 from functools import lru_cache
@@ -16,10 +16,10 @@ CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
 OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
 PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
-"""Ours: what operators did about dead letters and discarded messages."""
+"""A topic that is not RocketMQ's: records of what operators did with dead letters and discarded messages."""
 
 TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
-"""The group whose offsets on the half and op topics say how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
+"""The group whose offsets on the half and op topics tell how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
 
 RETRY_PREFIX: Final = "%RETRY%"
 REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
@@ -28,10 +28,10 @@ DEAD_LETTER_PREFIX: Final = "%DLQ%"
 MAX_TOPIC_LENGTH: Final = 127
 MAX_GROUP_LENGTH: Final = 255
 MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
-"""A consumer group has a retry topic, whose name is a topic's. RocketMQ 4.9 allows 255 letters, and loses what such groups send
-back; 5.x allows as many as here."""
+"""Bounded because a consumer group's name is part of its retry topic's name. RocketMQ 4.9 allows 255 letters, and loses what such
+groups send back; 5.x has this bound too."""
 MOST_QUEUES: Final = 10_000
-"""More than anybody asks for by intent. Some answers have a line for each queue, and are written in one go, in some 40 ms."""
+"""More than a user needs. Some answers have a line for each queue, and writing one takes up to some 40 ms."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -59,7 +59,7 @@ NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
 )
 
 CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC})
-"""Their messages are not yet those of a consumer: they are delayed, undecided, or say that others are decided."""
+"""Topics whose messages consumers may not see yet: they are delayed or undecided, or record the decisions of others."""
 
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
@@ -67,37 +67,37 @@ _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
 def reply_topic(cluster: str) -> str:
-    """Where the replies to requests go that a broker of the cluster stored."""
+    """Returns the topic for replies to requests that a broker of the cluster stored."""
     return cluster + REPLY_TOPIC_SUFFIX
 
 
 def retry_topic(consumer_group: str) -> str:
-    """Where a group's messages wait for another attempt."""
+    """Returns the topic in which a group's messages wait for another attempt."""
     return RETRY_PREFIX + consumer_group
 
 
 def dead_letter_topic(consumer_group: str) -> str:
-    """Where a group's messages go that were tried too often."""
+    """Returns the topic for messages that failed too often in a group."""
     return DEAD_LETTER_PREFIX + consumer_group
 
 
 def is_system_topic(topic: str) -> bool:
-    """Whether the name is reserved for the broker."""
+    """Returns whether the name is reserved for the broker."""
     return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
 
 
 def is_system_group(group: str) -> bool:
-    """Whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
+    """Returns whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
     return group.startswith(SYSTEM_GROUP_PREFIX)
 
 
 def takes_sent_messages(topic: str) -> bool:
-    """Whether a message from a client can be for that topic: not for one that only the broker writes to."""
+    """Returns whether a client may send messages to that topic; False for topics that only the broker writes."""
     return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
 
 
 def takes_transactions(topic: str) -> bool:
-    """Whether a transaction's message can be for that topic: a message tried again, or given up, begins no transaction."""
+    """Returns whether a transaction may send to that topic; not to a retry or dead-letter topic."""
     return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
 
 
@@ -122,7 +122,7 @@ def validate_group(group: str) -> None:
 
 
 def validate_consumer_group(group: str) -> None:
-    """Raises IllegalMessage if no consumer group can have this name: it must leave room for the prefix of its retry topic."""
+    """Raises IllegalMessage if no consumer group can have this name, which must leave room for the prefix of its retry topic."""
     validate_group(group)
     if len(group) > MAX_CONSUMER_GROUP_LENGTH:
         raise IllegalMessage(
@@ -132,12 +132,12 @@ def validate_consumer_group(group: str) -> None:
 
 
 def is_group(group: str) -> bool:
-    """Whether a producer or consumer group can have this name."""
+    """Returns whether a producer or consumer group can have this name."""
     return len(group) <= MAX_GROUP_LENGTH and _is_legal_name(group)
 
 
 def _is_legal_name(name: str) -> bool:
-    # What is remembered is short: a client chooses how long the names are that it sends.
+    # Only short names are cached: a client chooses the length of the names that it sends.
     return _is_legal_short_name(name) if len(name) <= MAX_GROUP_LENGTH else _LEGAL_NAME.fullmatch(name) is not None
 
 

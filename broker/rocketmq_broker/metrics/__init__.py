@@ -1,6 +1,6 @@
 """The broker's metrics for Prometheus, under the names of RocketMQ 5 where it has one (BrokerMetricsConstant).
 
-Nothing here runs while messages pass: the broker counts in plain integers, and a scrape reads them from a thread of its own.
+Nothing here runs while messages pass: the broker counts in plain integers, and a scrape reads them in another thread.
 """
 
 from rocketmq_broker.metrics.collector import BrokerCollector

@@ -15,13 +15,13 @@ from rocketmq_broker.metrics.transactions import transaction_metrics
 
 
 class BrokerCollector(Collector):
-    """Reads the broker's counters; keeps nothing between scrapes."""
+    """A reader of the broker's counters. It keeps nothing between scrapes."""
 
     def __init__(self, sources: MetricsSources) -> None:
         self._sources = sources
         self._families = Families(sources.labels)
 
     def collect(self) -> Iterator[Metric]:
-        """Every family there is."""
+        """Yields every metric family."""
         for metrics in (transaction_metrics, message_metrics, client_metrics, storage_metrics):
             yield from metrics(self._families, self._sources)

@@ -1,4 +1,4 @@
-"""Messages that come, go and wait, and the clients at both ends."""
+"""Metrics of messages and of the clients that send and consume them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SYSTEM_GROUP = "CID_RMQ_SYS_"
 
 
 def message_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Traffic by topic, dead letters, and how far consumer groups lag behind."""
+    """Yields the traffic by topic, the dead letters, and the lag of consumer groups."""
     yield from _received(families, sources)
     yield from _pulled(families, sources)
     yield from _dead_letters(families, sources)
@@ -27,7 +27,7 @@ def message_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
 
 
 def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Connections, and what producers and consumers there are."""
+    """Yields the connections, and the numbers of producers and consumers."""
     producers = steadily(sources.producer_groups.all_channels)
     consumers = steadily(sources.consumer_groups.all_groups)
     by_producer = Counter(_client(channel) for channels in producers.values() for channel in channels)
@@ -115,7 +115,7 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
         lag = sum(max(0, ends[queue_id] - offset) for queue_id, offset in offsets.items())
         is_system = topics.is_system_topic(topic) or _is_system_group(group)
         values.append(((group, topic, boolean(_is_retry(topic)), boolean(is_system)), lag))
-    # The largest are those that somebody wants to see; a scrape of very many would be megabytes.
+    # The largest lags matter most; a scrape of all of them could be megabytes.
     left_out = max(len(values) - MOST_LAGS, 0)
     if left_out:
         values = sorted(values, key=lambda value: value[1], reverse=True)[:MOST_LAGS]
@@ -127,7 +127,7 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
 
 
 def _client(channel: ClientChannel) -> Labels:
-    """Language, version (RocketMQ's number for it: 407 is 4.9.7) and protocol."""
+    """Returns language, version (RocketMQ's number for it: 407 is 4.9.7) and protocol."""
     return channel.language.lower(), str(channel.version), _REMOTING
 
 

@@ -9,19 +9,19 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.registry import Collector
 
 REQUEST_TIMEOUT_S: Final = 10
-"""A scraper that stalls longer is hung up on."""
+"""Seconds after which the server closes the connection of a stalled scraper."""
 MOST_CONNECTIONS: Final = 32
-"""Each has a thread. With more of them the oldest is hung up on: a scrape takes milliseconds."""
+"""Connections, each with a thread. One more closes the oldest: a scrape takes milliseconds."""
 
 _BOTH_WAYS: Final = 2
-"""SHUT_RDWR: whoever reads from it or writes to it ends at once."""
+"""SHUT_RDWR: reads and writes of the connection end at once."""
 
 
 class MetricsServer:
-    """Answers on threads of its own; `stop` ends them."""
+    """An HTTP server on threads; `stop` ends them."""
 
     def __init__(self, host: str, port: int, collector: Collector) -> None:
-        """Answers when it returns; port 0 takes any that is free. Raises OSError if the address cannot be had."""
+        """Answers when it returns; port 0 takes any free port. Raises OSError if the address cannot be used."""
         registry = CollectorRegistry()
         registry.register(collector)
         ProcessCollector(registry=registry)
@@ -34,23 +34,23 @@ class MetricsServer:
         self.port = int(self._server.server_address[1])
 
     def stop(self) -> None:
-        """Answers no more. Blocks for up to half a second."""
+        """Stops answering. Blocks for up to half a second."""
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
 
 
 class _Bounded:
-    """What a request handler has in addition: a time limit for each byte, and a place among a bounded number of connections."""
+    """An addition to a request handler: a time limit for each byte, and a bound on the number of connections."""
 
     timeout = REQUEST_TIMEOUT_S
     connection: Any
     open: dict[int, Any]
-    """By handler, the oldest first."""
+    """Connections by handler, the oldest first."""
     lock: threading.Lock
 
     def setup(self) -> None:
-        """The connection is taken."""
+        """Registers the connection; closes the oldest one if there are too many."""
         super().setup()  # type: ignore[misc]
         with self.lock:
             self.open[id(self)] = self.connection
@@ -59,7 +59,7 @@ class _Bounded:
             _hang_up(oldest)
 
     def finish(self) -> None:
-        """The connection is answered, or gone."""
+        """Removes the connection."""
         with self.lock:
             self.open.pop(id(self), None)
         super().finish()  # type: ignore[misc]
@@ -69,4 +69,4 @@ def _hang_up(connection: Any) -> None:
     try:
         connection.shutdown(_BOTH_WAYS)
     except OSError:
-        return  # it is gone already
+        return  # it is already closed

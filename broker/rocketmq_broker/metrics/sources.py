@@ -1,4 +1,4 @@
-"""What metrics are read from."""
+"""The sources that metrics are read from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MetricsSources:
     """Parts of a running broker. They belong to the event loop; a scrape reads them from another thread, with `steadily`."""
 
     labels: Mapping[str, str]
-    """Labels that every metric has."""
+    """The labels of every metric."""
     transactions: TransactionalMessages
     statistics: BrokerStatistics
     group_commit: GroupCommit
@@ -44,7 +44,7 @@ class MetricsSources:
 
 
 def steadily(read: Callable[[], T]) -> T:
-    """What `read` returns once no table grew or shrank under its hands; it only copies, so that it seldom needs a second try."""
+    """Returns the result of `read`, repeated while a table changes its size. `read` only copies, so repetition is rare."""
     for _ in range(_ATTEMPTS):
         try:
             return read()

@@ -1,4 +1,4 @@
-"""The store: its size, its disk, and how long flushes take."""
+"""Metrics of the store: its size, its disk, and the duration of flushes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LOCAL_DISK = ("local", "disk")
 
 
 def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """All about the store. Costs a look at each of its files' sizes."""
+    """Yields all metrics of the store. Reads the size of each of its files."""
     store = sources.store
     behind = max(0, store.written_position - store.flushed_position)
     size = sum(size_on_disk(directory) for directory in _directories(store.config.root, store.config.commit_log_directory))
@@ -55,7 +55,7 @@ def storage_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
 
 
 def size_on_disk(directory: Path) -> int:
-    """Bytes that the files below a directory take, holes not counted; files that vanish meanwhile are passed over."""
+    """Returns the bytes that the files below a directory take, without holes. Skips files that vanish meanwhile."""
     size = 0
     for parent, _, names in os.walk(directory):
         for name in names:
@@ -67,5 +67,5 @@ def size_on_disk(directory: Path) -> int:
 
 
 def _directories(root: Path, commit_log: Path) -> list[Path]:
-    """The commit log may lie elsewhere."""
+    """Returns the directories to measure: the commit log may lie outside the root."""
     return [root] if commit_log.is_relative_to(root) else [root, commit_log]

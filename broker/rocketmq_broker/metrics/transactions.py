@@ -1,4 +1,4 @@
-"""Half messages, decisions and check-backs."""
+"""Metrics of half messages, decisions and check-backs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.transaction.decision import Refusal
 
 
 def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """All metrics of transactions. Costs a look at each pending one."""
+    """Yields all metrics of transactions. Reads each pending one."""
     yield from _pending(families, sources)
     yield from _outcomes(families, sources)
     yield from _checks(families, sources.transactions.counts)
@@ -28,7 +28,7 @@ def transaction_metrics(families: Families, sources: MetricsSources) -> Iterator
 def _pending(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     pending = steadily(lambda: list(sources.transactions))
     by_topic = Counter(transaction.topic for transaction in pending)
-    by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # none, where there were some
+    by_topic.update(dict.fromkeys(steadily(lambda: list(sources.transactions.outcomes)), 0))  # 0 if none is left
     oldest_ms = min((transaction.begun_ms for transaction in pending), default=None)
     age_s = max(0, sources.clock() - oldest_ms) / 1000 if oldest_ms is not None else 0.0
     counts = [((topic.decode(errors="replace"),), count) for topic, count in by_topic.items()]

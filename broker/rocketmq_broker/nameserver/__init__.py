@@ -1,5 +1,1 @@
-"""The name server: which brokers are there, and which topics they hold (RocketMQ's namesrv)."""
-
-from rocketmq_broker.nameserver.server import NameServer
-
-__all__ = ["NameServer"]
+"""The name server: the table of brokers and of the topics that they hold (RocketMQ's namesrv)."""

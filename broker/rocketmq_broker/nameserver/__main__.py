@@ -1,4 +1,4 @@
-"""The name server in a process of its own: `python -m rocketmq_broker.nameserver -p 9876`."""
+"""The command line of a name server in its own process: `python -m rocketmq_broker.nameserver -p 9876`."""
 
 if __name__ == "__main__":
     from rocketmq_broker.told_to_stop import end_at_once_when_told
@@ -16,8 +16,8 @@ import typer
 
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.printable import printable
-from rocketmq_broker.nameserver import NameServer
 from rocketmq_broker.nameserver.changes import from_addresses
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
 from rocketmq_broker.remoting.tls import ServerContexts, TlsUnusable
 from rocketmq_broker.world import current_world
@@ -55,12 +55,11 @@ async def _serve(settings: NameServerSettings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     contexts = ServerContexts(settings.tls)
-    steady_ns = current_world().steady_ns
     server = NameServer(
         settings.bind_address,
         settings.port,
         kv_config_path=settings.kv_config_path,
-        clock=lambda: steady_ns() // 1_000_000,
+        steady_ns=current_world().steady_ns,
         guard_changes=from_addresses(settings.admin_addresses),
         contexts=contexts,
     )

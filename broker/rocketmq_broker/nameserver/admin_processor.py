@@ -1,4 +1,4 @@
-"""What operators ask a name server for (the second half of RocketMQ's DefaultRequestProcessor)."""
+"""Operators' requests to a name server (the second half of RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAMES_AT_ONCE: Final = 1000
 
 
 class AdminProcessor:
-    """Lists of topics, permissions of brokers, names and values."""
+    """The handlers of topic lists, of brokers' permissions, and of names and values."""
 
     def __init__(self, routes: RouteTable, kv_config: KVConfig) -> None:
         self._routes = routes
@@ -42,7 +42,7 @@ class AdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """What operators ask the name server for: key-value settings, topics, and whether a broker may be written to."""
+        """Returns the handlers of operators' requests: key-value settings, topics, and the write permission of brokers."""
         return {
             RequestCode.PUT_KV_CONFIG: self.put_kv_config,
             RequestCode.GET_KV_CONFIG: self.get_kv_config,
@@ -66,7 +66,7 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_kv_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """A value."""
+        """Answers with a value."""
         header = command.decode_header(GetKVConfigRequestHeader)
         value = self._kv_config.get(header.namespace, header.key)
         if value is None:
@@ -75,13 +75,13 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, GetKVConfigResponseHeader(value=value))
 
     def delete_kv_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Forgets a value."""
+        """Deletes a value."""
         header = command.decode_header(DeleteKVConfigRequestHeader)
         self._kv_config.delete(header.namespace, header.key)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_kv_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All values of a namespace."""
+        """Answers with all values of a namespace."""
         header = command.decode_header(GetKVListByNamespaceRequestHeader)
         values = self._kv_config.namespace(header.namespace)
         if values is None:
@@ -89,47 +89,47 @@ class AdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=KVTable(table=values).encode())
 
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """All topics."""
+        """Answers with all topics."""
         return _topics(command, self._routes.topics())
 
     def get_topics_by_cluster(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """The topics of one cluster."""
+        """Answers with the topics of one cluster."""
         header = command.decode_header(GetTopicsByClusterRequestHeader)
         return _topics(command, self._routes.topics_of_cluster(header.cluster))
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """The names of clusters and brokers, which are topics too, and a broker to ask for more."""
+        """Answers with the names of clusters and brokers, which are topics too, and with a broker that knows more."""
         return _topics(command, self._routes.cluster_and_broker_names(), self._routes.any_broker_address())
 
     def get_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """The topics that belong to a unit."""
+        """Answers with the topics that belong to a unit."""
         return _topics(command, self._routes.topics_where(_is_unit))
 
     def get_unit_subscription_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """The topics that a unit subscribes to."""
+        """Answers with the topics to which a unit subscribes."""
         return _topics(command, self._routes.topics_where(_has_unit_subscription))
 
     def get_unit_subscription_of_no_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Those of them that belong to no unit."""
+        """Answers with the topics to which a unit subscribes and that belong to no unit."""
         found = self._routes.topics_where(
             lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & topic_sysflag.UNIT
         )
         return _topics(command, found)
 
     def delete_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Forgets a topic."""
+        """Deletes a topic."""
         header = command.decode_header(DeleteTopicFromNamesrvRequestHeader)
         self._routes.delete_topic(header.topic, header.cluster_name)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def wipe_write_permission(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sends no more messages to a broker."""
+        """Forbids clients to send to a broker."""
         header = command.decode_header(WipeWritePermOfBrokerRequestHeader)
         count = self._routes.set_writeable(header.broker_name, is_writeable=False)
         return encode_response(command, ResponseCode.SUCCESS, WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
     def add_write_permission(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Sends messages to a broker again."""
+        """Allows clients to send to a broker again."""
         header = command.decode_header(AddWritePermOfBrokerRequestHeader)
         count = self._routes.set_writeable(header.broker_name, is_writeable=True)
         return encode_response(command, ResponseCode.SUCCESS, AddWritePermOfBrokerResponseHeader(add_topic_count=count))

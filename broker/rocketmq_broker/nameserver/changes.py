@@ -1,4 +1,4 @@
-"""Who may change what a name server says. RocketMQ's lets everybody: one request hides a topic from all clients."""
+"""The right to change a name server's data. RocketMQ's lets everybody: one request hides a topic from all clients."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ CHANGES: Final = frozenset(
         RequestCode.ADD_WRITE_PERM_OF_BROKER,
     }
 )
-"""What operators change. Brokers register and take their leave under rules of their own: LiveBrokers."""
+"""Operators' requests that change data. Brokers register and unregister under other rules: LiveBrokers."""
 
 
 def guard_of_changes(decide: Guard) -> Guard:
-    """Asks `decide` about what changes something, and lets in what only asks."""
+    """Returns a guard that asks `decide` about requests that change something, and admits all others."""
 
     def guard(connection: Connection, command: RemotingCommand) -> None:
         if command.code in CHANGES:
@@ -34,7 +34,7 @@ def guard_of_changes(decide: Guard) -> Guard:
 
 
 def from_addresses(trusted: RemoteAddresses | None) -> Guard:
-    """Lets those change something that ask from this machine, and from addresses that the settings trust."""
+    """Returns a guard that admits changes from this machine, and from addresses that the settings trust."""
 
     def guard(connection: Connection, command: RemotingCommand) -> None:
         ip = connection.peer_ip

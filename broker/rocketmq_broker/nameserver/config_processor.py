@@ -1,4 +1,4 @@
-"""The name server's own settings (from RocketMQ's DefaultRequestProcessor)."""
+"""The requests for the name server's settings (from RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 
 
 class ConfigProcessor:
-    """Tells the settings under RocketMQ's names. None of them can change while the name server runs."""
+    """The handlers of the settings, under RocketMQ's names. No setting can change while the name server runs."""
 
     def __init__(self, settings: Callable[[], Mapping[str, str]]) -> None:
         self._settings = settings
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The name server's own settings are shown and changed."""
+        """Returns the handlers that read and refuse to change the settings."""
         return {
             RequestCode.GET_NAMESRV_CONFIG: self.get_config,
             RequestCode.UPDATE_NAMESRV_CONFIG: self.update_config,
         }
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All settings, one on each line."""
+        """Answers with all settings, one on each line."""
         lines = "".join(f"{name}={value}\n" for name, value in self._settings().items())
         return encode_response(command, ResponseCode.SUCCESS, body=lines.encode())
 
     def update_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Refused: saying yes and changing nothing would mislead."""
+        """Refuses the change: a success without an effect would mislead."""
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, "this name server reads its settings only when it starts")

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 ORDER_TOPIC_CONFIG: Final = "ORDER_TOPIC_CONFIG"
-"""The namespace of ordered topics: which queues each broker keeps for them."""
+"""The namespace of ordered topics: the queues that each broker keeps for them."""
 
 
 class _Content(msgspec.Struct, rename="camel"):
@@ -17,31 +17,31 @@ class _Content(msgspec.Struct, rename="camel"):
 
 
 class KVConfig:
-    """The table, in a file or, without a path, in memory. A change is in the file when the method returns."""
+    """A table, kept in a file or, without a path, in memory. A change is on disk when the method returns."""
 
     def __init__(self, path: Path | None) -> None:
-        """Raises OSError or ValueError if the file is there but cannot be read."""
+        """Raises OSError or ValueError if the file exists but cannot be read."""
         self._path = path
         self._table: dict[str, dict[str, str]] = {}
         if path is not None and path.exists() and (content := path.read_bytes()):
             self._table = msgspec.json.decode(content, type=_Content).config_table
 
     def put(self, namespace: str, key: str, value: str) -> None:
-        """Sets a value. Raises OSError, and then nothing has changed."""
+        """Sets a value. Raises OSError without a change."""
         self._change(namespace, {**self._table.get(namespace, {}), key: value})
 
     def delete(self, namespace: str, key: str) -> None:
-        """Forgets a value. Raises OSError, and then nothing has changed."""
+        """Deletes a value. Raises OSError without a change."""
         values = self._table.get(namespace, {})
         if key in values:
             self._change(namespace, {name: value for name, value in values.items() if name != key})
 
     def get(self, namespace: str, key: str) -> str | None:
-        """The value, or None."""
+        """Returns the value, or None."""
         return self._table.get(namespace, {}).get(key)
 
     def namespace(self, namespace: str) -> dict[str, str] | None:
-        """All values of a namespace, or None if there is no such."""
+        """Returns all values of a namespace, or None if the namespace does not exist."""
         return self._table.get(namespace)
 
     def _change(self, namespace: str, values: dict[str, str]) -> None:
@@ -52,7 +52,7 @@ class KVConfig:
 
 
 def _write(path: Path, table: dict[str, dict[str, str]]) -> None:
-    """On disk when it returns: the file's content, and then its name."""
+    """Writes the table to disk: first the file's content, then its name. Both are synced on return."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(path.name + ".tmp")
     with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:

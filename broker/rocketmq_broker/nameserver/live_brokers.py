@@ -1,4 +1,4 @@
-"""Which brokers are there, and who may speak for them (the brokerLiveTable of RocketMQ's RouteInfoManager)."""
+"""The registered brokers, and the connections that may speak for them (the brokerLiveTable of RocketMQ's RouteInfoManager)."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from rocketmq_broker.remoting.complaints import Complaints
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 BROKER_EXPIRES_MS = 120_000
-"""A broker that has not registered for this long is forgotten; brokers register every 30 s."""
+"""Time without a registration after which a broker is removed; brokers register every 30 s."""
 BROKER_HOLDS_NAME_MS = 70_000
-"""A broker that has not registered for this long may be replaced by another of its name; brokers register every 60 s at least."""
+"""Time without a registration after which another broker may take the name; brokers register every 60 s at least."""
 MOST_CONNECTIONS = 8
-"""Connections by which one broker is known to have registered; a broker has one, and two while it connects anew."""
+"""Connections that are known for one broker; a broker has one, and two while it reconnects."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class LiveBroker:
-    """One broker, as it registered last."""
+    """One broker, with the data of its last registration."""
 
     name: str
     broker_id: int
     address: str
     ha_address: str
     connections: list[Hashable]
-    """Those that it registered by and that are open, the oldest first. It is gone with the last of them."""
+    """The open connections by which it registered, the oldest first. The broker is removed with the last of them."""
     data_version: DataVersion
     filter_servers: list[str]
     last_update_ms: int
@@ -40,8 +40,8 @@ class LiveBroker:
 class LiveBrokers:
     """The brokers by address.
 
-    Apache's name server believes whoever registered last under a name. Here the broker that has the name keeps it as long as it
-    registers: whoever registers the name with another address meanwhile, or registers it off by another connection, is refused.
+    Apache's name server believes the last registration of a name. Here a broker keeps its name as long as it registers. A
+    registration of that name with another address, or its unregistration by another connection, is refused.
     """
 
     def __init__(self) -> None:
@@ -52,11 +52,11 @@ class LiveBrokers:
         return iter(list(self._by_address.values()))
 
     def get(self, address: str) -> LiveBroker | None:
-        """The broker at that address."""
+        """Returns the broker at that address; None if there is none."""
         return self._by_address.get(address)
 
     def put(self, registered: LiveBroker) -> None:
-        """A broker registered by the one connection that it has. Raises RequestRefused if there are too many."""
+        """Stores a broker's registration, made by its one connection. Raises RequestRefused if there are too many brokers."""
         before = self._by_address.get(registered.address)
         if before is not None:
             others = [other for other in before.connections if other not in registered.connections]
@@ -66,13 +66,13 @@ class LiveBrokers:
         self._by_address[registered.address] = registered
 
     def remove(self, address: str) -> LiveBroker | None:
-        """Forgets the broker."""
+        """Removes the broker and returns it."""
         return self._by_address.pop(address, None)
 
     def refuse_stranger(self, connection: Hashable, *, name: str, address: str, holder_address: str | None, now_ms: int) -> None:
-        """Raises RequestRefused if the name, or the address, is that of another broker that is there.
+        """Raises RequestRefused if the name or the address belongs to another live broker.
 
-        `holder_address` is where the broker of that name and id is, if there is one.
+        `holder_address` is the address of the broker with that name and id, if there is one.
         """
         holder = self._by_address.get(holder_address or "")
         if holder_address != address and holder is not None and _is_held(holder, connection, now_ms):
@@ -96,7 +96,7 @@ class LiveBrokers:
             )
 
     def forget(self, connection: Hashable) -> list[LiveBroker]:
-        """The connection is closed; the brokers that have no other are gone."""
+        """Drops a closed connection, and returns the brokers that have no other."""
         gone = []
         for live in self:
             if connection in live.connections:
@@ -106,12 +106,12 @@ class LiveBrokers:
         return gone
 
     def _complain(self, name: str, now_ms: int, text: str, *facts: str) -> None:
-        """Once a minute for each broker that is concerned: a stranger may come as often as it likes."""
+        """Logs once a minute for each broker concerned: a stranger may repeat a request at will."""
         if self._complaints.is_due(name, text, now_ms / 1000):
             logger.warning(text, *facts)
 
     def silent(self, now_ms: int) -> list[LiveBroker]:
-        """The brokers that have not registered for too long."""
+        """Returns the brokers that have not registered for too long."""
         return [live for live in self if now_ms - live.last_update_ms > BROKER_EXPIRES_MS]
 
 

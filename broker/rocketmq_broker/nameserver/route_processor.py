@@ -1,4 +1,4 @@
-"""Brokers' registrations and clients' questions for routes (the first half of RocketMQ's DefaultRequestProcessor)."""
+"""Registrations of brokers and clients' queries for routes (the first half of RocketMQ's DefaultRequestProcessor)."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 
 VERSION_4_9_4: Final = 401
-"""Clients of this version or later read standard JSON."""
+"""The first version of clients that read standard JSON."""
 
 READ_AT_ONCE: Final = 4096
-"""Bytes of a registration that is read in one step; compressed ones may have twenty times as many when inflated."""
+"""Bytes of a registration that is read in one step; a compressed one may inflate to twenty times as many."""
 
 
 class RouteProcessor:
-    """Keeps the routes, and answers from them."""
+    """The handlers that keep the routes and answer from them."""
 
     def __init__(self, routes: RouteTable, kv_config: KVConfig, clock: Callable[[], int]) -> None:
         self._routes = routes
@@ -42,7 +42,7 @@ class RouteProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Brokers register and take their leave; clients ask for routes."""
+        """Returns the handlers of registrations and of queries for routes."""
         return {
             RequestCode.REGISTER_BROKER: self.register_broker,
             RequestCode.UNREGISTER_BROKER: self.unregister_broker,
@@ -52,7 +52,7 @@ class RouteProcessor:
         }
 
     def register_broker(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """A broker tells its topics; it is told who its master is, and which topics are ordered."""
+        """Registers a broker with its topics. Answers with the address of its master, and with the ordered topics."""
         header = command.decode_header(RegisterBrokerRequestHeader)
         if header.body_crc32 and header.body_crc32 != body_crc(command.body):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, "crc32 not match")
@@ -60,7 +60,7 @@ class RouteProcessor:
         return finish(steps) if len(command.body) <= READ_AT_ONCE else steps
 
     def unregister_broker(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """A broker says goodbye."""
+        """Unregisters a broker."""
         header = command.decode_header(UnRegisterBrokerRequestHeader)
         self._routes.unregister(
             connection,
@@ -72,7 +72,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def query_data_version(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """A broker asks whether its topics are known in their latest version."""
+        """Answers a broker whether the latest version of its topics is known."""
         header = command.decode_header(QueryDataVersionRequestHeader)
         known = self._routes.data_version(header.broker_addr)
         is_changed = known is None or known != DataVersion.decode(command.body)
@@ -82,7 +82,7 @@ class RouteProcessor:
         return encode_response(command, ResponseCode.SUCCESS, QueryDataVersionResponseHeader(changed=is_changed), body)
 
     def get_route(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Where the queues of a topic are."""
+        """Answers with the places of a topic's queues."""
         header = command.decode_header(GetRouteInfoRequestHeader)
         route = self._routes.route(header.topic)
         if route is None:
@@ -112,7 +112,7 @@ class RouteProcessor:
         )
 
     def get_cluster_info(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All clusters and their brokers."""
+        """Answers with all clusters and their brokers."""
         return encode_response(command, ResponseCode.SUCCESS, body=self._routes.cluster_info().encode())
 
 

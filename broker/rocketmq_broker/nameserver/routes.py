@@ -7,15 +7,16 @@ from collections.abc import Callable, Generator, Hashable, Iterable
 from dataclasses import dataclass, field
 
 from rocketmq_broker.message import permissions
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.nameserver import limits
 from rocketmq_broker.nameserver.live_brokers import LiveBroker, LiveBrokers
-from rocketmq_broker.protocol.bodies import DataVersion, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.protocol.bodies import DataVersion, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 TOPICS_AT_ONCE = 500
-"""Topics of a registration that are taken over in one step, which takes a millisecond."""
+"""Topics of a registration that are stored in one step, which takes a millisecond."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,12 +27,12 @@ class _Broker:
 
     data: BrokerData
     queues: dict[str, QueueData] = field(default_factory=dict)
-    """By topic. A broker's own table goes in one go when the broker goes, however many topics there are."""
+    """Queues by topic. A broker's own table is dropped at once with the broker, for any number of topics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """Where a slave finds its master."""
+    """The addresses of a slave's master."""
 
     address: str | None = None
     ha_address: str | None = None
@@ -39,7 +40,7 @@ class Master:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerRegistration:
-    """What a broker says of itself."""
+    """The content of a broker's registration."""
 
     cluster: str
     name: str
@@ -51,7 +52,7 @@ class BrokerRegistration:
 
 
 class RouteTable:
-    """What brokers registered. A topic whose last broker goes is forgotten."""
+    """The topics that brokers registered. A topic is removed with its last broker."""
 
     def __init__(self) -> None:
         self._live = LiveBrokers()
@@ -59,7 +60,7 @@ class RouteTable:
         """By broker name."""
 
     def register(self, connection: Hashable, registration: BrokerRegistration, now_ms: int) -> Generator[None, None, Master]:
-        """Takes over what a broker says of itself, in steps, and tells a slave who its master is. Raises RequestRefused."""
+        """Stores a registration, in steps, and returns the master for a slave. Raises RequestRefused."""
         name, broker_id, address = registration.name, registration.broker_id, registration.address
         _refuse_too_much(registration)
         broker = self._brokers.get(name)
@@ -84,38 +85,38 @@ class RouteTable:
             yield from self._take_topics(broker, registration.topics.topic_config_table.values())
         live.data_version = (
             registration.topics.data_version
-        )  # only now: if the steps end early, the next registration does it all
+        )  # set last: if the steps end early, the next registration repeats them all
         return self._master_of(broker, broker_id)
 
     def unregister(self, connection: Hashable, *, name: str, broker_id: int, address: str, now_ms: int) -> None:
-        """A broker says goodbye. Raises RequestRefused if it is somebody else who says so."""
+        """Unregisters a broker. Raises RequestRefused if the request comes from another connection."""
         self._live.refuse_strange_goodbye(connection, address=address, now_ms=now_ms)
         self._remove(name=name, broker_id=broker_id, address=address)
 
     def forget(self, connection: Hashable) -> None:
-        """The connection is closed: the brokers that registered by it are gone."""
+        """Removes the brokers whose only connection was the closed one."""
         for live in self._live.forget(connection):
             self._remove(name=live.name, broker_id=live.broker_id, address=live.address)
 
     def expire(self, now_ms: int) -> list[str]:
-        """Forgets the brokers that fell silent, and says which."""
+        """Removes the brokers that have fallen silent, and returns their addresses."""
         silent = self._live.silent(now_ms)
         for live in silent:
             self._remove(name=live.name, broker_id=live.broker_id, address=live.address)
         return [live.address for live in silent]
 
     def data_version(self, address: str) -> DataVersion | None:
-        """The version of the topics that the broker registered last."""
+        """Returns the version of the topics that the broker registered last."""
         live = self._live.get(address)
         return live.data_version if live else None
 
     def renew(self, address: str, now_ms: int) -> None:
-        """The broker is there, and has nothing new."""
+        """Notes that the broker is alive, with unchanged topics."""
         if (live := self._live.get(address)) is not None:
             live.last_update_ms = now_ms
 
     def route(self, topic: str) -> TopicRouteData | None:
-        """Where the topic's queues are, or None if no broker has it."""
+        """Returns the places of the topic's queues, or None if no broker has the topic."""
         found = [broker for broker in self._brokers.values() if topic in broker.queues]
         if not found:
             return None
@@ -132,39 +133,39 @@ class RouteTable:
         )
 
     def cluster_info(self) -> ClusterInfo:
-        """All brokers, and the clusters they form."""
+        """Returns all brokers, and their clusters."""
         brokers = {name: broker.data for name, broker in self._brokers.items()}
         return ClusterInfo(broker_addr_table=brokers, cluster_addr_table=self._clusters())
 
     def topics(self) -> list[str]:
-        """All topics."""
+        """Returns all topics."""
         return _topics_of(self._brokers.values())
 
     def topics_of_cluster(self, cluster: str) -> list[str]:
-        """The topics that a broker of the cluster has."""
+        """Returns the topics that a broker of the cluster has."""
         return _topics_of(broker for broker in self._brokers.values() if broker.data.cluster == cluster)
 
     def topics_where(self, condition: Callable[[QueueData], bool]) -> list[str]:
-        """The topics of whose queues one satisfies the condition."""
+        """Returns the topics with a queue that satisfies the condition."""
         found = (topic for broker in self._brokers.values() for topic, data in broker.queues.items() if condition(data))
         return list(dict.fromkeys(found))
 
     def cluster_and_broker_names(self) -> list[str]:
-        """The names that are topics of the system's own."""
+        """Returns the names of clusters and brokers, which are system topics."""
         return [name for cluster, brokers in self._clusters().items() for name in (cluster, *brokers)]
 
     def any_broker_address(self) -> str | None:
-        """The address of some broker."""
+        """Returns the address of an arbitrary broker; None if there is none."""
         return next((address for broker in self._brokers.values() for address in broker.data.broker_addrs.values()), None)
 
     def delete_topic(self, topic: str, cluster: str | None = None) -> None:
-        """Forgets a topic, everywhere or on the brokers of one cluster."""
+        """Deletes a topic, everywhere or on the brokers of one cluster."""
         for broker in self._brokers.values():
             if not cluster or broker.data.cluster == cluster:
                 broker.queues.pop(topic, None)
 
     def set_writeable(self, broker_name: str, *, is_writeable: bool) -> int:
-        """Allows or forbids sending to all topics of a broker; how many it has."""
+        """Allows or forbids sending to all topics of a broker. Returns the number of topics."""
         broker = self._brokers.get(broker_name)
         if broker is None:
             return 0
@@ -181,7 +182,7 @@ class RouteTable:
                 del self._brokers[name]
 
     def _forget_former_name(self, address: str, name: str) -> None:
-        """A broker that was given another name is not there under its former one any more."""
+        """Removes the broker from its former name, if it registers under a new one."""
         live = self._live.get(address)
         if live is not None and live.name != name:
             logger.warning("the broker at %r is called %r now, no longer %r", address, name, live.name)

@@ -1,4 +1,4 @@
-"""One name server, listening: alone in its process, or inside a broker's."""
+"""A listening name server: alone in its process, or inside a broker's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from rocketmq_broker.remoting.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.server import RemotingServer
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ServerContexts
-from rocketmq_broker.world import current_world
 
 SCAN_INTERVAL_S = 10
 
@@ -26,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class NameServer:
-    """Serves from `start` to `stop`."""
+    """A name server that serves from `start` to `stop`."""
 
     def __init__(
         self,
@@ -34,51 +33,54 @@ class NameServer:
         port: int,
         *,
         kv_config_path: Path | None,
-        clock: Callable[[], int],
+        steady_ns: Callable[[], int],
+        scan_interval_s: float = SCAN_INTERVAL_S,
         guard_changes: Guard | None = None,
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """Port 0 takes any that is free. `clock` shows steady time in milliseconds: setting the wall clock must expire no broker.
+        """Port 0 takes any that is free. `steady_ns` shows steady nanoseconds: setting the wall clock must expire no broker.
 
-        `guard_changes` decides who may change what it says (`rocketmq_broker.nameserver.changes`); without it everybody may, as
-        in RocketMQ. `memory` is what its connections share with others.
-
+        `guard_changes` decides who may change the data (`rocketmq_broker.nameserver.changes`); without it everybody may, as
+        in RocketMQ. `memory` is the budget that its connections share with others.
         Raises OSError or ValueError if the file of the kv config cannot be read.
         """
-        self._clock = clock
+        self._steady_ns = steady_ns
         self._routes = RouteTable()
         self._tasks = Tasks()
-        self._upkeep_s = current_world().upkeep_s
+        self._scan_interval_s = scan_interval_s
         kv_config = KVConfig(kv_config_path)
         refusals: dict[type[Exception], ResponseCode] = {OSError: ResponseCode.SYSTEM_ERROR}
         dispatcher = Dispatcher(refusals=refusals, on_disconnected=[self._routes.forget])
-        dispatcher.add(RouteProcessor(self._routes, kv_config, clock).handlers)
+        dispatcher.add(RouteProcessor(self._routes, kv_config, self._steady_ms).handlers)
         dispatcher.add(AdminProcessor(self._routes, kv_config).handlers)
         dispatcher.add(ConfigProcessor(self._settings).handlers)
         if guard_changes is not None:
             dispatcher.guard_by(guard_of_changes(guard_changes))
         self._kv_config_path = kv_config_path
-        self._server = RemotingServer(host, port, dispatcher, contexts=contexts, memory=memory)
+        self._server = RemotingServer(host, port, dispatcher, steady_ns=steady_ns, contexts=contexts, memory=memory)
 
     @property
     def port(self) -> int:
-        """The port it listens on, once started."""
+        """Returns the port on which it listens, once started."""
         return self._server.port
 
     async def start(self) -> None:
-        """Listens when it returns. Raises OSError if the address cannot be had."""
+        """Listens when it returns. Raises OSError if the address cannot be used."""
         await self._server.start()
-        self._tasks.every(max(SCAN_INTERVAL_S, self._upkeep_s), "forgetting silent brokers", self._expire)
+        self._tasks.every(self._scan_interval_s, "forgetting silent brokers", self._expire)
 
     async def stop(self) -> None:
-        """Listens no more."""
+        """Stops listening."""
         await self._tasks.stop()
         await self._server.stop()
 
     def _settings(self) -> dict[str, str]:
         return {"listenPort": str(self.port), "kvConfigPath": str(self._kv_config_path or ""), "orderMessageEnable": "false"}
 
+    def _steady_ms(self) -> int:
+        return self._steady_ns() // 1_000_000
+
     def _expire(self) -> None:
-        for address in self._routes.expire(self._clock()):
+        for address in self._routes.expire(self._steady_ms()):
             logger.warning("the broker at %s has not registered for two minutes; it is forgotten", address)

@@ -1,4 +1,4 @@
-"""What a name server of its own can be told: in a file under RocketMQ's names, and on the command line (NamesrvConfig)."""
+"""Settings of a name server in its own process: a file under RocketMQ's names, and the command line (NamesrvConfig)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class SettingsMistake(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameServerSettings:
-    """Where it listens, where it keeps the kv config, and its TLS."""
+    """The listening address, the file of the kv config, and TLS."""
 
     port: int = 9876
     bind_address: str = "127.0.0.1"
     admin_addresses: RemoteAddresses | None = None
-    """From where operators may change what it says, beside its own machine."""
+    """Addresses, beside its own machine, from which operators may change its data."""
     kv_config_path: Path = field(default_factory=lambda: Path("~/namesrv/kvConfig.json").expanduser())
     tls: ServerTls = field(default_factory=lambda: ServerTls(test_mode=True))
 
 
 def load_settings(path: Path | None, overrides: Mapping[str, object] | None = None) -> NameServerSettings:
-    """The settings of a namesrv.conf, or the defaults without one; what `overrides` does not leave None counts more.
+    """Returns the settings of a namesrv.conf, or the defaults without one. Values in `overrides` that are not None win.
 
     Raises SettingsMistake.
     """
@@ -71,7 +71,7 @@ def _addresses(source: str, text: str) -> RemoteAddresses | None:
 def _path(source: str, name: str, text: str) -> Path:
     try:
         return Path(text).expanduser()
-    except RuntimeError as error:  # the home of a user whom nobody knows
+    except RuntimeError as error:  # the home of an unknown user
         raise SettingsMistake(f"{source}: {name}={text}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""Bodies: what travels behind a header as JSON (RocketMQ's RemotingSerializable)."""
+"""Bodies: the JSON behind a header (RocketMQ's RemotingSerializable)."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from rocketmq_broker.protocol.errors import UNREADABLE_JSON, BodyError
 T = TypeVar("T")
 
 _LENIENT_LIMIT: Final = 32 * 1024
-"""Bytes. Reading leniently takes up to 45 ms then, and the event loop stands still; what clients send that needs it is small."""
+"""Bytes. Lenient reading of so many takes up to 45 ms, in which the event loop stands still; clients that need it send little."""
 
 
 _NULL: Final = b":null"
 
 
 class BodyPart(msgspec.Struct, rename="camel"):
-    """Base of what bodies consist of. A member that is None is not written; Java may send null where we have a default."""
+    """Base of the parts of bodies. A member that is None is not written; Java may send null where a default exists."""
 
 
 class Body(BodyPart):
     """Base of the bodies."""
 
     constants: ClassVar[Mapping[str, type[Enum]]] = {}
-    """Members that hold a constant, by their names on the wire. As fastjson does, its ordinal is taken for it."""
+    """Members that hold a constant, by their names on the wire. Like fastjson, decoding accepts the constant's ordinal."""
     lenient_limit: ClassVar[int | None] = _LENIENT_LIMIT
-    """The longest such body that is read in other than standard JSON, in bytes; None: any."""
+    """The longest body of the type that is read from non-standard JSON, in bytes; None: any length."""
 
     def encode(self) -> bytes:
-        """The bytes to send. As fastjson does, they leave out what is None: some clients fail on null."""
+        """Encodes the body. Like fastjson, it leaves out members that are None: some clients fail on null."""
         encoded = queue_table.encode(self)
         return queue_table.encode(_without_nulls(self)) if _NULL in encoded else encoded
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The body that a peer sent, in JSON or as fastjson writes it. Raises BodyError."""
+        """Decodes a peer's body, in JSON or in fastjson's form. Raises BodyError."""
         return decode_body(cls, data)
 
 
 def decode_body(body_type: type[T], data: bytes) -> T:
-    """The body that a peer sent, of any type that msgspec knows. Raises BodyError."""
+    """Decodes a peer's body of any type that msgspec knows. Raises BodyError."""
     try:
         return msgspec.json.decode(data, type=body_type, dec_hook=queue_table.decode_table)
     except UNREADABLE_JSON:
@@ -66,7 +66,7 @@ def _without_nulls(value: Any) -> Any:
 
 
 def _decode_leniently(body_type: type[T], data: bytes) -> T:
-    """Takes keys without quotes, numbers in quotes, ordinals of constants, and null for what is not there."""
+    """Decodes keys without quotes, numbers in quotes, ordinals of constants, and null for missing values."""
     limit = getattr(body_type, "lenient_limit", _LENIENT_LIMIT)
     if limit is not None and len(data) > limit:
         raise BodyError(f"a body of {len(data)} bytes that is no {body_type.__name__} in standard JSON")

@@ -4,15 +4,15 @@ from enum import IntEnum
 from typing import Final
 
 CURRENT_VERSION: Final = 407
-"""What we call ourselves in `version`: the ordinal of V4_9_7 in RocketMQ's MQVersion."""
+"""Our value of `version`: the ordinal of V4_9_7 in RocketMQ's MQVersion."""
 CURRENT_VERSION_NAME: Final = "V4_9_7"
 
 VERSION_4_9_4: Final = 401
-"""From this version on a client reads standard JSON only (MQVersion.V4_9_4)."""
+"""The first version whose clients read standard JSON only (MQVersion.V4_9_4)."""
 
 
 class RequestCode(IntEnum):
-    """What a request asks for (RocketMQ's RequestCode)."""
+    """The kinds of requests (RocketMQ's RequestCode)."""
 
     SEND_MESSAGE = 10
     PULL_MESSAGE = 11
@@ -111,9 +111,9 @@ class RequestCode(IntEnum):
     GET_ALL_PRODUCER_INFO = 328
     DELETE_EXPIRED_COMMITLOG = 329
     GET_TOPIC_CONFIG = 351
-    """One topic's settings, with attributes; of RocketMQ 5."""
+    """One topic's settings, with attributes; a code of RocketMQ 5."""
     LITE_PULL_MESSAGE = 361
-    """PULL_MESSAGE, as lite pull consumers of RocketMQ 5 send it; brokers of 4.9.7 do not know it."""
+    """PULL_MESSAGE from lite pull consumers of RocketMQ 5; brokers of 4.9.7 do not know it."""
 
 
 SEND_REQUESTS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
@@ -121,7 +121,7 @@ SEND_REQUESTS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MES
 
 
 class AdminRequestCode(IntEnum):
-    """Requests of our own, by which operators see and mend transactions and dead letters (`python -m rocketmq_broker.admin`).
+    """Codes that are not RocketMQ's, for operators' work on transactions and dead letters (`python -m rocketmq_broker.admin`).
 
     No release of RocketMQ up to 5.3.3 has a code between 3,010 and 200,050; two bytes hold these, as binary headers want it.
     Apache's broker answers REQUEST_CODE_NOT_SUPPORTED.
@@ -138,7 +138,7 @@ class AdminRequestCode(IntEnum):
 
 
 class ResponseCode(IntEnum):
-    """How a request ended (RocketMQ's RemotingSysResponseCode and ResponseCode)."""
+    """The results of requests (RocketMQ's RemotingSysResponseCode and ResponseCode)."""
 
     SUCCESS = 0
     SYSTEM_ERROR = 1
@@ -180,7 +180,7 @@ class ResponseCode(IntEnum):
 
 
 class LanguageCode(IntEnum):
-    """What a peer is written in (RocketMQ's LanguageCode)."""
+    """The languages of peers (RocketMQ's LanguageCode)."""
 
     JAVA = 0
     CPP = 1
@@ -198,7 +198,7 @@ class LanguageCode(IntEnum):
 
 
 class SerializeType(IntEnum):
-    """How the header of a frame is written (RocketMQ's SerializeType)."""
+    """The serializers of a frame's header (RocketMQ's SerializeType)."""
 
     JSON = 0
     ROCKETMQ = 1

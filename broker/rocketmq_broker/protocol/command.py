@@ -1,12 +1,12 @@
-"""The remoting command: one request or one response (RocketMQ's RemotingCommand), and how it becomes a frame.
+"""The remoting command: one request or one response (RocketMQ's RemotingCommand), and its frame.
 
     LENGTH 4 | SERIALIZETYPE 1 | HEADERLENGTH 3 | header | body
 
-LENGTH counts what follows it. With serialize type 0 the header is a JSON object, with 1 it is (RocketMQSerializable)
+LENGTH counts the bytes after it. With serialize type 0 the header is a JSON object, with 1 it is (RocketMQSerializable)
 
     CODE 2 | LANGUAGE 1 | VERSION 2 | OPAQUE 4 | FLAG 4 | REMARKLENGTH 4 | remark | EXTLENGTH 4 | extension fields
 
-Big-endian, signed. The extension fields stay as they came until `decode_header` says what they should be.
+Big-endian, signed. The extension fields stay encoded until `decode_header` is called with their type.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
+from rocketmq_broker.message.java_numbers import Int32
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
 from rocketmq_broker.protocol.command_codec import binary_header, frame, json_header, split_binary_header
-from rocketmq_broker.protocol.command_header import CommandHeader, Header, Int32, decode_json_header
+from rocketmq_broker.protocol.command_header import CommandHeader, Header, decode_json_header
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, FrameError
 
 RESPONSE_FLAG: Final = 1
@@ -30,65 +31,65 @@ _LANGUAGE_JSON = b'"PYTHON"'
 
 
 class Answerable(Protocol):
-    """What an answer must know of its request; a RemotingCommand does, and so does a ReplyTo."""
+    """The data of a request that its answer needs; a RemotingCommand and a ReplyTo have it."""
 
     @property
     def opaque(self) -> int:
-        """The number that leads the answer to whoever waits for it."""
+        """Returns the number that leads the answer to its waiter."""
 
     @property
     def serialize_type(self) -> SerializeType:
-        """The serializer that the peer speaks."""
+        """Returns the peer's serializer."""
 
 
 class ReplyTo(NamedTuple):
-    """The two numbers of a request that are worth keeping when it has to wait for its answer."""
+    """The two numbers of a request that must be kept until its answer."""
 
     opaque: int
     serialize_type: SerializeType
 
 
 class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
-    """One request or response, its extension fields not decoded yet."""
+    """One request or response. Its extension fields are decoded on demand."""
 
     code: Int32
-    """A RequestCode, or in a response a ResponseCode; others are passed on as they are."""
+    """A RequestCode, or in a response a ResponseCode; unknown codes are passed on unchanged."""
     opaque: Int32
     flag: Int32 = 0
     remark: str | None = None
     language: str | int = "JAVA"
-    """As the peer wrote it; `language_code` says which one it is."""
+    """The peer's own value; `language_code` decodes it."""
     version: Int32 = 0
     json_fields: msgspec.Raw = msgspec.field(name="extFields", default=msgspec.Raw())
-    # The following are no part of a JSON header: what stands under these names there is passed over.
+    # The following are no part of a JSON header: members of these names in one are ignored.
     binary_fields: bytes = msgspec.field(name="(binary)", default=b"")
     serialize_type: SerializeType = msgspec.field(name="(type)", default=_JSON)
     body: bytes = msgspec.field(name="(body)", default=b"")
     decoded: object = msgspec.field(name="(decoded)", default=None)
-    """The typed header, once somebody asked for it."""
+    """The typed header, after its first use."""
 
     @property
     def is_response(self) -> bool:
-        """Whether this answers a request."""
+        """Returns whether the command answers a request."""
         return self.flag & RESPONSE_FLAG != 0
 
     @property
     def is_oneway(self) -> bool:
-        """Whether nobody waits for an answer."""
+        """Returns whether nobody waits for an answer."""
         return self.flag & ONEWAY_FLAG != 0
 
     @property
     def language_code(self) -> LanguageCode:
-        """What the peer is written in; OTHER if that has no code."""
+        """Returns the peer's language; OTHER if it has no code."""
         try:
             return LanguageCode(self.language) if isinstance(self.language, int) else LanguageCode[self.language]
         except (KeyError, ValueError):
             return LanguageCode.OTHER
 
     def decode_header(self, header_type: type[Header]) -> Header:
-        """The extension fields as a typed header. Raises HeaderError naming the field that is missing or illegal.
+        """Decodes the extension fields as a typed header. Raises HeaderError that names the missing or illegal field.
 
-        They are decoded once: what the ACL decides over is the very object that the handler acts on.
+        They are decoded once: the ACL checks the very object that the handler uses.
         """
         if type(self.decoded) is header_type:
             return self.decoded
@@ -100,13 +101,13 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
         return header
 
     def ext_fields(self) -> dict[str, str]:
-        """All extension fields, known or not, as strings. Raises HeaderError if they are damaged."""
+        """Returns all extension fields, known or not, as strings. Raises HeaderError if they are damaged."""
         if self.serialize_type is _JSON:
             return ext_fields.decode_json(self.json_fields or b"{}")
         return ext_fields.decode_binary(self.binary_fields)
 
     def encode(self) -> bytes:
-        """The frame of this very command, as Apache's Java code writes it."""
+        """Encodes the frame of exactly this command, as Apache's Java code writes it."""
         if self.serialize_type is _JSON:
             header = json_header(
                 self.code,
@@ -132,7 +133,7 @@ def encode_request(
     serialize_type: SerializeType = _JSON,
     oneway: bool = False,
 ) -> bytes:
-    """The whole frame of a request."""
+    """Encodes the whole frame of a request."""
     return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, None, body)
 
 
@@ -143,12 +144,19 @@ def encode_response(
     body: bytes = b"",
     remark: str | None = None,
 ) -> bytes:
-    """The whole frame of the answer to a request, in the serializer that the request came in."""
+    """Encodes the whole frame of a response, in the request's serializer."""
     return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
 
 
+def encode_answer(
+    serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
+) -> bytes:
+    """Encodes what `encode_response` does, for a request of which only those two numbers are known."""
+    return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
+
+
 def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingCommand:
-    """The command that a frame's parts hold. Raises FrameError if the header is torn or its serializer unknown."""
+    """Decodes a command from a frame's parts. Raises FrameError if the header is torn or its serializer unknown."""
     if serialize_type == 0:
         try:
             command = _decode_json_command(header)

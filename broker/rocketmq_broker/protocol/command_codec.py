@@ -1,4 +1,4 @@
-"""The bytes of a command: its header in JSON or in binary, and the lengths before it. Pure functions that each message passes.
+"""The bytes of a command: its header in JSON or in binary, and the lengths before it. Pure functions on every message's path.
 
 The layouts stand in `rocketmq_broker.protocol.command`. This module has no structs of its own: a compiled build compiles it.
 """
@@ -17,7 +17,7 @@ _INT32 = struct.Struct(">i")
 
 
 def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: int, remark: str | None, version: int) -> bytes:
-    """A header in JSON; `fields` and `language` are JSON already. The members come in the order in which fastjson writes them."""
+    """Encodes a header in JSON; `fields` and `language` are JSON already. The members have fastjson's order."""
     return b'{"code":%d,%b"flag":%d,"language":%b,"opaque":%d,%b"serializeTypeCurrentRPC":"JSON","version":%d}' % (
         code,
         b'"extFields":%b,' % fields if fields else b"",
@@ -30,7 +30,7 @@ def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: in
 
 
 def binary_header(code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int) -> bytes:
-    """A header in binary; `fields` are extension fields in binary."""
+    """Encodes a header in binary; `fields` are extension fields in binary."""
     text = remark.encode() if remark else b""
     return b"".join(
         (
@@ -43,14 +43,14 @@ def binary_header(code: int, fields: bytes, flag: int, language: int, opaque: in
 
 
 def frame(serialize_type: int, header: bytes, body: bytes) -> bytes:
-    """The whole frame."""
+    """Encodes the whole frame."""
     header_length = len(header)
     lengths = _LENGTH_AND_HEADER_LENGTH.pack(4 + header_length + len(body), serialize_type << 24 | header_length)
     return b"".join((lengths, header, body))
 
 
 def split_binary_header(header: bytes) -> tuple[int, int, int, int, int, str | None, bytes]:
-    """Code, language, version, opaque, flag, remark and extension fields. Raises FrameError if the lengths do not add up."""
+    """Splits a header into code, language, version, opaque, flag, remark and fields. Raises FrameError for wrong lengths."""
     try:
         code, language, version, opaque, flag, remark_length = _BINARY_UNTIL_REMARK.unpack_from(header)
         remark_end = _BINARY_UNTIL_REMARK.size + remark_length

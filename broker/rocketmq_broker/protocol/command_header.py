@@ -1,25 +1,15 @@
-"""The typed header of a command: what RocketMQ calls a CommandCustomHeader."""
+"""The typed header of a command (RocketMQ's CommandCustomHeader)."""
 
 from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING, Annotated, Self, TypeAlias, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import msgspec
 
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, HeaderError
-
-if TYPE_CHECKING:
-    Int32: TypeAlias = int
-    Int64: TypeAlias = int
-else:
-    # msgspec would take "145.0" and "1e2" for the numbers 145 and 100, which RocketMQ's Long.parseLong refuses. Where a float is
-    # allowed as well, it makes a float of such a text, and no float fulfils these conditions.
-    _NO_FLOAT = Annotated[float, msgspec.Meta(gt=1.0, lt=0.0)]
-    Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | _NO_FLOAT
-    Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _NO_FLOAT
 
 _MISSING = re.compile(r"missing required field `(?P<field>[^`]+)`")
 _AT = re.compile(r" - at `\$\.(?P<field>[^`.\[]+)")
@@ -29,7 +19,7 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
     """Base of the typed headers. On the wire every value is a string; a field that is None is left out."""
 
     def ext_fields(self) -> dict[str, str]:
-        """The fields by their names on the wire, those that are None left out."""
+        """Returns the fields by their names on the wire, without those that are None."""
         fields = {}
         for name, wire_name in zip(self.__struct_fields__, self.__struct_encode_fields__, strict=True):
             value = getattr(self, name)
@@ -43,16 +33,16 @@ class CommandHeader(msgspec.Struct, rename="camel", gc=False):
         return fields
 
     def encode_json(self) -> bytes:
-        """The fields as a JSON object of strings; empty bytes where there are none."""
+        """Encodes the fields as a JSON object of strings; empty bytes where there are none."""
         return ext_fields.encode_json(self.ext_fields())
 
     def encode_binary(self) -> bytes:
-        """The fields as the ROCKETMQ serializer writes them."""
+        """Encodes the fields in the ROCKETMQ serializer's form."""
         return ext_fields.encode_binary(self.ext_fields())
 
     @classmethod
     def from_ext_fields(cls, fields: dict[str, str]) -> Self:
-        """The header with these fields. Raises HeaderError naming the one that is missing or illegal."""
+        """Returns the header with these fields. Raises HeaderError that names the missing or illegal one."""
         try:
             return msgspec.convert(fields, cls, strict=False)
         except msgspec.ValidationError as error:
@@ -68,7 +58,7 @@ def _json_decoder(header_type: type[CommandHeader]) -> msgspec.json.Decoder[Comm
 
 
 def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> Header:
-    """The header whose fields the JSON object holds, as strings or as plain numbers and booleans.
+    """Decodes a header from a JSON object of strings or of plain numbers and booleans.
 
     Raises HeaderError.
     """
@@ -79,7 +69,7 @@ def decode_json_header(header_type: type[Header], data: msgspec.Raw | bytes) -> 
 
 
 def header_error(error: msgspec.ValidationError) -> HeaderError:
-    """What msgspec complains of, in RocketMQ's words where it has any."""
+    """Returns msgspec's complaint as a HeaderError, in RocketMQ's words where it has any."""
     text = str(error)
     if missing := _MISSING.search(text):
         field = missing["field"]

@@ -1,9 +1,9 @@
-"""What can be wrong with what a peer sent."""
+"""The errors of peers' bytes."""
 
 from typing import Final
 
 UNREADABLE_JSON: Final = (ValueError, RecursionError)
-"""What msgspec raises where bytes are not the JSON wanted: its own errors, bad UTF-8 in a string, nesting without end."""
+"""msgspec's errors for bytes that are not the expected JSON: its own, bad UTF-8 in a string, endless nesting."""
 
 
 class ProtocolError(Exception):
@@ -11,35 +11,35 @@ class ProtocolError(Exception):
 
 
 class FrameError(ProtocolError):
-    """The bytes are no frame: too long, torn, or another protocol.
+    """Bytes that are no frame: too long, torn, or another protocol.
 
-    Where the next one begins is unknown, so the connection must be closed.
+    The start of the next one is unknown, so the connection must be closed.
     """
 
 
 class OtherProtocol(FrameError):
-    """The peer speaks TLS or HTTP."""
+    """The start of a connection in TLS or HTTP."""
 
     def __init__(self, protocol: str, text: str) -> None:
-        """`protocol` is its name, `text` what it means."""
+        """`protocol` is the protocol's name, `text` the explanation."""
         super().__init__(text)
         self.protocol = protocol
 
 
 class HeaderError(ProtocolError):
-    """A frame whose header lacks a field or has an illegal value in it.
+    """A frame whose header lacks a field or has an illegal value.
 
     The connection is in order; answer the request with this text.
     """
 
     def __init__(self, field: str, text: str) -> None:
-        """`field` is the name on the wire."""
+        """`field` is the field's name on the wire."""
         super().__init__(text)
         self.field = field
 
 
 class BodyError(ProtocolError):
-    """A frame whose body is not what its code says it should be.
+    """A frame whose body does not fit its code.
 
     The connection is in order; answer the request with this text.
     """

@@ -1,6 +1,6 @@
 """Extension fields: the typed header of a command, as a JSON object of strings or in RocketMQ's binary form.
 
-Binary, one entry after the other, nothing for a field that is null (RocketMQSerializable.mapSerialize):
+In binary, entries follow one another; a field that is null has none (RocketMQSerializable.mapSerialize):
 
     KEYLENGTH 2 | key | VALUELENGTH 4 | value
 
@@ -22,14 +22,14 @@ _read_value_length = _VALUE_LENGTH.unpack_from
 
 
 def encode_json(fields: Mapping[str, str]) -> bytes:
-    """The fields as a JSON object; empty bytes where there are none."""
+    """Encodes the fields as a JSON object; empty bytes where there are none."""
     return msgspec.json.encode(fields) if fields else b""
 
 
 def decode_json(data: bytes | msgspec.Raw) -> dict[str, str]:
-    """The fields of a JSON object. Numbers and booleans become the strings that stand for them, nulls are passed over.
+    """Decodes the fields of a JSON object. Numbers and booleans become strings, nulls are skipped.
 
-    Raises HeaderError if the data is something else.
+    Raises HeaderError for other data.
     """
     try:
         values = msgspec.json.decode(data, type=dict[str, str | int | float | bool | None] | None) or {}
@@ -39,7 +39,7 @@ def decode_json(data: bytes | msgspec.Raw) -> dict[str, str]:
 
 
 def encode_binary(fields: Mapping[str, str]) -> bytes:
-    """The fields in binary."""
+    """Encodes the fields in binary."""
     parts: list[bytes] = []
     for name, value in fields.items():
         text = value.encode()
@@ -49,18 +49,18 @@ def encode_binary(fields: Mapping[str, str]) -> bytes:
 
 @functools.lru_cache(maxsize=1024)
 def encode_key(name: str) -> bytes:
-    """A field's name in binary, its length before it. There are some hundred names in all."""
+    """Encodes a field's name in binary, its length before it. Cached: there are some hundred names."""
     key = name.encode()
     return _KEY_LENGTH.pack(len(key)) + key
 
 
 def decode_binary(data: bytes) -> dict[str, str]:
-    """The fields of a binary header; one with an empty value counts as absent, as in RocketMQ.
+    """Decodes the fields of a binary header; one with an empty value counts as absent, as in RocketMQ.
 
     Raises HeaderError where the lengths do not add up or a text is no UTF-8.
     """
     fields: dict[str, str] = {}
-    text = data.decode("latin-1")  # one character a byte: right for keys and nearly all values, and slicing it is cheap
+    text = data.decode("latin-1")  # one character a byte: right for keys and nearly all values, and cheap to slice
     position, end = 0, len(data)
     try:
         while position < end:

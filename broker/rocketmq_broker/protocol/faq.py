@@ -1,3 +1,3 @@
-"""Where remarks send the reader, as RocketMQ's do (FAQUrl). Clients add advice of their own to remarks that hold no address."""
+"""The advice in remarks, as RocketMQ's have it (FAQUrl). Clients add their own advice to remarks without an address."""
 
 FURTHER_DETAILS = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."

@@ -1,4 +1,4 @@
-"""What fastjson does to maps whose keys are no strings: it writes number and object keys without quotes.
+"""The writer of fastjson's maps whose keys are no strings: number and object keys without quotes.
 
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
@@ -13,11 +13,11 @@ import msgspec
 
 
 def number_keyed(entries: Mapping[int, object]) -> msgspec.Raw:
-    """A map from numbers, their keys unquoted."""
+    """Encodes a map from numbers, with unquoted keys."""
     return msgspec.Raw(b"{" + b",".join([b"%d:%b" % (key, msgspec.json.encode(value)) for key, value in entries.items()]) + b"}")
 
 
 def object_keyed(entries: Iterable[tuple[object, object]]) -> msgspec.Raw:
-    """A map from objects, their keys unquoted."""
+    """Encodes a map from objects, with unquoted keys."""
     encode = msgspec.json.encode
     return msgspec.Raw(b"{" + b",".join([encode(key) + b":" + encode(value) for key, value in entries]) + b"}")

@@ -1,4 +1,4 @@
-"""Splits a stream of bytes into commands (RocketMQ's NettyDecoder)."""
+"""The decoder from a stream of bytes to commands (RocketMQ's NettyDecoder)."""
 
 import struct
 from typing import Final
@@ -8,35 +8,35 @@ from rocketmq_broker.protocol.errors import FrameError, OtherProtocol
 from rocketmq_broker.protocol.other_protocols import meaning, other_protocol
 
 MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
-"""The longest frame that Apache's peers take, 4 bytes of length included."""
+"""The longest frame that Apache's peers accept, 4 bytes of length included."""
 _LENGTHS = struct.Struct(">II")
 _LENGTH = struct.Struct(">i")
 
 
 class FrameDecoder:
-    """Takes the bytes of one connection as they come. Holds at most the bytes that came of one frame that is not whole."""
+    """A decoder of one connection's bytes. It holds at most the bytes of one incomplete frame."""
 
     def __init__(self, max_frame_length: int = MAX_FRAME_LENGTH, max_header_length: int = MAX_FRAME_LENGTH) -> None:
-        """Frames longer than `max_frame_length`, 4 bytes of length included, or with a longer header are refused."""
+        """Refuses frames longer than `max_frame_length`, their 4 bytes of length included, and headers beyond their limit."""
         self._max_frame_length = max_frame_length
         self._max_header_length = max_header_length
         self._buffered = bytearray()
         self._wanted = _LENGTH.size
         self.failure: FrameError | None = None
-        """Why nothing more can be decoded; `feed` raises it unless commands came before it in the same bytes."""
+        """The error after which nothing can be decoded; `feed` raises it unless commands came before it in the same bytes."""
 
     @property
     def buffered_length(self) -> int:
-        """Bytes held of a frame that is not whole yet."""
+        """Returns the number of bytes held of an incomplete frame."""
         return len(self._buffered)
 
     def drop(self) -> None:
-        """Forgets the bytes of a frame that is not whole, and what was wrong with one: no more will come."""
+        """Drops an incomplete frame and the failure, after the last bytes."""
         self._buffered = bytearray()
         self.failure = None
 
     def feed(self, data: bytes) -> list[RemotingCommand]:
-        """The commands that are whole now, in order.
+        """Returns the commands that are complete now, in order.
 
         Raises FrameError at the first bytes that are no frame. If commands come before these they are returned instead, with
         the error in `failure`, and the next call raises it.
@@ -62,7 +62,7 @@ class FrameDecoder:
         return commands
 
     def _decode(self, data: bytes, commands: list[RemotingCommand]) -> int:
-        """Adds the commands of the whole frames at the beginning of `data`; returns where these end."""
+        """Adds the commands of the whole frames at the beginning of `data`; returns the end of the last."""
         position, available = 0, len(data)
         longest = self._max_frame_length - 4
         self._wanted = _LENGTH.size
@@ -85,7 +85,7 @@ class FrameDecoder:
         return position
 
     def _frame_length(self, data: bytes, position: int) -> int:
-        """How long the frame is that begins here, its 4 bytes of length included."""
+        """Returns the length of the frame that begins here, its 4 bytes of length included."""
         length: int = _LENGTH.unpack_from(data, position)[0]
         if (protocol := other_protocol(data[position : position + 4])) is not None:
             raise OtherProtocol(protocol, meaning(protocol))

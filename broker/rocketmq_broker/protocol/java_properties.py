@@ -1,4 +1,4 @@
-"""Java's properties format, in which RocketMQ's settings are written (java.util.Properties.load)."""
+"""Java's properties format, which RocketMQ's settings use (java.util.Properties.load)."""
 
 import re
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ _BLANKS = " \t\f"
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """The properties of a file's text; of two with one name the last one counts."""
+    """Parses a file's text; of two properties with one name the last one counts."""
     return dict(_name_and_value(line) for line in _logical_lines(text))
 
 
 def property_line(name: str, value: str) -> str:
-    """A line that `parse_properties` reads as this property. What cannot be printed is escaped as Java escapes it."""
+    """Returns a line that `parse_properties` reads as this property. Unprintable characters are escaped in Java's way."""
     return f"{name}={''.join(map(_escape, value))}\n"
 
 
@@ -33,7 +33,7 @@ def _utf16_units(character: str) -> list[int]:
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blank ones, those that end in an odd number of backslashes joined to the next."""
+    """Yields lines without comments and blank ones; a line that ends in an odd number of backslashes is joined to the next."""
     joined = ""
     for natural_line in text.splitlines():
         line = natural_line.lstrip(_BLANKS)
@@ -57,7 +57,7 @@ def _name_and_value(line: str) -> tuple[str, str]:
 
 def _unescaped(text: str) -> str:
     unescaped = _ESCAPE.sub(_character, text)
-    # Java writes a character beyond 16 bits as two escapes, which together are one character.
+    # Java writes a character beyond 16 bits as two escapes, which together make one character.
     return unescaped.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if "\\u" in text else unescaped
 
 

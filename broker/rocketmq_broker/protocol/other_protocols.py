@@ -1,4 +1,4 @@
-"""What else than RocketMQ's remoting protocol peers speak by mistake, told by the first bytes of a connection."""
+"""Other protocols that peers use by mistake, recognized by the first bytes of a connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _TLS_VERSION_3: Final = 3
 _TLS_ALERT, _TLS_HANDSHAKE = 0x15, 0x16
 _HTTP: Final = frozenset(
     (b"GET ", b"POST", b"PUT ", b"HEAD", b"DELE", b"OPTI", b"PATC", b"CONN", b"TRAC", b"HTTP", b"PRI ")
-)  # HTTP begins an answer, PRI a connection of HTTP/2, as gRPC uses it.
+)  # HTTP begins an answer; PRI begins a connection of HTTP/2, for example gRPC's.
 _MEANINGS: Final = {
     "TLS": "the peer speaks TLS, and this end does not: switch it off there, or on here (tls.server.mode, tls.enable)",
     "HTTP": "the peer speaks HTTP, not RocketMQ's remoting protocol: one of both has the wrong port",
@@ -16,12 +16,12 @@ _MEANINGS: Final = {
 
 
 def other_protocol(beginning: bytes) -> str | None:
-    """TLS or HTTP if the four bytes begin a connection of that protocol; no length of a frame looks so."""
+    """Returns TLS or HTTP if the four bytes begin a connection of that protocol. They are the length of no allowed frame."""
     if beginning[0] in (_TLS_ALERT, _TLS_HANDSHAKE) and beginning[1] == _TLS_VERSION_3:
         return "TLS"
     return "HTTP" if beginning in _HTTP else None
 
 
 def meaning(protocol: str) -> str:
-    """In words, what it means that the peer speaks that protocol and what can be done."""
+    """Explains the use of that protocol, and its remedy."""
     return _MEANINGS[protocol]

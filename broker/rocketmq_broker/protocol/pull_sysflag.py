@@ -3,8 +3,8 @@
 from typing import Final
 
 COMMIT_OFFSET: Final = 0x1
-"""The pull says how far the group has come."""
+"""The pull carries the group's offset."""
 SUSPEND: Final = 0x2
-"""The broker may hold the pull back until there is a message."""
+"""The broker may hold the pull until a message comes."""
 SUBSCRIPTION: Final = 0x4
-"""The pull says what it wants; without this the broker asks the group's last heartbeat."""
+"""The pull carries the subscription; otherwise that of the group's last heartbeat counts."""

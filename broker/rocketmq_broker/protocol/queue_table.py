@@ -1,4 +1,4 @@
-"""Maps from message queues, as bodies hold them; on the wire their keys are objects without quotes (see `fastjson`)."""
+"""Maps from message queues in bodies; on the wire their keys are objects without quotes (see `fastjson`)."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ class MessageQueueData(msgspec.Struct, rename="camel", frozen=True):
 
     @classmethod
     def of(cls, queue: MessageQueue) -> MessageQueueData:
-        """A queue of the program, as the wire holds it."""
+        """Converts a program's queue to the wire's form."""
         return cls(broker_name=queue.broker_name, queue_id=queue.queue_id, topic=queue.topic)
 
     def to_queue(self) -> MessageQueue:
-        """A queue of the wire, as the program uses it."""
+        """Converts the wire's form to a program's queue."""
         return MessageQueue(topic=self.topic, broker_name=self.broker_name, queue_id=self.queue_id)
 
 
 class QueueTable(UserDict[MessageQueue, V]):
-    """A map from MessageQueue that bodies can hold."""
+    """A map from MessageQueue for use in bodies."""
 
 
 def encode_table(table: QueueTable[object]) -> object:
-    """For msgspec: how a QueueTable is written, the only type it does not know."""
+    """Encodes a QueueTable for msgspec, which knows no such type."""
     return fastjson.object_keyed([(MessageQueueData.of(queue), msgspec.Raw(encode(entry))) for queue, entry in table.items()])
 
 
 def decode_table(wanted: type, value: object) -> object:
-    """For msgspec: how a QueueTable is read, its keys being strings by then. Raises ValueError."""
+    """Decodes a QueueTable for msgspec; its keys are strings here. Raises ValueError."""
     if not isinstance(value, Mapping):
         raise ValueError(f"expected a map from message queues, got {type(value).__name__}")
     return QueueTable({_queue(key): convert(entry, *get_args(wanted)) for key, entry in value.items()})
 
 
 def encode(value: object) -> bytes:
-    """JSON with the tables in it as fastjson writes them."""
+    """Encodes a value as JSON, with its tables in fastjson's form."""
     return msgspec.json.encode(value, enc_hook=encode_table)
 
 
 def convert(value: object, wanted: Any) -> Any:
-    """Plain values as the type wanted. Raises msgspec.ValidationError."""
+    """Converts plain values to the type `wanted`. Raises msgspec.ValidationError."""
     return msgspec.convert(value, wanted, strict=False, str_keys=True, dec_hook=decode_table)
 
 

@@ -1,7 +1,7 @@
-"""Takes connections as they come, and keeps a few file descriptors for the rest of the program.
+"""The acceptor of connections, which keeps a few file descriptors for the rest of the program.
 
-asyncio's own server writes a traceback for each attempt to accept without a free descriptor, thousands a second, and schedules as
-many further attempts. Here a listener that finds none rests for a second and says so once a minute.
+asyncio's own server logs a traceback for each attempt to accept without a free descriptor, thousands a second, and schedules as
+many further attempts. Here a listener without a free descriptor rests for a second and logs it once a minute.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from rocketmq_broker.remoting.complaints import Complaints
 logger = logging.getLogger(__name__)
 
 RESERVED: Final = 64
-"""Descriptors for files, pipes and connections of our own; of a very low limit a quarter."""
+"""Descriptors for our own files, pipes and connections; a quarter of a very low limit."""
 _REST_S: Final = 1.0
 _ACCEPTED_AT_ONCE: Final = 64
 _OUT_OF_RESOURCES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class Acceptor:
-    """Listens on bound sockets, from `start` to `stop`."""
+    """A listener on bound sockets, from `start` to `stop`."""
 
     def __init__(self, sockets: Sequence[socket.socket], new_protocol: Callable[[], asyncio.Protocol], backlog: int) -> None:
-        """The sockets are the acceptor's from now on."""
+        """Takes over the sockets, and closes them in `stop`."""
         self._sockets = list(sockets)
         self._new_protocol = new_protocol
         self._backlog = backlog
@@ -40,17 +40,17 @@ class Acceptor:
 
     @property
     def port(self) -> int:
-        """Where it listens, or will. Ask before `stop`."""
+        """Returns the port on which it listens or will listen. Call it before `stop`."""
         return int(self._sockets[0].getsockname()[1])
 
     def start(self) -> None:
-        """Listens when it returns. Raises OSError if an address cannot be had."""
+        """Listens when it returns. Raises OSError if an address cannot be used."""
         for sock in self._sockets:
             sock.listen(self._backlog)
             self._loop.add_reader(sock, self._accept, sock)
 
     def stop(self) -> None:
-        """Listens no more. Connections that were taken stay."""
+        """Stops listening. Accepted connections stay."""
         while self._sockets:
             sock = self._sockets.pop()
             if (rest := self._resting.pop(sock, None)) is not None:

@@ -1,4 +1,4 @@
-"""A wait that ends when something is due, or sooner if somebody says so."""
+"""A wait that ends at a due time, or sooner when the alarm rings."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import asyncio
 
 
 class Alarm:
-    """One task waits, anybody on its event loop may ring. An alarm that rings while nobody waits ends the next wait."""
+    """An alarm for one waiting task, rung by any code on its event loop. A ring without a waiting task ends the next wait."""
 
     def __init__(self) -> None:
         self._is_rung = False
         self._waiting: asyncio.Future[None] | None = None
 
     def ring(self) -> None:
-        """Something is due sooner than whoever waits knows."""
+        """Ends the wait: something is due sooner than the waiting task knows."""
         self._is_rung = True
         if self._waiting is not None:
             _end(self._waiting)
 
     async def wait(self, seconds: float | None) -> None:
-        """Returns when the alarm rings, and after that many seconds at the latest; None waits for the alarm alone."""
+        """Returns when the alarm rings, or after that many seconds; None waits for the alarm alone."""
         if not self._is_rung:
             loop = asyncio.get_running_loop()
             self._waiting = loop.create_future()

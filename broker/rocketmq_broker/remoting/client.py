@@ -1,4 +1,4 @@
-"""The calling end: one connection per address, made when it is needed (RocketMQ's NettyRemotingClient)."""
+"""The calling end: one connection per address, made on demand (RocketMQ's NettyRemotingClient)."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _NO_HANDSHAKE: Final = (
 
 
 class RefusingHandler:
-    """Answers every request of a peer with REQUEST_CODE_NOT_SUPPORTED: for those who only ask."""
+    """A handler for clients that only ask: it answers every request with REQUEST_CODE_NOT_SUPPORTED."""
 
     def on_connected(self, connection: Connection) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """Refuses them."""
+        """Refuses the requests."""
         for request in requests:
             if not request.is_oneway:
                 connection.send(not_supported(connection, request))
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
 
 class RemotingClient:
-    """Asks peers by address ("127.0.0.1:10911"). A connection that broke is made anew by the next request."""
+    """A client that calls peers by address ("127.0.0.1:10911"). A broken connection is replaced at the next request."""
 
     def __init__(
         self,
@@ -56,13 +56,13 @@ class RemotingClient:
         tls: ClientTls | None = None,
         rpc_hook: RpcHook | None = None,
     ) -> None:
-        """`handler` answers what peers ask of us; without one they are refused.
+        """`handler` answers peers' requests; without one they are refused.
 
-        With `credentials` every request is signed, with `tls` every connection speaks TLS; each request and its answer pass
+        With `credentials` every request is signed, with `tls` every connection uses TLS; each request and its answer pass
         `rpc_hook`. Raises TlsUnusable.
         """
         self.connections: set[Connection] = set()
-        """The open ones."""
+        """The open connections."""
         self._handler = handler or RefusingHandler()
         self._connect_timeout_ms = connect_timeout_ms
         self._serialize_type = serialize_type
@@ -96,12 +96,12 @@ class RemotingClient:
     async def invoke_oneway(
         self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
     ) -> None:
-        """Sends a request that is not answered. Raises ConnectFailed, ConnectionClosed or StoppedByHook."""
+        """Sends a one-way request. Raises ConnectFailed, ConnectionClosed or StoppedByHook."""
         connection = self._open(address) or await self.connect(address, timeout_ms=timeout_ms)
         connection.invoke_oneway(code, header, body)
 
     async def connect(self, address: str, *, timeout_ms: int | None = None) -> Connection:
-        """The open connection to the address, made if there is none. Raises ConnectFailed."""
+        """Returns the open connection to the address, or makes one. Raises ConnectFailed."""
         if connection := self._open(address):
             return connection
         if self._is_closed:
@@ -113,14 +113,14 @@ class RemotingClient:
             self._connecting[address] = connecting
         timeout_ms = self._connect_timeout_ms if timeout_ms is None else timeout_ms
         try:
-            # Others may wait for the same connection: a time-out here must not take it from them.
+            # Other tasks may wait for the same connection: a time-out here must not cancel it.
             async with asyncio.timeout(timeout_ms / 1000):
                 return await asyncio.shield(connecting)
         except TimeoutError:
             raise ConnectFailed(f"no connection to {address} within {timeout_ms} ms") from None
 
     def is_connected(self, address: str) -> bool:
-        """Whether there is an open connection to the address."""
+        """Returns whether a connection to the address is open."""
         return self._open(address) is not None
 
     async def close(self) -> None:
@@ -172,7 +172,7 @@ class RemotingClient:
 
 
 def split_address(address: str) -> tuple[str, int]:
-    """Host and port of "127.0.0.1:10911" or "[::1]:10911". Raises ValueError."""
+    """Splits "127.0.0.1:10911" or "[::1]:10911" into host and port. Raises ValueError."""
     host, separator, port = address.rpartition(":")
     if not separator or not host or not port.isdecimal() or int(port) > _HIGHEST_PORT:
         raise ValueError(f"{address!r} is no address: HOST:PORT is expected")
@@ -180,13 +180,13 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def _reason(error: OSError | ValueError) -> str:
-    """The system's words alone: asyncio's repeat the address and add a number."""
+    """Returns the system's words alone: asyncio's repeat the address and add a number."""
     if isinstance(error, OSError) and error.errno is not None:
         return os.strerror(error.errno) if error.errno > 0 else error.strerror or str(error)
     return str(error)
 
 
 def _retrieve_exception(task: asyncio.Task[Connection]) -> None:
-    """Keeps asyncio from reporting a failure that nobody waited for to the end."""
+    """Retrieves the failure of a connection that nobody awaits, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()

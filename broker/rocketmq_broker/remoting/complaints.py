@@ -1,4 +1,4 @@
-"""Complaints about peers: each once a minute, however often a peer gives cause."""
+"""Complaints about peers, each at most once a minute."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _MOST_REMEMBERED: Final = 1000
 
 
 class Complaints:
-    """Remembers who was complained about when."""
+    """The times of complaints by peer and cause."""
 
     def __init__(self) -> None:
         self._made_s: dict[tuple[str, str], float] = {}
 
     def is_due(self, host: str, cause: str, now_s: float) -> bool:
-        """Whether to complain now; if so, it counts as done. `now_s` are seconds of a clock that never goes back."""
+        """Returns whether to complain now, and notes it if so. `now_s`: seconds of a clock that never goes back."""
         before_s = self._made_s.get((host, cause))
         if before_s is not None and now_s - before_s < _INTERVAL_S:
             return False

@@ -1,4 +1,4 @@
-"""One connection, from either end: frames in and out, requests to the handler, answers to those who wait (Netty's part)."""
+"""One connection, from either end: frames in and out, requests to the handler, answers to their waiters (Netty's part)."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ logger = logging.getLogger(__name__)
 
 
 class RequestHandler(Protocol):
-    """Who answers what peers ask. Its methods are called on the event loop and must not block."""
+    """The handler of peers' requests. Its methods are called on the event loop and must not block."""
 
     def on_connected(self, connection: Connection) -> None:
-        """The connection is ready for use."""
+        """Takes note of a connection that is ready for use."""
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """All requests that one read brought, in order, one-way ones included; those that `postpone` got come again."""
+        """Handles all requests of one read, in order, one-way ones included. Those given to `postpone` come again."""
 
     def on_disconnected(self, connection: Connection) -> None:
-        """The connection is gone; what is sent from now on is dropped."""
+        """Takes note that the connection has ended; later sends are dropped."""
 
 
 class Connection(SendingHalf):
     """One TCP connection. Use it on the event loop's thread only.
 
-    What it reads goes to the handler, or to whoever waits for the answer. The handler may postpone requests; while it does, and
-    while the peer does not take what it is sent, nothing more is read.
+    It passes requests to the handler and answers to their waiters. The handler may postpone requests. It reads nothing while
+    requests are postponed, and while the peer does not take its output.
     """
 
     def __init__(
@@ -59,16 +59,16 @@ class Connection(SendingHalf):
         memory: MemoryBudget | None = None,
         most_connections: int | None = None,
     ) -> None:
-        """While open it is in `open_connections`. `serialize_type`, `credentials` and `rpc_hook` are for requests of our own.
+        """`open_connections` holds the open ones. `serialize_type`, `credentials` and `rpc_hook` are for requests of this end.
 
-        `turn` and `memory` are those that it shares with others; without them it has its own memory and handles all it reads.
-        If `most_connections` are open already, it is closed at once.
+        `turn` and `memory` are shared with other connections; the defaults are separate memory and no limit on a turn.
+        A connection beyond `most_connections` is closed at once.
         """
         super().__init__(limits or ConnectionLimits())
         self.peer_ip = "?"
-        """The other end's IP address alone."""
+        """The peer's IP address without the port."""
         self.born_host = bytes(8)
-        """The other end as records hold it: 8 bytes, 20 with IPv6."""
+        """The peer's address as records hold it: 8 bytes, 20 with IPv6."""
         self._handler = handler
         self._open_connections = open_connections if open_connections is not None else set()
         self._complaints = complaints or Complaints()
@@ -88,11 +88,11 @@ class Connection(SendingHalf):
 
     @property
     def must_rest(self) -> bool:
-        """Whether whoever handles its requests should leave off, and give the rest to `postpone`."""
+        """Returns whether the handler should stop now, and give the remaining requests to `postpone`."""
         return not self._is_writable or (self._turn is not None and self._turn.is_over())
 
     def postpone(self, requests: list[RemotingCommand]) -> None:
-        """Hands these requests to the handler again in a later turn of the event loop; until then nothing more is read."""
+        """Hands these requests to the handler again in a later turn of the event loop. Reads nothing until then."""
         self._postponed = requests
         self._postponed_bytes = sum(len(request.body) for request in requests)
         self._note_memory()
@@ -103,11 +103,11 @@ class Connection(SendingHalf):
 
     @property
     def held_bytes(self) -> int:
-        """What the connection holds in memory: input without a whole frame, requests postponed, output."""
+        """Returns the bytes held in memory: incomplete frames, postponed requests, unsent output."""
         return self._decoder.buffered_length + self._postponed_bytes + self.unsent_bytes
 
     def give_up(self, total_bytes: int) -> None:
-        """Ends it: it holds most of what all connections hold."""
+        """Closes the connection at once, because it holds more memory than any other."""
         held_bytes = self.held_bytes
         if self._complaints.is_due(self.peer.rpartition(":")[0], "memory", self._loop.time()):
             logger.warning(
@@ -139,7 +139,7 @@ class Connection(SendingHalf):
         return answer
 
     def invoke_oneway(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
-        """Sends a request that is not answered. Raises ConnectionClosed."""
+        """Sends a one-way request. Raises ConnectionClosed."""
         if not self.is_open:
             raise ConnectionClosed(f"the connection to {self.peer} is closed")
         self.send(self._own_requests.new_oneway(code, header, body))
@@ -147,7 +147,7 @@ class Connection(SendingHalf):
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is connected."""
+        """Takes over the connected socket."""
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         if address is None:
@@ -170,7 +170,7 @@ class Connection(SendingHalf):
         self._handler.on_connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Decodes the bytes; handles requests and answers."""
         watch = self._idle_watch
         watch.moved_s = self._loop.time()
         try:
@@ -196,16 +196,16 @@ class Connection(SendingHalf):
             self._refuse(self._decoder.failure)
 
     def eof_received(self) -> None:
-        """The peer sends no more; asyncio closes the connection then."""
+        """Lets asyncio close the connection, because the peer sends no more."""
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The socket is gone."""
+        """Frees all that the connection holds, after its socket is closed."""
         self._open_connections.discard(self)
         self._idle_watch.stop()
         if self._give_up is not None:
             self._give_up.cancel()
         self._drop_unsent()
-        # What it read and wrote goes now, not when the garbage collector happens to run: nothing here may hold it in a circle.
+        # Its data is freed now, not when the garbage collector runs: nothing here may hold the connection in a cycle.
         self._decoder.drop()
         self._transport = None
         self._own_requests.ended(self._refusal or error or "closed")
@@ -216,18 +216,18 @@ class Connection(SendingHalf):
         if self._postponed is None:
             self._end()
         else:
-            # Nobody waits for answers any more, but one-way requests count, as they would had there been time for them.
+            # Nobody waits for answers now, but one-way requests count, as they would have had there been time for them.
             self._postponed = [request for request in self._postponed if request.is_oneway]
             self._go_on_later()
 
     def pause_writing(self) -> None:
-        """The peer reads too slowly: nothing more is read from it until it has caught up."""
+        """Reads nothing from the peer until it has taken its output."""
         self._is_writable = False
         if self._transport is not None and not self._transport.is_closing():
             self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        """The peer has caught up."""
+        """Handles postponed requests or reads again, because the peer has taken its output."""
         self._is_writable = True
         self._note_memory()
         if self._postponed is not None:
@@ -242,7 +242,7 @@ class Connection(SendingHalf):
             self._loop.call_soon(self._go_on)
 
     def _go_on(self) -> None:
-        """Hands postponed requests to the handler again, and reads on once there are none left."""
+        """Hands postponed requests to the handler again, and reads again once there are none left."""
         requests = self._postponed
         if requests is None or not self._is_writable:
             return
@@ -254,7 +254,7 @@ class Connection(SendingHalf):
                 cast(asyncio.Transport, self._transport).resume_reading()
 
     def _end(self) -> None:
-        """The connection is gone, and nothing that came by it is left to do."""
+        """Reports the end of the connection, after all its requests are handled."""
         self._memory.forget(self)
         self._handler.on_disconnected(self)
 
@@ -268,7 +268,7 @@ class Connection(SendingHalf):
             logger.exception("a request of %s was not handled", self.peer)
 
     def _refuse(self, error: FrameError) -> None:
-        self._refusal = error.with_traceback(None)  # its frames hold this connection, and whoever logs the error would, too
+        self._refusal = error.with_traceback(None)  # its frames hold this connection, and so would a log record of the error
         cause = error.protocol if isinstance(error, OtherProtocol) else "no frame"
         if self._complaints.is_due(self.peer.rpartition(":")[0], cause, self._loop.time()):
             logger.warning("closing the connection of %s: %s", self.peer, error)

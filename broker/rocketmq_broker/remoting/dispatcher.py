@@ -1,37 +1,35 @@
-"""From a request's code to the method that answers it (RocketMQ's NettyRemotingAbstract.processRequestCommand)."""
+"""The dispatch of requests by code to their handlers (RocketMQ's NettyRemotingAbstract.processRequestCommand)."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.errors import ProtocolError
-
-if TYPE_CHECKING:
-    from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.errors import StoppedByHook
+from rocketmq_broker.remoting.rpc_hook import RpcHook, ask_hook
 
 Answer = bytes | None
-"""The whole frame of the answer, or None if it comes later or never (to a one-way request)."""
+"""The whole frame of the answer; None if the answer comes later, or never (to a one-way request)."""
 
 Steps = Generator[None, None, Answer]
 """Work too long for one turn of the event loop. It yields every millisecond or so, and returns the answer.
-
-If the connection ends, the work is closed where it is. Until its end no other request of the connection is handled.
+If the connection ends, the work is closed at its last yield. Other requests of the connection wait for its end.
 """
 
-Handler = Callable[["Connection", RemotingCommand], Answer | Steps]
+Handler = Callable[[Connection, RemotingCommand], Answer | Steps]
 
-Guard = Callable[["Connection", RemotingCommand], None]
-"""Raises RequestRefused, or another error that has an answer, for a request that may not come in."""
+Guard = Callable[[Connection, RemotingCommand], None]
+"""Raises RequestRefused, or another error that has an answer, for a request that is not admitted."""
 
 logger = logging.getLogger(__name__)
 
 
 class RequestRefused(Exception):
-    """A request that is answered with an error: its code and, in words, why."""
+    """A request that is answered with an error: its code, and the reason in words."""
 
     def __init__(self, code: ResponseCode, remark: str) -> None:
         super().__init__(remark)
@@ -40,9 +38,9 @@ class RequestRefused(Exception):
 
 
 class Dispatcher:
-    """Answers requests by the handlers it is given; whatever one of them raises becomes an answer, and the connection lives.
+    """A dispatcher of requests to handlers. An error of a handler becomes an answer, and the connection stays open.
 
-    `refusals` says which errors are the peer's or the world's, with the code to answer them with; their text is the remark.
+    `refusals` maps the errors of peers and of the environment to response codes; the error's text is the remark.
     Any other error is a mistake in here: it is logged, and answered by SYSTEM_ERROR.
     """
 
@@ -61,27 +59,27 @@ class Dispatcher:
 
     @property
     def codes(self) -> frozenset[int]:
-        """The request codes it answers."""
+        """Returns the request codes that have a handler."""
         return frozenset(self._handlers)
 
     def add(self, handlers: Mapping[int, Handler]) -> None:
-        """Answers these request codes as well: a processor's `handlers` have its method for each code."""
+        """Adds handlers by request code: a processor's `handlers` have its method for each code."""
         self._handlers.update({int(code): handler for code, handler in handlers.items()})
 
     def tell_disconnected(self, listener: Callable[[Connection], None]) -> None:
-        """Adds a listener that is told when a connection ends."""
+        """Adds a listener to the ends of connections."""
         self._on_disconnected.append(listener)
 
     def guard_by(self, guard: Guard) -> None:
-        """Lets only those requests in that the guard lets in, known codes or not (RocketMQ's RPCHook)."""
+        """Admits only requests that the guard admits, known codes or not (RocketMQ's RPCHook)."""
         self._guard = guard
 
     def stop(self) -> None:
-        """Takes no more requests: the connections will be closed."""
+        """Drops all further requests: the connections will be closed."""
         self._is_stopped = True
 
     def on_requests(self, connection: Connection, commands: list[RemotingCommand]) -> None:
-        """Answers the requests of one read, in their order; what the turn of the event loop has no room for comes again."""
+        """Answers the requests of one read, in order. Postpones those that the turn of the event loop has no room for."""
         if self._is_stopped:
             return
         if self._under_way and not self._is_done(connection):
@@ -111,7 +109,7 @@ class Dispatcher:
                 return
 
     def _is_done(self, connection: Connection) -> bool:
-        """Goes on with the work of the connection's request, if there is any; whether none is left."""
+        """Continues the work of the connection's request, if there is any. Returns whether none is left."""
         if connection not in self._under_way:
             return True
         command, steps = self._under_way[connection]
@@ -129,10 +127,10 @@ class Dispatcher:
         return True
 
     def on_connected(self, connection: Connection) -> None:
-        """A client is not known before its heartbeat."""
+        """Does nothing: a client is unknown before its heartbeat."""
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Tells everybody who keeps something for the connection."""
+        """Closes the connection's work, and tells all listeners."""
         if connection in self._under_way:
             self._under_way.pop(connection)[1].close()
         for forget in self._on_disconnected:
@@ -142,7 +140,7 @@ class Dispatcher:
                 logger.exception("while forgetting the connection of %s", connection.peer)
 
     def answer_error(self, command: RemotingCommand, error: Exception) -> bytes:
-        """The frame that tells the peer of an error."""
+        """Returns the frame that answers a request with an error."""
         if isinstance(error, RequestRefused):
             return encode_response(command, error.code, remark=error.remark)
         for kind, code in self._refusals.items():
@@ -152,7 +150,19 @@ class Dispatcher:
         return encode_response(command, ResponseCode.SYSTEM_ERROR, remark="an internal error; the broker's log has the details")
 
 
+def guard_of(hook: RpcHook) -> Guard:
+    """Shows the hook what peers ask of this end. A request that the hook stops is refused; a one-way one just ends here."""
+
+    def guard(connection: Connection, request: RemotingCommand) -> None:
+        try:
+            ask_hook(hook, connection.peer, request)
+        except StoppedByHook as error:
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from error
+
+    return guard
+
+
 def not_supported(connection: Connection, command: RemotingCommand) -> bytes:
-    """The answer to a request that nobody here serves."""
+    """Returns the answer to a request without a handler."""
     remark = f" request type {command.code} not supported"
     return encode_response(command, ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)

@@ -1,4 +1,4 @@
-"""What can go wrong between two peers."""
+"""The errors between two peers."""
 
 
 class RemotingError(Exception):
@@ -6,28 +6,28 @@ class RemotingError(Exception):
 
 
 class ConnectFailed(RemotingError):
-    """No connection to the address: nobody listens, or not in time. The request was not sent."""
+    """A failed connection: nobody listens, or not in time. The request was not sent."""
 
 
 class HandshakeFailed(ConnectFailed):
-    """The TLS handshake failed: the peer speaks no TLS, or does not accept this side's certificate."""
+    """A failed TLS handshake: the peer has no TLS, or does not accept this side's certificate."""
 
 
 class CertificateRefused(HandshakeFailed):
-    """The peer's certificate is not accepted here."""
+    """A certificate of the peer that this side does not accept."""
 
 
 class ConnectionClosed(RemotingError):
-    """The connection ended before the answer came. Whether the peer did what it was asked is unknown."""
+    """A connection that ended before the answer. Whether the peer carried out the request is unknown."""
 
 
 class RemotingTimeout(RemotingError):
-    """No answer in time. Whether the peer did what it was asked is unknown."""
+    """A missing answer. Whether the peer carried out the request is unknown."""
 
 
 class TooManyRequests(RemotingError):
-    """Too many requests wait for their answers. This one was not sent."""
+    """A request that was not sent, because too many wait for their answers."""
 
 
 class StoppedByHook(RemotingError):
-    """The program's own RPC hook stopped the request, which was not sent, or its answer."""
+    """A request that the program's own RPC hook stopped before it left, or whose answer it stopped."""

@@ -1,4 +1,4 @@
-"""Tells when a connection is of no use: nothing moves on it, or a frame is never whole."""
+"""The watch for useless connections: nothing moves, or a frame stays incomplete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class IdleWatch:
-    """Looks at the connection when its time could be over, not at each byte."""
+    """A watch that looks at a connection when its time could be over, not at each byte."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limits: ConnectionLimits) -> None:
         self._loop = loop
@@ -21,19 +21,19 @@ class IdleWatch:
         self._close: Callable[[], None] | None = None
         self._peer = "?"
         self.moved_s = 0.0
-        """When bytes came or left last, by the loop's clock."""
+        """The time of the last bytes in or out, by the loop's clock."""
         self.frame_began_s = 0.0
-        """When the frame began to come that is not whole yet; 0 without one."""
+        """The time of the first byte of an incomplete frame; 0 without one."""
 
     def start(self, peer: str, close: Callable[[], None]) -> None:
-        """Calls `close` once, and says why: nothing moved for the idle time-out, or a frame is not whole in time."""
+        """Calls `close` once and logs the reason: nothing moved for the idle time-out, or a frame was late."""
         self._peer = peer
         self._close = close
         self.moved_s = self._loop.time()
         self._timer = self._loop.call_later(self._limits.idle_timeout_s, self._look)
 
     def stop(self) -> None:
-        """Looks no more, and forgets whom it watched: it is part of the connection, and both are to go at once."""
+        """Stops, and drops its reference to the connection, so that both are freed at once."""
         self._close = None
         if self._timer is not None:
             self._timer.cancel()

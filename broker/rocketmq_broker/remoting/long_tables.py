@@ -1,4 +1,4 @@
-"""Tables and lists in answers that may be so long that to encode them in one go would stop the event loop."""
+"""The encoding of long tables and lists in steps: without a pause it would stop the event loop."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ T = TypeVar("T")
 def table_in_steps(
     entries: Iterable[tuple[K, T]], encode: Callable[[dict[K, T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Returns what `encode` makes of all entries, a body whose only table they are, and yields after every `at_once` of them.
+    """Returns the result of `encode` for all entries, a body with one table, and yields after every `at_once` of them.
 
-    Raises RequestRefused if no frame can hold it: `advice` says what to do instead.
+    Raises RequestRefused if no frame can hold it: `advice` tells the peer an alternative.
     """
     return _in_steps(entries, lambda part: encode(dict(part)), b"{}", at_once=at_once, advice=advice)
 
@@ -28,7 +28,7 @@ def table_in_steps(
 def list_in_steps(
     entries: Iterable[T], encode: Callable[[list[T]], bytes], *, at_once: int, advice: str
 ) -> Generator[None, None, bytes]:
-    """Does the same for a body whose first list the entries are."""
+    """Returns the result of `encode` for a body whose first list has the entries; otherwise like `table_in_steps`."""
     return _in_steps(entries, encode, b"[]", at_once=at_once, advice=advice)
 
 

@@ -1,4 +1,4 @@
-"""What all connections together may hold in memory: input that is no whole frame or not handled yet, and output not sent yet."""
+"""The memory that all connections together may hold: incomplete frames, unhandled requests, and unsent output."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 DEFAULT_BUDGET_BYTES: Final = 256 * 1024 * 1024
 NOT_COUNTED_BYTES: Final = 4096
-"""A connection that holds no more need not be counted: nearly all hold less, nearly always."""
+"""Bytes up to which a connection is not counted; nearly all connections stay below."""
 
 
 class Holder(Protocol):
@@ -14,27 +14,27 @@ class Holder(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """What it holds now."""
+        """Returns the number of bytes that it holds now."""
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes it at once: it holds most when all of them together hold `total_bytes`, which is too much."""
+        """Closes the connection at once: no other holds more, and all together hold `total_bytes`, too many."""
 
 
 class MemoryBudget:
-    """Counts what connections hold. When it is too much, those that hold most are closed, until the rest is within the budget.
+    """A counter of the memory of connections. Above the budget it closes those that hold most, until the rest is within it.
 
-    What a connection noted may be out of date, for it is not told of each byte that the system takes from it. So all are counted
-    anew before one is closed.
+    A connection's number may be out of date, because the system takes bytes from it without notice. So all are counted
+    again before one is closed.
     """
 
     def __init__(self, budget_bytes: int = DEFAULT_BUDGET_BYTES) -> None:
         self._budget_bytes = budget_bytes
         self._held: dict[Holder, int] = {}
         self.total_bytes = 0
-        """As the connections noted it."""
+        """The sum of the numbers noted."""
 
     def note(self, holder: Holder, held_bytes: int) -> None:
-        """A connection holds that much now."""
+        """Notes how many bytes a connection holds now."""
         self.forget(holder)
         if held_bytes <= NOT_COUNTED_BYTES:
             return
@@ -44,7 +44,7 @@ class MemoryBudget:
             self._relieve()
 
     def forget(self, holder: Holder) -> None:
-        """The connection is gone."""
+        """Drops a connection that has ended."""
         self.total_bytes -= self._held.pop(holder, 0)
 
     def _relieve(self) -> None:

@@ -1,4 +1,4 @@
-"""Where connections come from: TCP, unless a test puts a network of its own in its place."""
+"""The source of connections: TCP, unless a test replaces it with its own network."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class Listener(Protocol):
-    """A port that was taken."""
+    """A bound port."""
 
     @property
     def port(self) -> int:
-        """Which one."""
+        """Returns the port's number."""
 
     def start(self) -> None:
-        """Takes connections when it returns. Raises OSError."""
+        """Accepts connections when it returns. Raises OSError."""
 
     def stop(self) -> None:
-        """Takes no more, and gives the port back. Connections that were taken stay."""
+        """Stops accepting, and releases the port. Accepted connections stay."""
 
 
 class Network(Protocol):
-    """What the remoting package asks of a network."""
+    """The port to a network for the remoting package."""
 
     async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
-        """Takes the port, any that is free for 0, but does not listen yet. Raises OSError."""
+        """Binds the port, any free one for 0, but does not listen yet. Raises OSError."""
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Connects. Raises OSError, ssl.SSLError."""
+        """Makes a connection. Raises OSError, ssl.SSLError."""
 
 
 class TcpNetwork:
-    """The real one."""
+    """The network of TCP sockets."""
 
     async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
-        """See Network."""
+        """Binds a TCP port, any free one for 0, but does not listen yet. Raises OSError."""
         loop = asyncio.get_running_loop()
         server = await loop.create_server(new_protocol, host, port, start_serving=False)
-        # asyncio resolves the name and binds; accepting is the acceptor's.
+        # asyncio resolves the name and binds; the acceptor accepts.
         sockets = [sock.dup() for sock in server.sockets]
         server.close()
         for sock in sockets:
@@ -53,7 +53,7 @@ class TcpNetwork:
         return Acceptor(sockets, new_protocol, backlog)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """See Network."""
+        """Makes a TCP connection, with TLS if `tls` is given. Raises OSError, ssl.SSLError."""
         loop = asyncio.get_running_loop()
         _, protocol = await loop.create_connection(
             new_protocol, host, port, ssl=tls, server_hostname=host if tls is not None else None
@@ -65,13 +65,13 @@ _current: ContextVar[Network] = ContextVar("network", default=TcpNetwork())  # n
 
 
 def current_network() -> Network:
-    """The network of whoever calls. Tasks and timers inherit it."""
+    """Returns the caller's network. Tasks and timers inherit it."""
     return _current.get()
 
 
 @contextmanager
 def on_network(network: Network) -> Iterator[None]:
-    """Servers and clients that are made inside use that network, for good."""
+    """Makes `network` the current one inside the block. Servers and clients that are made inside keep it."""
     token = _current.set(network)
     try:
         yield

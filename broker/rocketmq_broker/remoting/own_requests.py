@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 
 class OwnRequests:
-    """Makes their frames, and leads each answer to whoever waits for it. One timer serves all deadlines."""
+    """A maker of request frames that passes each answer to its waiter. One timer serves all deadlines."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, serialize_type: SerializeType, credentials: SessionCredentials | None
@@ -29,12 +29,12 @@ class OwnRequests:
         self._pending: PendingRequests[asyncio.Future[RemotingCommand]] = PendingRequests()
         self._expiry: asyncio.TimerHandle | None = None
         self.peer = "?"
-        """Who answers, for the texts of errors."""
+        """The answering peer, for the texts of errors."""
 
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """The frame to send, and the future that gets its answer, RemotingTimeout or ConnectionClosed. Raises TooManyRequests."""
+        """Returns the frame to send, and the future that gets the answer or its error. Raises TooManyRequests."""
         answer: asyncio.Future[RemotingCommand] = self._loop.create_future()
         deadline_ms = self._now_ms() + timeout_ms
         try:
@@ -46,11 +46,11 @@ class OwnRequests:
         return frame, answer
 
     def new_oneway(self, code: int, header: CommandHeader | None, body: bytes) -> bytes:
-        """The frame of a request that is not answered."""
+        """Returns the frame of a one-way request."""
         return self._frame(code, header, body, self._pending.next_opaque(), oneway=True)
 
     def answered(self, command: RemotingCommand) -> None:
-        """An answer came."""
+        """Passes an answer to its waiter."""
         answer = self._pending.take(command.opaque)
         if answer is None:
             logger.debug("an answer from %s that nobody waits for (any longer): opaque %d", self.peer, command.opaque)
@@ -58,7 +58,7 @@ class OwnRequests:
             answer.set_result(command)
 
     def ended(self, reason: object) -> None:
-        """The connection is gone: no answer comes any more."""
+        """Fails all waiting requests, after the connection has ended."""
         if self._expiry is not None:
             self._expiry.cancel()
         for answer in self._pending.take_all():
@@ -74,7 +74,7 @@ class OwnRequests:
         return int(self._loop.time() * 1000)
 
     def _expire_at(self, deadline_ms: int) -> None:
-        """Makes sure that the timer fires no later than this."""
+        """Makes the timer fire no later than the deadline."""
         when_s = (deadline_ms + 1) / 1000
         if self._expiry is not None:
             if self._expiry.when() <= when_s:

@@ -1,40 +1,36 @@
-"""A hook between a client and its connections: it sees requests and answers, and can stop them (RocketMQ's RPCHook)."""
+"""A hook between a client and its connections: it gets requests and answers, and can stop them (RocketMQ's RPCHook)."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import msgspec
 
 from rocketmq_broker.acl import SessionCredentials
-from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
+from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.remoting.dispatcher import Guard, RequestRefused
 from rocketmq_broker.remoting.errors import StoppedByHook
 from rocketmq_broker.remoting.own_requests import OwnRequests
 
-if TYPE_CHECKING:
-    from rocketmq_broker.remoting.connection import Connection
-
 
 class RpcHook(Protocol):
-    """What a program puts there. Methods are called on the event loop and must not block for long."""
+    """The hook that a program provides. Its methods are called on the event loop and must not block for long."""
 
     def do_before_request(self, address: str, request: RemotingCommand) -> None:
-        """A request is about to leave for `address`, or a broker at `address` has sent one: a check-back, for instance.
+        """Gets a request before it leaves for `address`, or one that a broker at `address` has sent: a check-back, for instance.
 
-        Whatever it raises stops the request: one of the client's own does not leave, one of a broker's is not heard.
+        Any error it raises stops the request: one of the client does not leave, one of a broker is not handled.
         """
 
     def do_after_response(self, address: str, request: RemotingCommand, response: RemotingCommand) -> None:
-        """The answer to one of the client's own requests has come. Whatever it raises stops the answer."""
+        """Gets the answer to a request of the client. Any error it raises stops the answer."""
 
 
 class HookedRequests(OwnRequests):
-    """Requests that pass a hook, and whose answers do."""
+    """Requests that pass a hook, as do their answers."""
 
     def __init__(
         self,
@@ -49,7 +45,7 @@ class HookedRequests(OwnRequests):
     def new(
         self, code: int, header: CommandHeader | None, body: bytes, timeout_ms: int
     ) -> tuple[bytes, asyncio.Future[RemotingCommand]]:
-        """See OwnRequests. Raises StoppedByHook, which may be the future's error as well: then the request has left."""
+        """Returns frame and future like OwnRequests. Raises StoppedByHook; if the future does, the request has left."""
         request = _command(code, header, body)
         ask_hook(self._hook, self.peer, request)
         frame, answer = super().new(code, header, body, timeout_ms)
@@ -58,7 +54,7 @@ class HookedRequests(OwnRequests):
         return frame, seen
 
     def new_oneway(self, code: int, header: CommandHeader | None, body: bytes) -> bytes:
-        """See OwnRequests. Raises StoppedByHook."""
+        """Returns the frame of a one-way request. Raises StoppedByHook."""
         ask_hook(self._hook, self.peer, _command(code, header, body))
         return super().new_oneway(code, header, body)
 
@@ -80,27 +76,15 @@ class HookedRequests(OwnRequests):
 
 
 def ask_hook(hook: RpcHook, address: str, request: RemotingCommand) -> None:
-    """Shows the hook a request. Raises StoppedByHook with the reason if the hook raises anything."""
+    """Passes a request to the hook. Raises StoppedByHook with the reason if the hook raises any error."""
     try:
         hook.do_before_request(address, request)
     except Exception as reason:
         raise StoppedByHook(f"stopped by the RPC hook: {_in_words(reason)}") from reason
 
 
-def guard_of(hook: RpcHook) -> Guard:
-    """Shows the hook what peers ask of this end. A request that the hook stops is refused; a one-way one just ends here."""
-
-    def guard(connection: Connection, request: RemotingCommand) -> None:
-        try:
-            ask_hook(hook, connection.peer, request)
-        except StoppedByHook as error:
-            raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from error
-
-    return guard
-
-
 def _command(code: int, header: CommandHeader | None, body: bytes) -> RemotingCommand:
-    """The request as a hook sees it: its opaque is not chosen yet."""
+    """Returns the request for a hook; it has no opaque yet."""
     fields = msgspec.Raw(header.encode_json() if header is not None else b"")
     return RemotingCommand(code=code, opaque=0, json_fields=fields, body=body)
 

@@ -1,4 +1,4 @@
-"""The half of a connection that sends: it gathers frames and writes them in one go."""
+"""The sending half of a connection: it gathers frames and joins them for one write."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ logger = logging.getLogger(__name__)
 
 
 class SendingHalf(asyncio.Protocol):
-    """What leaves by one TCP connection. Use it on the event loop's thread only."""
+    """The output of one TCP connection. Use it on the event loop's thread only."""
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self.peer = "?"
-        """The other end: "127.0.0.1:5555"."""
+        """The peer's address: "127.0.0.1:5555"."""
         self._limits = limits
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -30,17 +30,17 @@ class SendingHalf(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether frames can be sent."""
+        """Returns whether frames can be sent."""
         return self._transport is not None and not self._transport.is_closing()
 
     @property
     def is_writable(self) -> bool:
-        """Whether the peer keeps up with what it is sent. Ask before sending what it did not ask for."""
+        """Returns whether the peer takes its output in time. Ask before sending anything that is not an answer."""
         return self._is_writable and self.is_open
 
     @property
     def unsent_bytes(self) -> int:
-        """What the peer has not taken yet."""
+        """Returns the number of bytes that the peer has not taken."""
         return self._unsent_bytes + (self._transport.get_write_buffer_size() if self._transport is not None else 0)
 
     def send(self, frame: bytes) -> None:
@@ -50,16 +50,16 @@ class SendingHalf(asyncio.Protocol):
         self._unsent.append(frame)
         self._unsent_bytes += len(frame)
         if self._unsent_bytes > self._limits.high_water_bytes:
-            # A burst of answers must not fill the memory before anybody looks at how much the peer has taken.
+            # A burst of answers must not fill the memory before the check of what the peer has taken.
             self._write_unsent()
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """Sends whole frames, after those sent before, without waiting for what this loop iteration may bring yet."""
+        """Sends whole frames at once, after those sent before, without waiting for more in this loop iteration."""
         self._unsent += frames
         self._write_unsent()
 
     def close(self) -> None:
-        """Closes it once everything is sent, or after the close time-out."""
+        """Closes the connection once everything is sent, or after the close time-out."""
         if self._transport is None or self._transport.is_closing():
             return
         self._write_unsent()
@@ -67,15 +67,15 @@ class SendingHalf(asyncio.Protocol):
         self._give_up = self._loop.call_later(self._limits.close_timeout_s, self._transport.abort)
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Uses this transport from now on: one that speaks TLS over the connection's own."""
+        """Replaces the transport by one that adds TLS."""
         self._transport = transport
 
     async def wait_closed(self) -> None:
-        """Returns when the connection is gone."""
+        """Returns when the connection has ended."""
         await asyncio.shield(self._closed)
 
     def _note_memory(self) -> None:
-        """What the connection holds in memory has changed."""
+        """Notes that the memory held by the connection has changed."""
 
     def _write_unsent(self) -> None:
         if not self._unsent or (self._transport is None and not self._closed.done()):

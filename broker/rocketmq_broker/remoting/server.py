@@ -1,6 +1,7 @@
 """The listening end (RocketMQ's NettyRemotingServer)."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.remoting.complaints import Complaints
@@ -16,7 +17,7 @@ DEFAULT_MOST_CONNECTIONS: Final = 20_000
 
 
 class RemotingServer:
-    """Accepts connections and hands their requests to one handler."""
+    """A server that accepts connections and hands their requests to one handler."""
 
     def __init__(
         self,
@@ -24,24 +25,27 @@ class RemotingServer:
         port: int,
         handler: RequestHandler,
         *,
+        steady_ns: Callable[[], int],
         limits: ConnectionLimits | None = None,
         memory: MemoryBudget | None = None,
         most_connections: int = DEFAULT_MOST_CONNECTIONS,
         backlog: int = 1024,
         contexts: ServerContexts | None = None,
     ) -> None:
-        """Port 0 takes any that is free. `memory` may be shared with other servers; connections beyond the most are closed.
+        """Port 0 takes any free port. `memory` may be shared with other servers; connections beyond the most are closed.
 
+        `steady_ns` shows nanoseconds since some moment or other.
         Without `contexts`, or where their mode is disabled, TLS is refused.
         """
         self.host = host
         self.connections: set[Connection] = set()
-        """The open ones."""
+        """The open connections."""
         self._port = port
         self._handler = handler
         self._limits = limits or ConnectionLimits(max_header_length=MAX_REQUEST_HEADER_LENGTH)
         self._memory = memory or MemoryBudget()
         self._most_connections = most_connections
+        self._steady_ns = steady_ns
         self._turn: Turn | None = None
         self._complaints = Complaints()
         self._backlog = backlog
@@ -52,25 +56,25 @@ class RemotingServer:
 
     @property
     def port(self) -> int:
-        """The port it listens on, once started."""
+        """Returns the port on which it listens, once started."""
         return self._port
 
     async def bind(self) -> None:
-        """Takes the port, but does not listen yet. Raises OSError if the address cannot be had."""
+        """Binds the port, but does not listen yet. Raises OSError if the address cannot be used."""
         await self._bind()
 
     async def start(self) -> None:
-        """Listens when it returns. Raises OSError if the address cannot be had."""
+        """Listens when it returns. Raises OSError if the address cannot be used."""
         listener = self._listener or await self._bind()
         listener.start()
 
     def stop_listening(self) -> None:
-        """Takes no more connections; those there are stay."""
+        """Stops accepting connections; open ones stay."""
         if self._listener is not None:
             self._listener.stop()
 
     async def stop(self) -> None:
-        """Listens no more, sends what is unsent and closes all connections."""
+        """Stops listening, sends what is unsent and closes all connections."""
         self.stop_listening()
         await self._tasks.stop()
         closing = list(self.connections)
@@ -80,7 +84,7 @@ class RemotingServer:
         self._listener = None
 
     async def _bind(self) -> Listener:
-        self._turn = Turn(asyncio.get_running_loop())
+        self._turn = Turn(asyncio.get_running_loop(), self._steady_ns)
         listener = self._listener = await self._network.bind(self._new_connection, self.host, self._port, self._backlog)
         self._port = listener.port
         return listener

@@ -13,14 +13,14 @@ class SignedHeader(CommandHeader):
     fields: dict[str, str]
 
     def ext_fields(self) -> dict[str, str]:
-        """All of them by their names on the wire."""
+        """Returns all fields by their names on the wire."""
         return self.fields
 
     def encode_binary(self) -> bytes:
-        """Without empty values: Apache's brokers would read them as null, and take that for a signed word."""
+        """Encodes the fields without empty values: Apache's brokers would read them as null, and sign that word."""
         return ext_fields.encode_binary({name: value for name, value in self.fields.items() if value})
 
 
 def signed(header: CommandHeader | None, body: bytes, credentials: SessionCredentials) -> SignedHeader:
-    """The header of a request that its receiver knows to come from the account."""
+    """Returns the header of a request, signed by the account."""
     return SignedHeader(credentials.signed(header.ext_fields() if header is not None else {}, body))

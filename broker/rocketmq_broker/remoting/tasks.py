@@ -1,4 +1,4 @@
-"""Tasks that have an owner: whoever starts them here ends them here."""
+"""Tasks with an owner that starts and ends them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Tasks:
         self._timers: list[_Timer] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
-        """Runs the work until it is done. Its error is logged unless somebody awaits the task and gets it."""
+        """Runs the work until it is done. Its error is logged unless the task is awaited."""
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -33,7 +33,7 @@ class Tasks:
         return task
 
     def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
-        """Calls the action again and again, `seconds` after it returned, the first time after `seconds`."""
+        """Calls the action repeatedly: first after `seconds`, then `seconds` after each return."""
         self._timers.append(_Timer(seconds, _Attempts(name, action, seconds)))
 
     def when_due(
@@ -45,22 +45,22 @@ class Tasks:
         rest_s: float,
         due_s: Callable[[], float | None] | None = None,
     ) -> None:
-        """Calls the action again and again: each time after the seconds that it returns, or as soon as the alarm rings.
+        """Calls the action repeatedly: each time after the seconds that it returns, or as soon as the alarm rings.
 
-        None waits for the alarm alone. Between two calls are `rest_s` seconds at least. An action that fails is called again
-        after a second. `due_s` says after the rest how long to wait from then on: what was settled meanwhile wakes nobody.
+        None waits for the alarm alone. At least `rest_s` seconds pass between two calls. An action that fails is called again
+        after a second. `due_s` returns after the rest how long to wait, so that no work settled meanwhile causes a call.
         """
         self.start(name, _repeat_when_due(_Attempts(name, action, _AFTER_FAILURE_S), alarm, rest_s, due_s))
 
     async def settle(self, timeout_s: float) -> None:
-        """Waits for all to end by themselves, at most that long."""
+        """Waits until all tasks have ended by themselves, at most `timeout_s`."""
         if self._tasks:
             await asyncio.wait(set(self._tasks), timeout=timeout_s)
 
     async def stop(self) -> None:
-        """Cancels what still runs, and returns when all tasks have ended. The log names a task that does not end within 2 s.
+        """Cancels all running tasks, and returns when they have ended. The log names a task that does not end within 2 s.
 
-        A task may call it: it goes on, and ends when it will.
+        A task may call it; that task is not cancelled.
         """
         for timer in self._timers:
             timer.stop()
@@ -85,7 +85,7 @@ def _log(task: asyncio.Task[Any]) -> None:
 
 
 class _Attempts(Generic[T]):
-    """Calls an action that may fail. The log has each failure, those of the disk once."""
+    """A call of an action that may fail. Each failure is logged, those of the disk once."""
 
     def __init__(self, name: str, action: Callable[[], T], again_after_s: float) -> None:
         self._name = name
@@ -93,15 +93,15 @@ class _Attempts(Generic[T]):
         self._again_after_s = again_after_s
         self._complaint = ""
         self.has_failed = False
-        """Whether the latest call did."""
+        """Whether the latest call failed."""
 
     def __call__(self, *, otherwise: T) -> T:
-        """The action's result, or `otherwise` if it failed."""
+        """Returns the action's result, or `otherwise` if it failed."""
         self.has_failed = True
         try:
             result = self._action()
         except OSError as error:
-            # A full disk, say: a stack tells no more than its words do, and once is enough.
+            # A full disk, for example: a stack trace adds nothing to the error's text, and one line is enough.
             if str(error) != self._complaint:
                 self._complaint = str(error)
                 logger.error("%s failed, and is tried again every %g s: %s", self._name, self._again_after_s, error)
@@ -114,7 +114,7 @@ class _Attempts(Generic[T]):
 
 
 class _Timer:
-    """Calls an action again and again. It is no task: one would take the event loop another round each time."""
+    """A repeated call of an action. It is no task, which would cost another iteration of the event loop each time."""
 
     def __init__(self, seconds: float, attempt: _Attempts[object]) -> None:
         self._seconds = seconds
@@ -124,7 +124,7 @@ class _Timer:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Calls it no more."""
+        """Stops the calls."""
         self._is_stopped = True
         self._next.cancel()
 

@@ -1,4 +1,4 @@
-"""How much of one turn of the event loop requests may take."""
+"""The time of requests in one turn of the event loop."""
 
 from __future__ import annotations
 
@@ -7,34 +7,33 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from rocketmq_broker.world import current_world
-
 TURN_S: Final = 0.01
-"""Several servers may share a loop, and the last request of a turn ends after it: together they stay below 50 ms."""
+"""Seconds. Several servers may share a loop, and a turn's last request ends after it: together they stay below 50 ms."""
 
 
 class Turn:
-    """Says when the connections of a server have used up this turn of the event loop: what is left is for the next one.
+    """The share of a server's connections in one turn of the event loop. Work beyond it waits for a later turn.
 
-    Who has to wait is called in later turns: those that waited longest first, and those that were called and wait again last.
+    Later turns call the callbacks with the longest wait first; a callback that waits again comes last.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float = TURN_S) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, steady_ns: Callable[[], int], seconds: float = TURN_S) -> None:
+        """`steady_ns` is in nanoseconds since some moment or other."""
         self._loop = loop
         self._length_ns = int(seconds * 1e9)
-        self._now_ns = current_world().steady_ns
+        self._now_ns = steady_ns
         self._ends_ns: int | None = None
         self._waiting: deque[Callable[[], None]] = deque()
 
     def is_over(self) -> bool:
-        """Whether to leave off. Who asks first begins the turn."""
+        """Returns whether the handler should stop now. The first caller begins the turn."""
         if self._ends_ns is None:
             self._begin()
             return False
         return self._now_ns() >= self._ends_ns
 
     def later(self, callback: Callable[[], None]) -> None:
-        """Calls it in a later turn."""
+        """Calls the callback in a later turn."""
         self._waiting.append(callback)
         if self._ends_ns is None:
             self._begin()
@@ -44,7 +43,7 @@ class Turn:
         self._loop.call_soon(self._next)
 
     def _next(self) -> None:
-        """The event loop came round."""
+        """Ends the turn, and calls waiting callbacks in a new one."""
         self._ends_ns = None
         if self._waiting:
             self._begin()

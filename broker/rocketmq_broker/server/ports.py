@@ -1,24 +1,28 @@
-"""What parts of the broker need of others that they do not know: small enough for a test to stand in for."""
+"""The ports by which parts of the broker use others that they do not import: small enough for a test to replace."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
+from rocketmq_broker.protocol.command import Answerable
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.connection import Connection
 
 
 class Durability(Protocol):
-    """What releases answers once the store keeps its promise (GroupCommit)."""
+    """Releases answers once the store keeps its promise (GroupCommit)."""
 
     def appended(self) -> None:
-        """Something was appended: write it soon."""
+        """Schedules a write of appended records."""
 
-    def after_durable(self, position: int, connection: Connection, frame: bytes) -> None:
-        """Sends the frame once everything before the position is durable."""
+    def after_durable(
+        self, position: int, connection: Connection, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        """Answers the request with SUCCESS once everything before the position is durable."""
 
 
 class SystemTopics(Protocol):
-    """Makes topics of the broker's own (TopicTable)."""
+    """Creates the broker's own topics (TopicTable)."""
 
     def internal(self, topic: str, queue_nums: int) -> object:
-        """The topic, made if there is none."""
+        """Returns the topic, and creates it if it is missing."""

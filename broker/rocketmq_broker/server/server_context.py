@@ -1,4 +1,4 @@
-"""What most rooms of the server need when they are built."""
+"""The parts that most rooms of the server use."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets, MessageStore
+from rocketmq_broker.world import Chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """The store and what stands on it. Each room's `build` takes from it what its parts need, and adds their handlers."""
+    """The store, and the parts based on it. Each room's `build` takes its parts' needs from it, and adds their handlers."""
 
     identity: BrokerIdentity
     store: MessageStore
@@ -34,3 +35,4 @@ class ServerContext:
     tasks: Tasks
     """They take work that is too long for one turn of the event loop, or that waits for clients."""
     clock: BrokerClock
+    random: Chance

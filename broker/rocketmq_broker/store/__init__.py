@@ -1,6 +1,6 @@
 """RocketMQ's message store: commit log, consume queues, index files, recovery, retention and the config files.
 
-No event loop, no socket and no clock: whoever calls says what time it is, and when to write, flush and publish.
+No event loop, no socket and no clock: the caller passes the time, and decides when to write, flush and publish.
 """
 
 from rocketmq_broker.store.errors import (
@@ -23,8 +23,8 @@ from rocketmq_broker.store.settings import FlushDiskType, StoreConfig
 from rocketmq_broker.store.tables.config_file import DataVersion
 from rocketmq_broker.store.tables.consumer_offsets import ConsumerOffsets
 from rocketmq_broker.store.tables.delay_offsets import DelayOffsets
-from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroupConfig, SubscriptionGroups
-from rocketmq_broker.store.tables.topic_configs import TopicConfig, TopicConfigs
+from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroups
+from rocketmq_broker.store.tables.topic_configs import TopicConfigs
 from rocketmq_broker.store.upkeep.checkpoint_rounds import ROUNDS
 
 __all__ = [
@@ -50,9 +50,7 @@ __all__ = [
     "StoreError",
     "StoreLocked",
     "StoreUnwritable",
-    "SubscriptionGroupConfig",
     "SubscriptionGroups",
-    "TopicConfig",
     "TopicConfigs",
     "UnreadableRecord",
     "Unsynced",

@@ -1,4 +1,4 @@
-"""What was appended and is not visible yet, and the queue offsets that come next (RocketMQ's topicQueueTable)."""
+"""The appended records that are not visible, and the next queue offsets (RocketMQ's topicQueueTable)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
 
 class Backlog:
-    """Appended records, in the order of the commit log, that readers do not see yet."""
+    """Appended records, in the order of the commit log, that readers cannot see."""
 
     __slots__ = ("next_offsets", "requests")
 
     def __init__(self) -> None:
         self.requests: list[DispatchRequest] = []
         self.next_offsets: dict[tuple[bytes, int], int] = {}
-        """By topic and queue id: the queue offset that the next message gets."""
+        """The queue offset of the next message, by topic and queue id."""
 
     def take(self, position: int) -> list[DispatchRequest]:
-        """Those that end at or before that commit log offset; they are here no longer."""
+        """Removes and returns the records that end at or before that commit log offset."""
         waiting = self.requests
         if not waiting:
             return waiting
@@ -33,7 +33,7 @@ class Backlog:
         return waiting[:count]
 
     def forget_after(self, position: int) -> None:
-        """Those from that commit log offset on are lost: their queue offsets are given out again."""
+        """Drops the records at and after that commit log offset, which are lost. Their queue offsets are used again."""
         kept = []
         for request in reversed(self.requests):
             if request.commit_log_offset < position:
@@ -43,11 +43,11 @@ class Backlog:
         self.requests = kept[::-1]
 
     def forget_topic(self, topic: bytes) -> None:
-        """Messages on their way to queues that are deleted must not come into new ones."""
+        """Drops the topic's records: they must not enter new queues after the old ones are deleted."""
         for key in [key for key in self.next_offsets if key[0] == topic]:
             del self.next_offsets[key]
         self.requests = [request for request in self.requests if request.topic != topic]
 
     def first_offset(self, end: int) -> int:
-        """Where in the commit log the first of them is; `end` if there is none."""
+        """Returns the commit log offset of the first record; `end` if there is none."""
         return self.requests[0].commit_log_offset if self.requests else end

@@ -1,4 +1,4 @@
-"""What can go wrong in the store."""
+"""The errors of the store."""
 
 from rocketmq_broker.message.errors import CorruptRecord, IllegalMessage
 
@@ -20,24 +20,24 @@ class StoreError(Exception):
 
 
 class StoreUnwritable(StoreError):
-    """Nothing can be stored now: the disk is full, read-only or failing. Nothing of what was refused is stored."""
+    """A refusal to store, because the disk is full, read-only or failing. No part of the refused message is stored."""
 
 
 class UnreadableRecord(StoreError):
-    """No record can be read at that offset; the two classes below tell whether asking again can help."""
+    """An offset at which no record can be read; the two classes below tell whether asking again can help."""
 
 
 class RecordNotFound(UnreadableRecord):
-    """The record is not there yet: the commit log has not come that far, or no queue shows the message."""
+    """A missing record: the commit log ends before it, or no queue shows the message."""
 
 
 class RecordLost(UnreadableRecord, CorruptRecord):
-    """No intact record is there, and none will be: it expired, is damaged, or never was."""
+    """A record that will never be intact: it expired, is damaged, or never existed."""
 
 
 class StoreLocked(StoreError):
-    """Another broker has the store open."""
+    """A store that another broker has open."""
 
 
 class DamagedStore(StoreError):
-    """The store cannot be opened as it is, and guessing could lose messages: a person has to look."""
+    """A store that cannot be opened without guesses that could lose messages: a person must examine it."""

@@ -1,4 +1,4 @@
-"""The only way to the disk: a small port that a test can replace by one that records writes and syncs."""
+"""The only way to the disk: a small port that a test can replace, to record writes and syncs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from typing import Protocol
 
 
 class FileSystem(Protocol):
-    """What the store asks of a file system. All methods raise OSError. A file is an int that `open` returned."""
+    """The store's port to a file system. All methods raise OSError. A file is an int from `open`."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
         """Opens a file for reading and writing, read-only where it cannot be written."""
 
     def close(self, file: int) -> None:
-        """Gives the file back; nothing is synced."""
+        """Closes the file without a sync."""
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """Bytes from a position; fewer at the end of the file."""
+        """Returns the bytes from a position; fewer at the end of the file."""
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes all of it, or raises with an unknown part of it written. On disk only after `sync`."""
+        """Writes all bytes, or raises with an unknown part of them written. They are on disk only after `sync`."""
 
     def truncate(self, file: int, length: int) -> None:
-        """Shortens or lengthens; what is added reads as zero and takes no space."""
+        """Shortens or lengthens the file; the new part reads as zero and takes no space."""
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Where from a position on the first byte is that may not be zero, or None if there is none."""
+        """Returns the position of the first byte at or after `position` that may be non-zero, or None."""
 
     def sync(self, file: int) -> None:
         """Returns when contents and length are on disk."""
@@ -39,46 +39,46 @@ class FileSystem(Protocol):
         """Returns when the names in the directory are on disk."""
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Creates it with its parents; nothing happens if it exists. Without `is_durable` the caller syncs their parents."""
+        """Creates a directory with its parents, unless it exists. Without `is_durable` the caller syncs its parents."""
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
 
     def rename(self, source: Path, target: Path) -> None:
-        """Replaces the target at once. Durable after `sync_directory`."""
+        """Moves a file over the target, atomically. Durable after `sync_directory`."""
 
     def unlink(self, path: Path) -> None:
         """Removes a file."""
 
     def list(self, path: Path) -> list[str]:
-        """The names in a directory, sorted; none if there is no such directory."""
+        """Returns the names in a directory, sorted; none if there is no such directory."""
 
     def size(self, path: Path) -> int | None:
-        """Bytes of a file, or None if there is none."""
+        """Returns the bytes of a file, or None if there is none."""
 
     def is_directory(self, path: Path) -> bool:
-        """Whether there is a directory of that name."""
+        """Returns whether a directory of that name exists."""
 
     def open_directory(self, path: Path) -> int:
-        """Opens a directory, to be locked."""
+        """Opens a directory for locking."""
 
     def lock(self, file: int) -> bool:
-        """Takes the lock that ends with the file's closing; False if somebody else has it."""
+        """Takes the lock, which ends when the file is closed. Returns False if another process has it."""
 
     def is_still(self, file: int, path: Path) -> bool:
-        """Whether the path still leads to the open file or directory."""
+        """Returns whether the path still leads to the open file or directory."""
 
     def used_ratio(self, path: Path) -> float:
-        """How full the disk is, 0 to 1."""
+        """Returns how full the disk is, 0 to 1."""
 
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-"""What is made is for the broker's user alone: messages may be confidential. A stricter umask counts."""
+"""New files and folders are private to the broker's user: messages may be confidential. A stricter umask counts."""
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Opens a file of the disk. Raises OSError for anything else under its name: a FIFO would wait without end."""
+    """Opens a regular file. Raises OSError for other kinds of files: a FIFO would wait without end."""
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
@@ -87,10 +87,10 @@ def open_regular(path: Path, flags: int) -> int:
 
 
 class OsFileSystem:
-    """The real one."""
+    """The operating system's file system."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """See FileSystem."""
+        """Opens a file for reading and writing; on a read-only one without `create`, for reading."""
         try:
             return open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
         except OSError as error:
@@ -99,26 +99,26 @@ class OsFileSystem:
             return open_regular(path, os.O_RDONLY)
 
     def close(self, file: int) -> None:
-        """See FileSystem."""
+        """Closes the file without a sync."""
         os.close(file)
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """See FileSystem."""
+        """Reads with pread; fewer bytes at the end of the file."""
         return os.pread(file, length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """See FileSystem."""
+        """Writes with pwrite until all bytes are written."""
         written = os.pwrite(file, data, position)
         while written < len(data):
             # A full disk first writes less than asked, then fails.
             written += os.pwrite(file, memoryview(data)[written:], position + written)
 
     def truncate(self, file: int, length: int) -> None:
-        """See FileSystem."""
+        """Sets the file's length; a new part is sparse."""
         os.ftruncate(file, length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """See FileSystem. A sparse file's holes cost nothing to pass over."""
+        """Returns the next position outside a hole of a sparse file; skipping holes costs nothing."""
         try:
             return os.lseek(file, position, os.SEEK_DATA)
         except OSError as error:
@@ -127,11 +127,11 @@ class OsFileSystem:
             raise
 
     def sync(self, file: int) -> None:
-        """See FileSystem."""
+        """Syncs with fdatasync."""
         os.fdatasync(file)
 
     def sync_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Syncs the directory with fsync."""
         directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
@@ -139,7 +139,7 @@ class OsFileSystem:
             os.close(directory)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """See FileSystem."""
+        """Creates the missing directories, parents first, and syncs each parent if `is_durable`."""
         if path.is_dir():
             return
         self.make_directory(path.parent, is_durable=is_durable)
@@ -148,41 +148,41 @@ class OsFileSystem:
             self.sync_directory(path.parent)
 
     def remove_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes an empty directory."""
         path.rmdir()
 
     def rename(self, source: Path, target: Path) -> None:
-        """See FileSystem."""
+        """Replaces the target by the source."""
         source.replace(target)
 
     def unlink(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes the file."""
         path.unlink()
 
     def list(self, path: Path) -> list[str]:
-        """See FileSystem."""
+        """Returns the sorted names; none for a missing directory."""
         try:
             return sorted(os.listdir(path))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
     def size(self, path: Path) -> int | None:
-        """See FileSystem."""
+        """Returns the size in bytes; None for a missing file."""
         try:
             return path.stat().st_size
         except FileNotFoundError:
             return None
 
     def is_directory(self, path: Path) -> bool:
-        """See FileSystem."""
+        """Returns whether the path is a directory."""
         return path.is_dir()
 
     def open_directory(self, path: Path) -> int:
-        """See FileSystem."""
+        """Opens the directory read-only."""
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def lock(self, file: int) -> bool:
-        """See FileSystem. Java takes the first byte's POSIX lock; flock besides keeps out a second store of one process."""
+        """Takes the POSIX lock on the first byte, as Java does, and a flock, which keeps out a second store of one process."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if stat.S_ISREG(os.fstat(file).st_mode):
@@ -194,14 +194,14 @@ class OsFileSystem:
         return True
 
     def is_still(self, file: int, path: Path) -> bool:
-        """See FileSystem."""
+        """Compares device and inode of the open file with those of the path."""
         try:
             return os.path.samestat(os.fstat(file), os.stat(path))
         except (FileNotFoundError, NotADirectoryError):
             return False
 
     def used_ratio(self, path: Path) -> float:
-        """See FileSystem. As RocketMQ counts: what ordinary users may not have counts as used."""
+        """Returns the used part of the disk. As in RocketMQ, space that ordinary users cannot get counts as used."""
         disk = os.statvfs(path)
         used = disk.f_blocks - disk.f_bfree
         available = used + disk.f_bavail
@@ -209,16 +209,16 @@ class OsFileSystem:
 
 
 class OpenFiles:
-    """The files in use, of which the least recently used are closed when there are too many."""
+    """The files in use. Above a limit, the least recently used ones are closed."""
 
     def __init__(self, files: FileSystem, limit: int) -> None:
-        """`limit` is how many stay open."""
+        """`limit` is the number of files that stay open."""
         self.files = files
         self._limit = limit
         self._open: OrderedDict[Path, int] = OrderedDict()
 
     def get(self, path: Path) -> int:
-        """The open file of that path. Raises OSError if there is none. Valid until the next call."""
+        """Returns the open file of that path, valid until the next call. Raises OSError if there is none."""
         file = self._open.get(path)
         if file is not None:
             self._open.move_to_end(path)
@@ -241,19 +241,19 @@ class OpenFiles:
         self.files.close(self._open.popitem(last=False)[1])
 
     def forget(self, path: Path) -> None:
-        """Closes it if it is open: it is about to be deleted."""
+        """Closes the file if it is open, before its deletion."""
         file = self._open.pop(path, None)
         if file is not None:
             self.files.close(file)
 
     def close(self) -> None:
-        """Closes them all."""
+        """Closes all files."""
         while self._open:
             self.files.close(self._open.popitem()[1])
 
 
 def create_file(files: FileSystem, path: Path, size: int) -> None:
-    """A file of that size, all zeros and sparse; it and its name are on disk when this returns."""
+    """Creates a sparse file of that size, all zeros; file and name are on disk on return."""
     file = files.open(path, create=True)
     try:
         files.truncate(file, size)
@@ -264,7 +264,7 @@ def create_file(files: FileSystem, path: Path, size: int) -> None:
 
 
 def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
-    """A file of that size, all zeros and sparse; the caller syncs it and the directories down to it."""
+    """Creates a sparse file of that size, all zeros; the caller syncs it and its directories."""
     files.make_directory(path.parent, is_durable=False)
     file = files.open(path, create=True)
     try:
@@ -274,7 +274,7 @@ def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:
-    """The new content under the old name, durably. A crash leaves the one or the other, or with a backup at least that."""
+    """Replaces a file's content durably. A crash leaves the old or the new content, at least in `backup`."""
     part = path.with_name(path.name + ".tmp")
     file = files.open(part, create=True)
     try:
@@ -290,7 +290,7 @@ def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | N
 
 
 def read_file(files: FileSystem, path: Path) -> bytes | None:
-    """The whole content, or None if there is no such file."""
+    """Returns the whole content, or None if there is no such file."""
     size = files.size(path)
     if size is None:
         return None

@@ -1,10 +1,10 @@
-"""A helper process that brings files to the disk, so that the broker's own never waits for it.
+"""The helper process that syncs files, so that the broker's process never waits for the disk.
 
-A thread would wait without the broker's help too, but the interpreter lock makes both slower. Request and answer:
+A thread could wait as well, but the interpreter lock would slow down both. Request and answer:
 
     LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, 0 if all of them are on disk
 
-The helper ends when its standard input does, that is with its parent, however that ends. It runs as a script of its own and
+The helper ends with its standard input, and so with its parent in every case. It runs as a separate script and
 imports nothing of the broker.
 """
 
@@ -23,7 +23,7 @@ from typing import BinaryIO
 _INT32 = struct.Struct(">i")
 _KEPT_OPEN = 4
 _PATIENCE_S = 5.0
-"""How long the helper may take to end by itself."""
+"""Seconds for the helper to end by itself."""
 
 
 class FlushProcess:
@@ -40,20 +40,20 @@ class FlushProcess:
 
     @property
     def pid(self) -> int:
-        """The helper's process id."""
+        """Returns the helper's process id."""
         return self._process.pid
 
     def fileno(self) -> int:
-        """Becomes readable when there is an answer."""
+        """Returns the descriptor that becomes readable with an answer."""
         return self._answers
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks that these files be brought to the disk. Raises OSError if the helper is gone."""
+        """Asks the helper to sync these files. Raises OSError if the helper is gone."""
         message = b"\0".join(map(os.fsencode, paths))
         os.write(self._requests, _INT32.pack(len(message)) + message)
 
     def answer(self) -> int:
-        """Waits for the answer: 0, or the errno of the file that could not be synced. Raises OSError if the helper is gone."""
+        """Waits for the answer: 0, or the errno of a file that could not be synced. Raises OSError if the helper is gone."""
         data = os.read(self._answers, _INT32.size)
         if len(data) < _INT32.size:
             raise BrokenPipeError("the flush process is gone")
@@ -72,7 +72,7 @@ class FlushProcess:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """The helper's end: answers requests until there are none."""
+    """Runs the helper's end: answers requests until there are none."""
     kept_open: dict[bytes, int] = {}
     while len(head := requests.read(_INT32.size)) == _INT32.size:
         message = requests.read(_INT32.unpack(head)[0])
@@ -89,7 +89,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
     file = kept_open.pop(path, None)
     if file is not None and os.fstat(file).st_nlink == 0:
-        # Deleted, and perhaps created anew.
+        # Deleted, and perhaps created again.
         os.close(file)
         file = None
     if file is None:
@@ -105,5 +105,5 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with contextlib.suppress(BrokenPipeError):
-        # Unbuffered: what cannot be written to a parent that died is not tried again on the way out.
+        # Unbuffered: the exit must not retry output to a dead parent.
         serve(sys.stdin.buffer, os.fdopen(sys.stdout.fileno(), "wb", buffering=0, closefd=False))

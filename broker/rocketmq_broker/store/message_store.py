@@ -1,4 +1,4 @@
-"""The store as the broker sees it (RocketMQ's DefaultMessageStore); reading is in `StoreReader`.
+"""The store for the broker (RocketMQ's DefaultMessageStore); reading is in `StoreReader`.
 
 A message passes four stations: `append` puts its record into a batch in memory, `write` hands the batch to the file
 system, a flush brings it to the disk, `publish` shows it to readers.
@@ -39,14 +39,14 @@ from rocketmq_broker.store.upkeep.segment_ahead import SegmentAhead
 from rocketmq_broker.store.writability import Writability
 
 ArrivalListener = Callable[[bytes, int, int, int], None]
-"""Told of a topic, a queue id, the queue's new max offset, and how many bytes the new records have."""
+"""Called with a topic, a queue id, the queue's new max offset, and the number of bytes of the new records."""
 
 
 class MessageStore(StoreReader):
     """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
 
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
-        """See `open`."""
+        """Makes an empty store; `open` recovers it."""
         self.config = config
         self.arrival_listener: ArrivalListener | None = None
         self._files = files
@@ -59,31 +59,31 @@ class MessageStore(StoreReader):
         super().__init__(log, queues, index, DamagedUnits(log, queues, config.delay_levels_ms))
         self._durable = DurableState(config.root, files)
         self.lock = StoreLock(files, config.root, config.commit_log_directory)
-        """Ask it every second or so whether another broker may be using the store, and `give_up` if there is a reason."""
+        """To be asked every second or so whether another broker may use the store, with `give_up` if there is a reason."""
         self._is_open = False
         self._backlog = Backlog()
         self.writability = Writability()
-        """Whether messages are stored at present, and if not, why."""
+        """The state in which messages are stored, or the reason why not."""
         self.checkpoints = CheckpointRounds(log, queues, index, self._backlog, self._durable, self._open_files, self.writability)
-        """What spares the next start reading the whole log."""
+        """The rounds that keep the next start from reading the whole log."""
         self.expiry = Expiry(log, queues, index, config, files, self.writability)
-        """What makes room on the disk."""
+        """The removal of expired segments, which makes room on the disk."""
         self.next_segment = SegmentAhead(log, config, files, self.writability)
-        """Makes the commit log's next segment before it is needed."""
+        """The preparation of the commit log's next segment."""
         self.recovery: RecoveryReport
 
     @classmethod
     def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
-        """Opens or creates the store under `config.root`, recovers what a crash left, and says so in `recovery`.
+        """Opens or creates the store under `config.root`, recovers it from a crash, and reports that in `recovery`.
 
         Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.
         """
         store = cls(config, files or OsFileSystem())
-        complaints = store.lock.acquire()  # first of all: nothing may be read or mended that another broker still writes
+        complaints = store.lock.acquire()  # first of all: another broker may still be writing files that would be read or mended
         try:
             store.recovery = recover(store._log, store._queues, store._index, store._durable, config)
             store.recovery.actions += complaints
-            # Recovery has synced the log: all of it counts as flushed, and each queue goes on behind what it shows.
+            # Recovery has synced the log: all of it counts as flushed, and each queue continues after its last message.
             store._log.flushed_position = store._log.written_position
             store._backlog.next_offsets = store._queues.max_offsets()
             store.checkpoints.last_store_timestamp = store.recovery.last_store_timestamp
@@ -98,7 +98,7 @@ class MessageStore(StoreReader):
     def close(self) -> None:
         """Brings everything to the disk and marks the store as cleanly stopped; safe to call twice.
 
-        Where the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
+        If the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
         """
         if not self._is_open:
             return
@@ -118,8 +118,8 @@ class MessageStore(StoreReader):
     ) -> Appended:
         """Puts a message's record into the batch; it is lost unless `write` follows.
 
-        A message that `was_accepted` is only moved: the size allowed may have become less since. What ends a transaction, or was
-        delayed and is due, `may_use_reserve`: it is stored on a full disk as long as there is room kept for it. Raises
+        A message that `was_accepted` is only moved: it may exceed a size limit that was lowered since. The end of a transaction,
+        or a due delayed message, `may_use_reserve`: it is stored on a full disk as long as there is room kept for it. Raises
         IllegalMessage, StoreUnwritable.
         """
         writability = self.writability
@@ -153,9 +153,9 @@ class MessageStore(StoreReader):
         return Appended(commit_log_offset, queue_offset, end)
 
     def write(self) -> int:
-        """Writes the batch and answers the position after it. In the files, not yet on disk, not yet visible.
+        """Writes the batch to the files, not yet to the disk, nor visibly. Returns the position after it.
 
-        Raises StoreUnwritable, and then nothing of the batch was stored: positions and queue offsets go back.
+        Raises StoreUnwritable without storing any of the batch: positions and queue offsets go back.
         """
         self.writability.refuse_if_given_up()
         try:
@@ -170,7 +170,7 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot write to the commit log: {_reason(error)}") from error
 
     def publish(self, position: int) -> None:
-        """Makes what ends at or before `position` visible to readers, and tells the arrival listener."""
+        """Makes records that end at or before `position` visible to readers, and calls the arrival listener."""
         ready = self._backlog.take(position)
         if not ready:
             return
@@ -178,7 +178,7 @@ class MessageStore(StoreReader):
         for request in ready:
             if request.is_queued:
                 runs[request.topic, request.queue_id].append(request)
-        # Queues before index and listeners: who is told of a message must be able to pull it.
+        # Queues before index and listeners: a listener must be able to pull the message that it is told of.
         queues = {key: self._queues.put_run(key, run) for key, run in runs.items()}
         self.checkpoints.last_store_timestamp = ready[-1].store_timestamp
         self._index.add(ready)
@@ -188,49 +188,49 @@ class MessageStore(StoreReader):
 
     @property
     def is_index_behind(self) -> bool:
-        """Whether so many visible messages wait for the index that no more should be made visible before `feed_index`."""
+        """Returns whether so many visible messages wait for the index that `feed_index` must come before the next `publish`."""
         return self._index.is_behind
 
     def feed_index(self) -> None:
-        """Puts some of them into the index: some ten milliseconds of work at most."""
+        """Adds some of the waiting messages to the index, which takes some ten milliseconds at most."""
         self._index.feed()
 
     @property
     def files(self) -> FileSystem:
-        """The disk that the store is on."""
+        """Returns the store's file system."""
         return self._files
 
     @property
     def written_position(self) -> int:
-        """Everything before it is in the files."""
+        """Returns the position before which everything is in the files."""
         return self._log.written_position
 
     @property
     def flushed_position(self) -> int:
-        """Everything before it is on disk."""
+        """Returns the position before which everything is on disk."""
         return self._log.flushed_position
 
     def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
-        """The commit log files whose sync makes [from_position, to_position) durable.
+        """Returns the commit log files whose sync makes [from_position, to_position) durable.
 
-        After a flush that failed, what is kept is written again first: the system may have dropped it. Raises OSError.
+        After a failed flush it first writes the kept data again, which the system may have dropped. Raises OSError.
         """
         if self.writability.is_failing:
             self._log.write_again()
         return self._log.segments.paths_between(from_position, to_position)
 
     def mark_flushed(self, position: int) -> None:
-        """Takes note that everything before `position` is on disk."""
+        """Notes that everything before `position` is on disk."""
         self._log.flushed(position)
         if self.writability.is_failing:
             self.writability.note_flush(None)
 
     def keep_unflushed(self) -> None:
-        """Keeps what is written in memory until it is flushed, for it is acknowledged before that (ASYNC_FLUSH)."""
+        """Keeps written data in memory until its flush, because it is acknowledged before (ASYNC_FLUSH)."""
         self._log.keeps_unflushed = True
 
     def note_flush_failed(self, reason: str) -> None:
-        """Refuses all messages until a flush succeeds: what was acknowledged since the last one is not on the disk."""
+        """Refuses all messages until a flush succeeds: data acknowledged since the last one is not on the disk."""
         unflushed = self._log.written_position - self._log.flushed_position
         self.writability.note_flush(
             f"{reason}; messages are refused until a flush succeeds, and {unflushed} bytes that were acknowledged are kept in "
@@ -238,9 +238,9 @@ class MessageStore(StoreReader):
         )
 
     def abandon_unflushed(self) -> None:
-        """Drops what was written but could not be flushed: nothing of it counts, and none of it may be published already.
+        """Drops data that was written but could not be flushed: none of it counts, and none may be published yet.
 
-        Where that fails too, the store refuses all writes until it is opened again; reads go on.
+        If that fails too, the store refuses all writes until it is opened again; it can still be read.
         """
         position = self.flushed_position
         self._backlog.forget_after(position)
@@ -250,13 +250,13 @@ class MessageStore(StoreReader):
             self.refuse_writes(f"the disk failed, and what was not flushed cannot be taken back: {_reason(error)}")
 
     def refuse_writes(self, reason: str) -> None:
-        """Stores nothing more until the store is opened again, which recovers it."""
+        """Stops storing until the store is opened again, which recovers it."""
         self.writability.break_for_good(reason)
 
     def give_up(self, reason: str) -> None:
-        """Stores nothing more and leaves all files as they are: another broker may be using them.
+        """Stops storing and leaves all files unchanged, because another broker may be using them.
 
-        What was appended or written but not made visible is lost to this broker. The store stays marked as crashed.
+        Messages that were appended or written but not made visible are lost to this broker. The store stays marked as crashed.
         """
         self._queues.may_mend_on_disk = False
         self.writability.give_up(reason)
@@ -265,17 +265,17 @@ class MessageStore(StoreReader):
 
     @property
     def unpublished(self) -> int:
-        """How many messages were appended and are not visible yet."""
+        """Returns the number of appended messages that are not visible."""
         return len(self._backlog.requests)
 
     def close_files(self) -> None:
-        """Gives back all file descriptors that can be had again."""
+        """Closes all files that can be opened again."""
         self._open_files.close()
 
     def flush(self) -> None:
         """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
 
-        What was appended is written first; publishing is the caller's. Raises StoreUnwritable.
+        Writes the batch first; the caller publishes. Raises StoreUnwritable.
         """
         self.write()
         try:
@@ -284,14 +284,14 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
 
     def next_offset(self, topic: bytes, queue_id: int) -> int:
-        """The queue offset the next message gets; beyond `max_offset` while some are not visible yet."""
+        """Returns the queue offset of the next message; beyond `max_offset` while some are not visible."""
         return self._backlog.next_offsets.get((topic, queue_id), 0)
 
     def forget_topic(self, topic: bytes) -> list[Path]:
-        """Forgets a topic's queues; its records expire with the commit log (cleanUnusedTopic).
+        """Drops a topic's queues; its records expire with the commit log (cleanUnusedTopic).
 
-        Says what to delete, in this order. Until all is deleted no checkpoint may begin, and until as many as `ROUNDS` have ended
-        after that the next recovery may bring the queues back. Raises StoreUnwritable.
+        Returns the paths to delete, in this order. No checkpoint may begin until all are deleted. The next recovery may bring the
+        queues back until `ROUNDS` checkpoints have ended after that. Raises StoreUnwritable.
         """
         self.writability.refuse_if_given_up()
         self._backlog.forget_topic(topic)
@@ -303,7 +303,7 @@ class MessageStore(StoreReader):
             for path in self.segments_to_flush(self.flushed_position, position):
                 self._files.sync(self._open_files.get(path))
         except OSError:
-            # A second sync may succeed though nothing came to the disk: the next start has to look.
+            # A second sync may report success though the data is lost: the next start must check.
             self.checkpoints.distrust()
             raise
         self.mark_flushed(position)

@@ -1,4 +1,4 @@
-"""What the store answers."""
+"""The store's answers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 
 class Appended(NamedTuple):
-    """Where a message will be once it is written."""
+    """The place of a message once it is written."""
 
     commit_log_offset: int
     queue_offset: int
     end_position: int
-    """The commit log offset after the record: durable when everything before it is."""
+    """The commit log offset after the record, which is durable with everything before it."""
 
 
 class GetMessageStatus(IntEnum):
-    """How a pull ended; the numbers are those of RocketMQ's GetMessageStatus."""
+    """The result of a pull; the numbers are those of RocketMQ's GetMessageStatus."""
 
     FOUND = 0
     NO_MATCHED_MESSAGE = 1
@@ -33,7 +33,7 @@ class GetMessageStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PulledMessages:
-    """Whole records, oldest first, and where to go on."""
+    """Whole records, oldest first, and the offset of the next pull."""
 
     status: GetMessageStatus
     next_begin_offset: int
@@ -41,33 +41,33 @@ class PulledMessages:
     max_offset: int
     records: list[bytes] = field(default_factory=list)
     cost_ns: int = 0
-    """About how long a filter took, in nanoseconds."""
+    """The estimated time of the filter, in nanoseconds."""
 
 
 class QueriedMessages(NamedTuple):
-    """Records found by key, oldest first, and how far the index reaches (RocketMQ's QueryMessageResult)."""
+    """Records found by key, oldest first, and the end of the index (RocketMQ's QueryMessageResult)."""
 
     records: list[bytes]
     index_last_update_timestamp: int
     index_last_update_offset: int
     are_all: bool
-    """Whether there are no more with that key: so many were asked for, or so many bytes, that others may be missing."""
+    """Whether there are no more with that key: a bound on number or bytes may have left out others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """Commit log segments that the store has forgotten."""
+    """Commit log segments that the store has dropped."""
 
     paths: list[Path] = field(default_factory=list)
-    """Their files, which are still there: to be deleted in this order, and none after one that cannot be."""
+    """Their files, which still exist: to be deleted in this order, and none after one that cannot be."""
     unexpired: int = 0
-    """How many of them went before their time (cleanFileForciblyEnable)."""
+    """The number of unexpired ones among them (cleanFileForciblyEnable)."""
     youngest_ms: int = 0
-    """When the youngest of those was completed."""
+    """The time at which the youngest of those was completed."""
 
 
 class Trimmed(NamedTuple):
-    """What a consume queue lost with the commit log's first segments."""
+    """The loss of a consume queue with the commit log's first segments."""
 
     paths: list[Path]
     """Files to be deleted."""

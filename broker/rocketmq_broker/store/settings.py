@@ -1,4 +1,4 @@
-"""What a store is told when it is opened (the part of RocketMQ's MessageStoreConfig that matters here)."""
+"""The settings of a store (the relevant part of RocketMQ's MessageStoreConfig)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DELAY_LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600
 
 
 class FlushDiskType(Enum):
-    """When a message counts as stored: once it is on disk, or once it is written."""
+    """The time at which a message counts as stored: once it is on disk, or once it is written."""
 
     SYNC_FLUSH = "SYNC_FLUSH"
     ASYNC_FLUSH = "ASYNC_FLUSH"
@@ -18,7 +18,7 @@ class FlushDiskType(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreConfig:
-    """Settings of one store. The defaults are RocketMQ's, but for SYNC_FLUSH and `is_clean_forcible`."""
+    """Settings of one store. The defaults are RocketMQ's, except SYNC_FLUSH and `is_clean_forcible`."""
 
     root: Path
     """storePathRootDir."""
@@ -46,7 +46,7 @@ class StoreConfig:
     is_clean_forcible: bool = False
     """cleanFileForciblyEnable: whether segments may go before they expire. RocketMQ's default is true."""
     disk_clean_ratio: float = 0.85
-    """diskSpaceCleanForciblyRatio: above it they do, if they may."""
+    """diskSpaceCleanForciblyRatio: above it unexpired segments go, if they may."""
     disk_full_ratio: float = 0.90
     """diskSpaceWarningLevelRatio: above it no new messages are stored (`rocketmq_broker.store.log.disk_space`)."""
     max_message_size: int = 4 << 20
@@ -57,20 +57,20 @@ class StoreConfig:
 
     @property
     def commit_log_directory(self) -> Path:
-        """Where the commit log's segments are."""
+        """Returns the folder of the commit log's segments."""
         return self.commit_log_path or self.root / "commitlog"
 
     @property
     def consume_queue_directory(self) -> Path:
-        """Where each topic has a folder, and in it each queue."""
+        """Returns the folder with one folder for each topic, which has one for each queue."""
         return self.root / "consumequeue"
 
     @property
     def index_directory(self) -> Path:
-        """Where the index files are."""
+        """Returns the folder of the index files."""
         return self.root / "index"
 
     @property
     def config_directory(self) -> Path:
-        """Where topics.json and its like are."""
+        """Returns the folder of topics.json and its like."""
         return self.root / "config"

@@ -1,4 +1,4 @@
-"""All that can be read from a store: by commit log offset, queue offset, time and key."""
+"""The readers of a store: by commit log offset, queue offset, time and key."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class StoreReader:
     """The reading half of `MessageStore`. Only intact records leave it, and by queue or key only published ones."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
-        """Reads what these hold; `damaged_units` mends what a pull cannot read."""
+        """Reads from the given parts; `damaged_units` repairs units that a pull cannot read."""
         self._damaged_units = damaged_units
         self._log = log
         self._queues = queues
         self._index = index
 
     def read(self, commit_log_offset: int) -> bytes:
-        """One record. Raises UnreadableRecord: RecordNotFound if it is not there yet, RecordLost if it will never be."""
+        """Returns one record. Raises RecordNotFound before the record is written, RecordLost if it is gone or damaged."""
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:
-        """One message at a place that somebody outside names: the one that its queue shows. Raises like `read`.
+        """Returns the message at an offset that a client named, if its queue shows it. Raises like `read`.
 
         A message's body may hold bytes that are a record in every respect but this: no consume queue unit points to it.
         """
@@ -48,13 +48,13 @@ class StoreReader:
         return record
 
     def _shows(self, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int) -> bool:
-        """Whether the queue has the record of that place at the queue offset."""
+        """Returns whether the queue has that record at the queue offset."""
         if not queue.min_offset <= queue_offset < queue.max_offset:
             return False
         unit = queue.unit(queue_offset)
         if unit is not None and unit.commit_log_offset == commit_log_offset:
             return True
-        return find_message(self._log, queue, queue_offset) == commit_log_offset  # where its unit is damaged
+        return find_message(self._log, queue, queue_offset) == commit_log_offset  # if its unit is damaged
 
     def pull(
         self,
@@ -66,9 +66,9 @@ class StoreReader:
         tags_codes: frozenset[int] | None = None,
         record_filter: RecordFilter | None = None,
     ) -> PulledMessages:
-        """Messages of a queue from an offset on, intact ones only (DefaultMessageStore.getMessage).
+        """Returns messages of a queue from an offset, intact ones only (DefaultMessageStore.getMessage).
 
-        With `tags_codes`, only those whose tags code is among them, or with `record_filter`, only those that it wants. One
+        `tags_codes` selects those whose tags code is among them, `record_filter` those that it matches. One
         message comes even if larger than `max_bytes`.
         """
         queue = self._queues.find(topic, queue_id)
@@ -85,32 +85,32 @@ class StoreReader:
         return pulled.messages
 
     def min_offset(self, topic: bytes, queue_id: int) -> int:
-        """The first queue offset there is; 0 for a queue without messages."""
+        """Returns the first queue offset; 0 for a queue without messages."""
         queue = self._queues.find(topic, queue_id)
         return queue.min_offset if queue else 0
 
     def max_offset(self, topic: bytes, queue_id: int) -> int:
-        """The queue offset after the last visible message."""
+        """Returns the queue offset after the last visible message."""
         queue = self._queues.find(topic, queue_id)
         return queue.max_offset if queue else 0
 
     def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
-        """Where the message of a queue offset is, or None."""
+        """Returns the commit log offset of a queue offset's message, or None."""
         queue = self._queues.find(topic, queue_id)
         unit = queue.unit(queue_offset) if queue else None
         return unit.commit_log_offset if unit else None
 
     def consume_queue_units(self, topic: bytes, queue_id: int, queue_offset: int, count: int) -> list[Unit] | None:
-        """At most so many units of a consume queue from an offset on; None where the queue has no such offset."""
+        """Returns at most `count` units of a consume queue from an offset; None where the queue has no such offset."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.unit(queue_offset) is None:
             return None
         return queue.units(queue_offset, count)
 
     def tags_codes(self, topic: bytes, queue_id: int, first_offset: int, end_offset: int) -> set[int] | None:
-        """The tags codes of the queue's messages from `first_offset` to before `end_offset`.
+        """Returns the tags codes of the queue's messages from `first_offset` to before `end_offset`.
 
-        None if that is more than a look: if there are very many, or one of the units is damaged.
+        Returns None if they are too many for a quick look, or one of the units is damaged.
         """
         queue = self._queues.find(topic, queue_id)
         if queue is None or not first_offset <= end_offset <= first_offset + _UNITS_LOOKED_AT:
@@ -121,20 +121,20 @@ class StoreReader:
         return {unit.tags_code for unit in units}
 
     def end_of_topic(self, topic: bytes) -> int:
-        """The commit log offset after the last message that the topic's queues show; 0 if they show none."""
+        """Returns the commit log offset after the last message that the topic's queues show; 0 if they show none."""
         return max((queue.max_commit_log_offset for queue in self._queues if queue.topic == topic), default=0)
 
     def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
-        """When the message was stored, in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
+        """Returns the message's store timestamp in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
         commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)
         return -1 if commit_log_offset is None else self._log.store_timestamp(commit_log_offset)
 
     def earliest_store_time(self) -> int:
-        """When the oldest message there is was stored, or -1."""
+        """Returns the store timestamp of the oldest message, or -1."""
         return self._log.store_timestamp(self._log.min_offset)
 
     def offset_by_time(self, topic: bytes, queue_id: int, timestamp_ms: int) -> int:
-        """The queue offset of the message stored nearest to a time; past the end the last one's (getOffsetInQueueByTime)."""
+        """Returns the queue offset of the message stored nearest to a time, at most the last one's (getOffsetInQueueByTime)."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.max_offset <= queue.min_offset:
             return 0
@@ -148,7 +148,7 @@ class StoreReader:
         return after if later == 0 or earlier > later else after - 1
 
     def first_behind(self, topic: bytes, queue_id: int, commit_log_offset: int) -> int:
-        """The queue offset of the first message that lies behind that place in the commit log; `max_offset` if none does."""
+        """Returns the queue offset of the first message after that commit log offset; `max_offset` if there is none."""
         queue = self._queues.find(topic, queue_id)
         return queue.find_first(lambda unit: unit.commit_log_offset > commit_log_offset) if queue else 0
 
@@ -161,16 +161,16 @@ class StoreReader:
         end_ms: int = FOREVER_MS,
         max_bytes: int | None = None,
     ) -> QueriedMessages:
-        """The newest messages with that key or unique id, stored between the times, oldest first.
+        """Returns the newest messages with that key or unique id, stored between the times, oldest first.
 
-        See DefaultMessageStore.queryMessage. No more than `max_bytes` of them, but one in any case.
+        See DefaultMessageStore.queryMessage. At most `max_bytes` of them, but at least one.
         """
         return finish(self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes))
 
     def query_in_steps(
         self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
     ) -> Generator[None, None, QueriedMessages]:
-        """`query`, in steps of a millisecond or less; others may use the store in between. Raises OSError."""
+        """Runs `query` in steps of a millisecond or less; others may use the store in between. Raises OSError."""
         found: list[int] = []
         for offset in self._index.find(topic, key, max_messages, begin_ms, end_ms):
             if offset is None:
@@ -192,7 +192,7 @@ class StoreReader:
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     def _read_with_key(self, commit_log_offset: int, topic: bytes, key: str) -> bytes | None:
-        """The record there, or None if it cannot be read or has another topic or key: what an index holds is a hash."""
+        """Returns the record; None if it is unreadable or has another topic or key, because an index holds only hashes."""
         try:
             record, checked = self._log.read(commit_log_offset)
         except UnreadableRecord:
@@ -201,16 +201,16 @@ class StoreReader:
 
     @property
     def commit_log_min_offset(self) -> int:
-        """The first commit log offset there is."""
+        """Returns the first commit log offset."""
         return self._log.min_offset
 
     @property
     def commit_log_max_offset(self) -> int:
-        """The commit log offset after the last written record."""
+        """Returns the commit log offset after the last written record."""
         return self._log.written_position
 
     def queues(self) -> dict[bytes, list[int]]:
-        """The topics that hold messages, and the ids of their queues."""
+        """Returns the topics that hold messages, and the ids of their queues."""
         return self._queues.names()
 
 

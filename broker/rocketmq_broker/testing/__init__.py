@@ -1,6 +1,7 @@
 """A RocketMQ for tests: broker and name server in the test's process, with a clock that the test moves.
 
-The pytest plugin has fixture `rocketmq`; without pytest write `async with RocketMQ() as rocketmq:` or `with SyncRocketMQ() ...`.
+The pytest plugin has the fixture `rocketmq`; without pytest write `async with RocketMQ() as rocketmq:` or `with SyncRocketMQ()
+...`.
 """
 
 from rocketmq_broker.testing.rocketmq import RocketMQ

@@ -1,4 +1,4 @@
-"""An answer that must be awaited, and says so where somebody forgets it."""
+"""An answer that must be awaited, and complains if it is not."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ IS_ASSERTION: Final = methodcaller("errisinstance", AssertionError)
 
 
 class Asked(Awaitable[T], Generic[T]):
-    """What a question about the broker returns: the answer waits until the broker has nothing left to do."""
+    """The answer to a question about the broker. Awaiting it waits until the broker is idle."""
 
     def __init__(self, question: str, answer: Callable[[], Awaitable[T]]) -> None:
-        """`question` is how it was asked; `answer` is called when the answer is awaited."""
+        """`question` is the call's text; awaiting calls `answer`."""
         self._question = question
         self._answer = answer
 
     def __await__(self) -> Generator[Any, None, T]:
-        """The answer."""
+        """Returns the answer."""
         return self._answer().__await__()
 
     def __bool__(self) -> NoReturn:
-        """An answer that nobody awaited is neither true nor false."""
+        """Raises TypeError: an answer without `await` is neither true nor false."""
         raise TypeError(f"{self._question} is a question: write `await rocketmq.{self._question}`")
 
     def __repr__(self) -> str:
-        """How it was asked."""
+        """Shows the call."""
         return f"<{self._question}, not awaited>"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Final, TypeAlias, TypeVar
 
 from rocketmq_broker.message import MessageExt
 from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.testing.apache import release_named
 from rocketmq_broker.testing.rocketmq import RocketMQ
 from rocketmq_broker.testing.transactions import Transaction
 
@@ -17,12 +20,24 @@ NOT_FOUND: Final = 404
 WRONG_METHOD: Final = 405
 FAILED: Final = 409
 
+T = TypeVar("T")
 Json: TypeAlias = Any
 Arguments: TypeAlias = Mapping[str, Json]
 
 
-class Mistake(ValueError):
-    """A command that cannot be understood."""
+@dataclass(frozen=True, slots=True)
+class _Command:
+    """A method of RocketMQ, how its arguments are read, and how its result is told as JSON."""
+
+    method: Callable[..., Any]
+    arguments: Mapping[str, Callable[[Arguments], Any]] = field(default_factory=dict)
+    """By the method's parameters. Each reader raises ValueError."""
+    told: Callable[[Any], Json] = lambda _: {}
+
+    @property
+    def name(self) -> str:
+        """The path that asks for it."""
+        return self.method.__name__.strip("_").replace("_", "-")
 
 
 class Control:
@@ -31,139 +46,36 @@ class Control:
     def __init__(self, rocketmq: RocketMQ) -> None:
         """`rocketmq` runs."""
         self._rocketmq = rocketmq
-        self._questions: dict[str, Callable[[Arguments], Awaitable[Json]]] = {
-            "addresses": self._addresses,
-            "pending": self._pending,
-            "decided": self._decided,
-            "messages": self._messages,
-            "committed": self._committed,
-            "rolled-back": self._rolled_back,
-            "timeline": self._timeline,
-            "story": self._story,
-        }
-        self._commands: dict[str, Callable[[Arguments], Awaitable[Json]]] = {
-            "advance": self._advance,
-            "lose-next-decision": self._lose_next_decision,
-            "lose-next-answer": self._lose_next_answer,
-            "hold-check-backs": self._hold_check_backs,
-            "release-check-backs": self._release_check_backs,
-            "cut-connections": self._cut_connections,
-            "refuse-sends": self._refuse_sends,
-            "accept-sends": self._accept_sends,
-            "fill-disk": self._fill_disk,
-            "free-disk": self._free_disk,
-            "as-apache": self._as_apache,
-            "crash": self._crash,
-            "restart": self._restart,
-        }
 
     async def answer(self, method: str, name: str, arguments: Arguments) -> tuple[int, Json]:
         """HTTP status and JSON: what was asked for, or `{"error": ...}`, 409 for what a test would call a failure."""
-        of_method = {"GET": self._questions, "POST": self._commands}.get(method, {})
-        command = of_method.get(name)
+        command = _COMMANDS.get(method, {}).get(name)
         if command is None:
-            known = self._questions if name in self._questions else self._commands
-            if name in known:
-                return WRONG_METHOD, {"error": f"ask for {name} by {'GET' if known is self._questions else 'POST'}"}
-            return NOT_FOUND, {"error": f"no command {name}; there are {', '.join([*self._questions, *self._commands])}"}
+            if wanted := next((method for method, commands in _COMMANDS.items() if name in commands), None):
+                return WRONG_METHOD, {"error": f"ask for {name} by {wanted}"}
+            return NOT_FOUND, {"error": f"no command {name}; there are {', '.join(chain(*_COMMANDS.values()))}"}
         try:
-            return OK, await command(arguments)
-        except Mistake as mistake:
+            read = {parameter: reader(arguments) for parameter, reader in command.arguments.items()}
+        except ValueError as mistake:
             return BAD_REQUEST, {"error": f"{name}: {mistake}"}
+        try:
+            found = command.method(self._rocketmq, **read)
+            return OK, command.told(await found if isinstance(found, Awaitable) else found)
         except (AssertionError, ValueError, RuntimeError) as failure:
             return FAILED, {"error": str(failure)}
 
-    # questions
 
-    async def _addresses(self, arguments: Arguments) -> Json:
-        return {"namesrvAddr": self._rocketmq.namesrv_addr, "brokerAddr": self._rocketmq.broker_addr}
+def _addresses(rocketmq: RocketMQ) -> Json:
+    return {"namesrvAddr": rocketmq.namesrv_addr, "brokerAddr": rocketmq.broker_addr}
 
-    async def _pending(self, arguments: Arguments) -> Json:
-        return [_transaction(one) for one in await self._rocketmq.pending(_text(arguments, "key"))]
 
-    async def _decided(self, arguments: Arguments) -> Json:
-        return [_transaction(one) for one in await self._rocketmq.decided(_text(arguments, "key"))]
+async def _advance(rocketmq: RocketMQ, spans: dict[str, float]) -> Json:
+    await rocketmq.advance(**spans)
+    return {"elapsedSeconds": rocketmq.time.elapsed_s}
 
-    async def _messages(self, arguments: Arguments) -> Json:
-        return [_message(message) for message in await self._rocketmq.messages(_wanted(arguments, "topic"))]
 
-    async def _committed(self, arguments: Arguments) -> Json:
-        return _message(await self._rocketmq.committed(_wanted(arguments, "key")))
-
-    async def _rolled_back(self, arguments: Arguments) -> Json:
-        return _transaction(await self._rocketmq.rolled_back(_wanted(arguments, "key")))
-
-    async def _timeline(self, arguments: Arguments) -> Json:
-        return {"timeline": self._rocketmq.timeline(_wanted(arguments, "key"))}
-
-    async def _story(self, arguments: Arguments) -> Json:
-        return {"story": self._rocketmq.story()}
-
-    # commands
-
-    async def _advance(self, arguments: Arguments) -> Json:
-        units = ("seconds", "minutes", "hours", "days")
-        spans = {unit: _number(arguments, unit) for unit in units if unit in arguments}
-        if not spans or set(arguments) - set(units):
-            raise Mistake(f"a number of {', '.join(units)} is expected")
-        await self._rocketmq.advance(**spans)
-        return {"elapsedSeconds": self._rocketmq.time.elapsed_s}
-
-    async def _lose_next_decision(self, arguments: Arguments) -> Json:
-        self._rocketmq.lose_next_decision(int(_number(arguments, "count", 1)))
-        return {}
-
-    async def _lose_next_answer(self, arguments: Arguments) -> Json:
-        self._rocketmq.lose_next_answer(int(_number(arguments, "count", 1)))
-        return {}
-
-    async def _hold_check_backs(self, arguments: Arguments) -> Json:
-        self._rocketmq.faults.are_checks_held = True
-        return {}
-
-    async def _release_check_backs(self, arguments: Arguments) -> Json:
-        self._rocketmq.release_check_backs()
-        return {}
-
-    async def _cut_connections(self, arguments: Arguments) -> Json:
-        self._rocketmq.cut_connections()
-        return {}
-
-    async def _refuse_sends(self, arguments: Arguments) -> Json:
-        name = _text(arguments, "code") or ResponseCode.SYSTEM_BUSY.name
-        if name not in ResponseCode.__members__:
-            raise Mistake(f"{name!r} is no response code; one is SYSTEM_BUSY")
-        times = int(_number(arguments, "times")) if "times" in arguments else None
-        self._rocketmq.refuse_sends(ResponseCode[name], times=times)
-        return {}
-
-    async def _accept_sends(self, arguments: Arguments) -> Json:
-        self._rocketmq.accept_sends()
-        return {}
-
-    async def _fill_disk(self, arguments: Arguments) -> Json:
-        self._rocketmq.fill_disk()
-        return {}
-
-    async def _free_disk(self, arguments: Arguments) -> Json:
-        self._rocketmq.free_disk()
-        return {}
-
-    async def _as_apache(self, arguments: Arguments) -> Json:
-        release = _number(arguments, "release", 4)
-        try:
-            self._rocketmq.as_apache(int(release))
-        except ValueError as error:
-            raise Mistake(str(error)) from None
-        return {}
-
-    async def _crash(self, arguments: Arguments) -> Json:
-        await self._rocketmq.crash(power=arguments.get("power") in {True, "true"})
-        return {}
-
-    async def _restart(self, arguments: Arguments) -> Json:
-        await self._rocketmq.restart()
-        return {}
+def _hold_check_backs(rocketmq: RocketMQ) -> None:
+    rocketmq.faults.are_checks_held = True
 
 
 def _transaction(transaction: Transaction) -> Json:
@@ -176,6 +88,10 @@ def _transaction(transaction: Transaction) -> Json:
         "checks": transaction.checks,
         "nextCheckInSeconds": transaction.next_check_in_s,
     }
+
+
+def _each(told: Callable[[T], Json]) -> Callable[[Iterable[T]], Json]:
+    return lambda found: [told(one) for one in found]
 
 
 def _message(message: MessageExt) -> Json:
@@ -193,26 +109,91 @@ def _message(message: MessageExt) -> Json:
     }
 
 
-def _text(arguments: Arguments, name: str) -> str | None:
-    value = arguments.get(name)
-    if value is not None and not isinstance(value, str):
-        raise Mistake(f"{name} is text")
-    return value
+def _text(name: str) -> Callable[[Arguments], str | None]:
+    def read(arguments: Arguments) -> str | None:
+        value = arguments.get(name)
+        if value is not None and not isinstance(value, str):
+            raise ValueError(f"{name} is text")
+        return value
+
+    return read
 
 
-def _wanted(arguments: Arguments, name: str) -> str:
-    value = _text(arguments, name)
-    if not value:
-        raise Mistake(f"{name} is missing")
-    return value
+def _wanted(name: str) -> Callable[[Arguments], str]:
+    def read(arguments: Arguments) -> str:
+        value = _text(name)(arguments)
+        if not value:
+            raise ValueError(f"{name} is missing")
+        return value
+
+    return read
 
 
-def _number(arguments: Arguments, name: str, default: float | None = None) -> float:
-    value = arguments.get(name, default)
+def _count(name: str, default: int | None) -> Callable[[Arguments], int | None]:
+    return lambda arguments: int(_number(arguments, name)) if name in arguments else default
+
+
+def _number(arguments: Arguments, name: str) -> float:
+    value = arguments[name]
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise Mistake(f"{name} is a number") from None
+        raise ValueError(f"{name} is a number") from None
     if isinstance(value, bool) or not 0 <= number < 1e9:
-        raise Mistake(f"{name} is a number from 0 on")
+        raise ValueError(f"{name} is a number from 0 on")
     return number
+
+
+def _spans(arguments: Arguments) -> dict[str, float]:
+    units = ("seconds", "minutes", "hours", "days")
+    spans = {unit: _number(arguments, unit) for unit in units if unit in arguments}
+    if not spans or set(arguments) - set(units):
+        raise ValueError(f"a number of {', '.join(units)} is expected")
+    return spans
+
+
+def _code(arguments: Arguments) -> ResponseCode:
+    name = _text("code")(arguments) or ResponseCode.SYSTEM_BUSY.name
+    if name not in ResponseCode.__members__:
+        raise ValueError(f"{name!r} is no response code; one is SYSTEM_BUSY")
+    return ResponseCode[name]
+
+
+def _release(arguments: Arguments) -> int:
+    release = int(_number({"release": 4, **arguments}, "release"))
+    release_named(release)
+    return release
+
+
+def _by_name(*commands: _Command) -> dict[str, _Command]:
+    return {command.name: command for command in commands}
+
+
+_COMMANDS: Final = {
+    "GET": _by_name(
+        _Command(_addresses, told=dict),
+        _Command(RocketMQ.pending, {"word": _text("key")}, _each(_transaction)),
+        _Command(RocketMQ.decided, {"word": _text("key")}, _each(_transaction)),
+        _Command(RocketMQ.messages, {"topic": _wanted("topic")}, _each(_message)),
+        _Command(RocketMQ.committed, {"word": _wanted("key")}, _message),
+        _Command(RocketMQ.rolled_back, {"word": _wanted("key")}, _transaction),
+        _Command(RocketMQ.timeline, {"word": _wanted("key")}, lambda text: {"timeline": text}),
+        _Command(RocketMQ.story, told=lambda text: {"story": text}),
+    ),
+    "POST": _by_name(
+        _Command(_advance, {"spans": _spans}, dict),
+        _Command(RocketMQ.lose_next_decision, {"count": _count("count", 1)}),
+        _Command(RocketMQ.lose_next_answer, {"count": _count("count", 1)}),
+        _Command(_hold_check_backs),
+        _Command(RocketMQ.release_check_backs),
+        _Command(RocketMQ.cut_connections),
+        _Command(RocketMQ.refuse_sends, {"code": _code, "times": _count("times", None)}),
+        _Command(RocketMQ.accept_sends),
+        _Command(RocketMQ.fill_disk),
+        _Command(RocketMQ.free_disk),
+        _Command(RocketMQ.as_apache, {"release": _release}),
+        _Command(RocketMQ.crash, {"power": lambda arguments: arguments.get("power") in {True, "true"}}),
+        _Command(RocketMQ.restart),
+    ),
+}
+"""What a program can ask for, by the HTTP method."""

@@ -16,10 +16,10 @@ _NOWHERE: Final = -1
 
 
 class Disk:
-    """Stands before a file system. What a killed broker writes on its way out reaches it no more."""
+    """A file system that loses the last writes of a killed broker."""
 
     def __init__(self, files: FileSystem) -> None:
-        """`files` is where everything is."""
+        """`files` holds the data."""
         self.files = files
         self.is_full = False
         """Whether whoever writes is told that there is no room."""
@@ -35,65 +35,65 @@ class Disk:
         self.is_still = files.is_still
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """See FileSystem."""
+        """Opens the file. A killed broker creates none."""
         if self.is_dead and create and self.files.size(path) is None:
             return _NOWHERE
         return self.files.open(path, create=create)
 
     def close(self, file: int) -> None:
-        """See FileSystem."""
+        """Closes the file."""
         if file != _NOWHERE:
             self.files.close(file)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """See FileSystem."""
+        """Writes, unless the broker was killed. Raises OSError if the disk is full."""
         if self.is_full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         if not self.is_dead:
             self.files.write(file, data, position)
 
     def truncate(self, file: int, length: int) -> None:
-        """See FileSystem."""
+        """Truncates the file, unless the broker was killed."""
         if not self.is_dead:
             self.files.truncate(file, length)
 
     def sync(self, file: int) -> None:
-        """See FileSystem."""
+        """Syncs the file, unless the broker was killed."""
         if not self.is_dead:
             self.files.sync(file)
 
     def sync_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Syncs the directory, unless the broker was killed."""
         if not self.is_dead:
             self.files.sync_directory(path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """See FileSystem."""
+        """Makes the directory, unless the broker was killed."""
         if not self.is_dead:
             self.files.make_directory(path, is_durable=is_durable)
 
     def remove_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes the directory, unless the broker was killed."""
         if not self.is_dead:
             self.files.remove_directory(path)
 
     def rename(self, source: Path, target: Path) -> None:
-        """See FileSystem."""
+        """Renames the file, unless the broker was killed."""
         if not self.is_dead:
             self.files.rename(source, target)
 
     def unlink(self, path: Path) -> None:
-        """See FileSystem."""
+        """Deletes the file, unless the broker was killed."""
         if not self.is_dead:
             self.files.unlink(path)
 
     def used_ratio(self, path: Path) -> float:
-        """See FileSystem."""
+        """Returns 1.0 for a full disk, else at most 0.5."""
         return 1.0 if self.is_full else min(self.files.used_ratio(path), 0.5)
 
 
 class FlushHere:
-    """Brings files to the disk in the next turn of the event loop: a test need not start a process for it."""
+    """Flushes files in the next turn of the event loop, without a process."""
 
     def __init__(self, disk: Disk, on_answer: Callable[[int], None]) -> None:
         self._disk = disk
@@ -101,14 +101,14 @@ class FlushHere:
         self._due: asyncio.Handle | None = None
 
     def start(self) -> None:
-        """See Flushing."""
+        """Needs no preparation."""
 
     def request(self, paths: Sequence[Path]) -> None:
-        """See Flushing."""
+        """Schedules the flush of these files."""
         self._due = asyncio.get_running_loop().call_soon(self._flush, paths)
 
     def stop(self) -> None:
-        """See Flushing."""
+        """Cancels a scheduled flush."""
         if self._due is not None:
             self._due.cancel()
 

@@ -1,4 +1,4 @@
-"""The broker's door, through which all requests come in and all frames go out: here faults are made, and the journal is kept."""
+"""The broker's door: all requests and frames pass through it, where faults are made and the journal is kept."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TOOLS: Final = "TOOLS_CONSUMER"
 
 
 class Door:
-    """Stands between the connections and one broker; its `tap` between the broker and the network."""
+    """Passes requests from the connections to one broker. Its `tap` watches frames from the broker to the network."""
 
     def __init__(self, broker: RequestHandler, faults: Faults, journal: Journal) -> None:
         """`broker` answers requests."""
@@ -62,17 +62,17 @@ class Door:
         self._asked_outside: dict[tuple[str, str | None], float] = {}
         """Which producer elsewhere was asked about which transaction, and until when, in real time, its answer is waited for."""
 
-    # what comes in
+    # requests
 
     def on_connected(self, connection: Connection) -> None:
-        """See RequestHandler."""
+        """Passes on a new connection."""
         self._connections.add(connection)
         if self._faults.like_apache is not None:
             self._faults.like_apache.meets(connection)
         self.broker.on_connected(connection)
 
     def on_disconnected(self, connection: Connection) -> None:
-        """See RequestHandler."""
+        """Forgets a closed connection, and passes on its end."""
         self._connections.discard(connection)
         self._latest.pop(connection, None)
         self._heartbeats.pop(connection, None)
@@ -81,11 +81,11 @@ class Door:
         self.broker.on_disconnected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """See RequestHandler."""
+        """Passes on the requests that no fault stops."""
         seen = self._latest.get(connection, [])
         admitted: list[RemotingCommand] = []
         for request in requests:
-            # What the broker postponed comes again, and was looked at before.
+            # Requests that the broker postponed come again, already checked.
             is_known = any(request is other for other in seen)
             passed = request if is_known else self._admitted(connection, request)
             if passed is not None:
@@ -95,17 +95,17 @@ class Door:
             self.broker.on_requests(connection, admitted)
 
     def connection(self, peer: str) -> Connection | None:
-        """The connection whose other end has that address, while it is open."""
+        """Returns the open connection whose other end has that address, or None."""
         return next((connection for connection in self._connections if connection.peer == peer), None)
 
     def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
-        """What the broker is to have of a request; None if it is to have nothing."""
+        """Returns the request, perhaps changed, that the broker is to get; None for no request."""
         try:
             if request.code in SEND_REQUESTS:
                 return self._taken_message(connection, request)
             return request if self._is_admitted(connection, request) else None
         except ProtocolError:
-            return request  # the broker says what is wrong with it
+            return request  # the broker reports the mistake
 
     def _is_admitted(self, connection: Connection, request: RemotingCommand) -> bool:
         if request.code == RequestCode.END_TRANSACTION:
@@ -189,18 +189,18 @@ class Door:
         self._journal.note(Kind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
 
     def become_like_apache(self, like_apache: LikeApache) -> None:
-        """From now on the broker behaves so, also to those who are connected already."""
+        """Makes the broker behave like Apache's, also for connected clients."""
         self._faults.like_apache = like_apache
         for connection in self._connections:
             like_apache.meets(connection)
 
     def repeat_heartbeats(self) -> None:
-        """Lets each client elsewhere send its latest heartbeat again: it cannot know how much time the test passes."""
+        """Repeats the latest heartbeat of each client outside, which cannot know how much time the test passes."""
         for connection, heartbeat in list(self._heartbeats.items()):
             connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
 
     def patience_s(self) -> float:
-        """How many real seconds the answers of producers elsewhere are worth waiting for; 0 if none is on its way."""
+        """Returns for how many real seconds to wait for producers outside; 0 if no answer is due."""
         if not self._asked_outside:
             return 0
         now_s = time.monotonic()
@@ -208,17 +208,17 @@ class Door:
             del self._asked_outside[asked]
         return max(self._asked_outside.values(), default=now_s) - now_s
 
-    # what goes out
+    # frames
 
     def tap(self, transport: asyncio.Transport) -> asyncio.Transport:
-        """What the broker writes to in the transport's place."""
+        """Returns a transport that shows the broker's frames to `outgoing`."""
         tapped = Tapped(transport, self.outgoing)
         if not isinstance(transport, MemoryTransport):
             self._peers_outside.add(tapped.peer)
         return tapped
 
     def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
-        """Looks at what the broker writes; what is left of it goes out."""
+        """Returns those of the frames that no fault stops."""
         if not self._pulls and len(data) < _LENGTH_SIZE:
             return data
         kept = []
@@ -228,7 +228,7 @@ class Door:
         return b"".join(kept)
 
     def release_checks(self) -> int:
-        """Sends the check-backs that were held; returns how many there were."""
+        """Sends the held check-backs. Returns their number."""
         count = len(self._held)
         while self._held:
             transport, frame = self._held.popleft()
@@ -237,7 +237,7 @@ class Door:
         return count
 
     def forget_checks(self) -> None:
-        """The connections are gone."""
+        """Drops the held check-backs, whose connections are gone."""
         self._held.clear()
 
     def _passes(self, transport: asyncio.Transport, peer: str, frame: bytes) -> bool:
@@ -285,7 +285,7 @@ class Door:
 
 
 def _with_header(request: RemotingCommand, header: SendHeader) -> RemotingCommand:
-    """The request with other extension fields, which nobody has decoded yet."""
+    """Returns the request with other extension fields."""
     if request.serialize_type is SerializeType.JSON:
         return replace(request, json_fields=Raw(header.encode_json()), decoded=None)
     return replace(request, binary_fields=header.encode_binary(), decoded=None)

@@ -1,4 +1,4 @@
-"""A broker for one test run, in a process of its own: `python -m rocketmq_broker --ephemeral`. Its store ends with it."""
+"""A broker for one test run, in its own process: `python -m rocketmq_broker --ephemeral`. Its store ends with it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rocketmq_broker.world import current_world
 
 
 def run_ephemeral(settings: Mapping[str, str], *, is_controlled: bool) -> None:
-    """Prints one line of JSON with the addresses once it serves, and runs until SIGTERM or Ctrl-C.
+    """Prints a line of JSON with the addresses once it serves, and runs until SIGTERM or Ctrl-C.
 
-    `is_controlled` takes commands over HTTP on loopback. Raises StartError, ConfigError.
+    `is_controlled` enables commands over HTTP on loopback. Raises StartError, ConfigError.
     """
     time = VirtualTime(current_world().wall_ms(), is_flowing=True)
     with asyncio.Runner(loop_factory=time.new_loop) as runner:

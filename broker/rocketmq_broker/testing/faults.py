@@ -1,4 +1,4 @@
-"""What goes wrong from now on, as the test has asked for it."""
+"""The faults that a test has asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rocketmq_broker.testing.apache import LikeApache
 
 
 class Faults:
-    """Filled by the test, carried out by the door, and the same after the broker's restart."""
+    """Faults, set by the test and made by the door. They outlive the broker's restart."""
 
     def __init__(self) -> None:
         self.decisions_to_lose = 0
@@ -21,7 +21,7 @@ class Faults:
         self.like_apache: LikeApache | None = None
 
     def takes_answer(self, keys: Iterable[str | None]) -> bool:
-        """Whether the answer to a message with these keys is lost. What the test asked for is used up by it."""
+        """Returns whether to lose the answer to a message with these keys, and counts the loss."""
         if self.answers_to_lose > 0:
             self.answers_to_lose -= 1
             return True

@@ -1,6 +1,6 @@
-"""A small HTTP server for commands on loopback: one request a connection, JSON in and out.
+"""A small HTTP server for commands on loopback: one request a connection, JSON for arguments and answers.
 
-A page that a browser has open must not command it: requests with an `Origin`, or to another host's name, are refused.
+No page in a browser may command it: it refuses requests from other origins, or to another name than loopback.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.testing.control import BAD_REQUEST, Arguments, Control, Json
 
 logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
-_FORBIDDEN: Final = 403
 _PATIENCE_S: Final = 10.0
 """How long a program may take to say its command; as long again for the body of it."""
 _LONGEST_HEAD: Final = 16 * 1024
 _LONGEST_BODY: Final = 64 * 1024
-_HOSTS: Final = frozenset({LOOPBACK, "localhost"})
+_HOSTS: Final = KnownHosts(LOOPBACK)
 
 
 class ControlServer:
-    """Listens from `start` to `stop`."""
+    """Listens between `start` and `stop`."""
 
     def __init__(self, control: Control) -> None:
-        """`control` answers."""
+        """`control` answers the commands."""
         self._control = control
         self._server: asyncio.Server | None = None
 
     async def start(self, port: int = 0) -> str:
-        """Listens on loopback and returns where. Raises OSError."""
+        """Listens on loopback, and returns the URL. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=_LONGEST_HEAD)
         return f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
-        """Listens no more."""
+        """Stops listening."""
         if self._server is not None:
             self._server.close()
 
@@ -52,7 +52,7 @@ class ControlServer:
             writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
             await writer.drain()
         except OSError:
-            pass  # whoever asked is gone
+            pass  # the client is gone
         except Exception:
             logger.exception("a command was not answered")
         finally:
@@ -63,8 +63,8 @@ class ControlServer:
             async with asyncio.timeout(_PATIENCE_S):
                 head = await reader.readuntil(b"\r\n\r\n")
             method, target, headers = _parsed(head.decode("latin-1"))
-            if "origin" in headers or headers.get("host", "").rpartition(":")[0] not in _HOSTS:
-                return _FORBIDDEN, {"error": f"commands come from programs on this machine, to {LOOPBACK}"}
+            if refusal := _HOSTS.refusal(method, headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site")):
+                return refusal.status, {"error": f"commands come from programs on this machine, to {LOOPBACK}: {refusal.detail}"}
             async with asyncio.timeout(_PATIENCE_S):
                 body = await reader.readexactly(_body_length(headers))
             arguments = _arguments(target, body)
@@ -74,14 +74,14 @@ class ControlServer:
 
 
 def _parsed(head: str) -> tuple[str, str, dict[str, str]]:
-    """Method, target and headers. Raises ValueError."""
+    """Parses method, target and headers. Raises ValueError."""
     first, *lines = head.rstrip("\r\n").split("\r\n")
     method, target, _ = first.split(" ")
     return method, target, {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
 
 def _body_length(headers: dict[str, str]) -> int:
-    """Raises ValueError."""
+    """Returns the length of the body. Raises ValueError."""
     length = int(headers.get("content-length", "0"))
     if not 0 <= length <= _LONGEST_BODY:
         raise ValueError(f"a body of {length} bytes; {_LONGEST_BODY} are the most")
@@ -89,7 +89,7 @@ def _body_length(headers: dict[str, str]) -> int:
 
 
 def _arguments(target: str, body: bytes) -> Arguments:
-    """Those of the query and of the body. Raises ValueError."""
+    """Returns the arguments of query and body. Raises ValueError."""
     given: Json = msgspec.json.decode(body) if body.strip() else {}
     if not isinstance(given, dict):
         raise ValueError("the body is no JSON object")

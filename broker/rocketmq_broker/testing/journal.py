@@ -1,4 +1,4 @@
-"""What happened between the broker and its clients, as seen at the broker's door, each with the test's time."""
+"""The events between the broker and its clients, seen at the broker's door, each with the test's time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What happened."""
+    """The kind of an event."""
 
     HALF_MESSAGE = "half message"
     MESSAGE = "message"
@@ -23,7 +23,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened."""
+    """An event with its time."""
 
     at_s: float
     """Seconds of the test's time since the test began."""
@@ -47,13 +47,13 @@ class Journal:
         self.events: list[Event] = []
 
     def note(self, kind: Kind, text: str, keys: Iterable[str | None] = ()) -> None:
-        """Something happens now."""
+        """Records an event with the current test time."""
         self.events.append(Event(self._now_s(), kind, text, tuple(key for key in keys if key)))
         if len(self.events) > self._most:
             del self.events[: self._most // 2]
 
     def of(self, word: str) -> list[Event]:
-        """What concerns the message with that id or key, and what concerned everybody since its first event."""
+        """Returns the events of the message with that id or key, and common events since its first one."""
         names = self._names(word)
         concerning = [event for event in self.events if names & set(event.keys)]
         if not concerning:
@@ -62,7 +62,7 @@ class Journal:
         return [event for event in self.events if names & set(event.keys) or (not event.keys and event.at_s >= began_s)]
 
     def told(self, events: Iterable[Event]) -> str:
-        """These events, one a line, each with the key of its message."""
+        """Formats events, one a line, each with the key of its message."""
         business: dict[str, str] = {}
         for event in self.events:
             if len(event.keys) > 1:
@@ -72,7 +72,7 @@ class Journal:
         )
 
     def _names(self, word: str) -> set[str]:
-        """The ids and keys that go together with that one: a message's keys, and its transaction id."""
+        """Returns the ids and keys of that word's message: its keys, and its transaction id."""
         names = {word}
         for event in self.events:
             if word in event.keys:

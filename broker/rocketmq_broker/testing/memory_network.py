@@ -1,6 +1,6 @@
-"""Connections within one event loop, without sockets; and, if wished, sockets for those who are elsewhere.
+"""Connections within one event loop without sockets, and optional sockets for clients outside.
 
-What one end writes, the other end has in the next turn of the loop: no time passes, and the order is the same each time.
+Each end gets the other's data in the next turn of the loop: no time passes, and the order is always the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MemoryNetwork:
     """All ports of one event loop."""
 
     def __init__(self, *, is_open: bool = True, tap: Tap | None = None) -> None:
-        """`is_open` takes real ports as well, for clients elsewhere. `tap` sees each connection that servers get."""
+        """`is_open` also opens real ports, for clients outside. `tap` wraps each connection of a server."""
         self._is_open = is_open
         self._tap = tap
         self._tcp = TcpNetwork()
@@ -45,16 +45,16 @@ class MemoryNetwork:
 
     @property
     def listening_sockets(self) -> int:
-        """How many real sockets listen now."""
+        """The number of real sockets that listen now."""
         return sum(listener.is_listening and listener.is_real for listener in self._listeners.values())
 
     @property
     def clients_outside(self) -> int:
-        """How many connections come from elsewhere."""
+        """The number of connections from outside."""
         return sum(not isinstance(transport, MemoryTransport) for transport in self._served)
 
     async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
-        """See Network."""
+        """Returns a listener on the port, in memory and, if the network is open, on a socket."""
         served = self._watched(new_protocol)
         tcp = await self._tcp.bind(served, host, port, backlog) if self._is_open else None
         if tcp is not None:
@@ -68,7 +68,7 @@ class MemoryNetwork:
         return listener
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """See Network."""
+        """Connects in memory if the port listens there without TLS; else through a socket."""
         listener = self._listeners.get(port) if host in _LOCAL_HOSTS else None
         if listener is not None and listener.is_listening and tls is None:
             return self._connected(new_protocol(), listener, port)
@@ -77,7 +77,7 @@ class MemoryNetwork:
         return await self._tcp.connect(new_protocol, host, port, tls)
 
     def cut(self) -> int:
-        """Ends all connections of the servers at once, as a network that fails does; returns how many there were."""
+        """Aborts all connections of the servers, as a failing network does. Returns their number."""
         served = list(self._served)
         for transport in served:
             transport.abort()
@@ -98,7 +98,7 @@ class MemoryNetwork:
 
 
 class MemoryListener:
-    """One port."""
+    """A port that listens in memory, perhaps on a socket too."""
 
     def __init__(self, port: int, new_protocol: NewProtocol, tcp: Listener | None, gone: Callable[[], object]) -> None:
         self.port = port
@@ -111,17 +111,17 @@ class MemoryListener:
 
     @property
     def is_real(self) -> bool:
-        """Whether there is a socket too."""
+        """True if there is a socket too."""
         return self._tcp is not None
 
     def start(self) -> None:
-        """See Listener."""
+        """Starts listening."""
         if self._tcp is not None:
             self._tcp.start()
         self.is_listening = True
 
     def stop(self) -> None:
-        """See Listener."""
+        """Stops listening, and frees the port."""
         if self._tcp is not None:
             self._tcp.stop()
         self.is_listening = False
@@ -129,7 +129,7 @@ class MemoryListener:
 
 
 class _Served(asyncio.Protocol):
-    """Stands before a server's protocol until the connection is made, and notes when it is over."""
+    """Passes a connection to a server's protocol, and reports its end."""
 
     def __init__(self, protocol: asyncio.Protocol, served: dict[asyncio.Transport, None], tap: Tap | None) -> None:
         self._protocol = protocol
@@ -170,7 +170,7 @@ def _pair(
 
 
 class MemoryTransport(asyncio.Transport):
-    """One end of a connection. What it writes waits at the other end until that reads."""
+    """One end of a connection. Written data waits at the other end until it reads."""
 
     peer: MemoryTransport
 
@@ -190,40 +190,40 @@ class MemoryTransport(asyncio.Transport):
         self._has_paused_writer = False
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Who gets what comes."""
+        """Sets the protocol that gets the data."""
         self._protocol = cast(asyncio.Protocol, protocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Who gets it."""
+        """Returns the protocol that gets the data."""
         return self._protocol
 
     def is_closing(self) -> bool:
-        """Whether nothing can be written any more."""
+        """Returns whether writing has ended."""
         return self._is_closing
 
     def is_reading(self) -> bool:
-        """Whether what comes is handed on."""
+        """Returns whether arriving data is passed on."""
         return self._is_reading and not self._is_closing
 
     def pause_reading(self) -> None:
-        """Lets what comes wait."""
+        """Holds arriving data back."""
         self._is_reading = False
 
     def resume_reading(self) -> None:
-        """Hands on what waits."""
+        """Passes on the data held back."""
         self._is_reading = True
         self._deliver_soon()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """How much may wait at the other end before the writer is told to pause."""
+        """Sets the bytes that may wait at the other end before writing pauses."""
         self._high_water_bytes = _HIGH_WATER_BYTES if high is None else high
 
     def get_write_buffer_size(self) -> int:
-        """What waits at the other end."""
+        """Returns the bytes that wait at the other end."""
         return self.peer._incoming_bytes
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Sends."""
+        """Sends data to the other end."""
         peer = self.peer
         if self._is_closing or peer._is_lost or not data:
             return
@@ -235,11 +235,11 @@ class MemoryTransport(asyncio.Transport):
             self._call_soon(self._protocol.pause_writing)
 
     def can_write_eof(self) -> bool:
-        """No: a connection of RocketMQ ends in both directions at once."""
+        """Returns False: a connection of RocketMQ ends in both directions at once."""
         return False
 
     def close(self) -> None:
-        """Ends it once the other end has all that was written."""
+        """Closes the connection after the other end has all data."""
         if not self._is_closing:
             self._is_closing = True
             self.peer._has_peer_ended = True
@@ -247,7 +247,7 @@ class MemoryTransport(asyncio.Transport):
             self._call_soon(self._lose, None)
 
     def abort(self) -> None:
-        """Ends it at once."""
+        """Closes the connection at once."""
         if not self._is_lost:
             self._is_closing = True
             self._call_soon(self._lose, None)

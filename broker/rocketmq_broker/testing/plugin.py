@@ -1,8 +1,8 @@
-"""The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and what happened in the report of a test that fails.
+"""The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and the broker's story in the report of a failed test.
 
-With `-rP` or `-rA` pytest shows what tests printed that pass, and the plugin then tells what happened in these, too.
+With `-rP` or `-rA`, by which pytest shows the output of passed tests, it adds their stories too.
 
-It imports the broker only for tests that ask for one: pytest loads it wherever the package is installed.
+It imports the broker only for tests that use it: pytest loads the plugin wherever the package is installed.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _running = pytest.StashKey["RocketMQ | SyncRocketMQ"]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Makes the marker known."""
+    """Registers the marker."""
     config.addinivalue_line("markers", "rocketmq(seed, store, start_ms): how the fixture rocketmq is to be, see RocketMQ")
 
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """Settings of the broker by RocketMQ's names; override it for others, such as {"transactionTimeOut": 1000}."""
+    """Returns settings of the broker by RocketMQ's names; override it for others, such as {"transactionTimeOut": 1000}."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def rocketmq_session_settings() -> Mapping[str, object]:
-    """Settings of the broker that all tests of a session share."""
+    """Returns settings of the broker that all tests of a session share."""
     return {}
 
 
 @pytest.fixture
 def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
-    """A RocketMQ of the test's own: RocketMQ for an async test, SyncRocketMQ for any other."""
+    """Returns a RocketMQ for one test: RocketMQ for an async test, SyncRocketMQ for any other."""
     is_async = inspect.iscoroutinefunction(getattr(request, "function", None))
     if is_async and async_fixture is None:
         pytest.fail("the fixture rocketmq needs pytest-asyncio for an async test; or write `async with RocketMQ() as rocketmq:`")
-    if is_async and request.node.get_closest_marker("asyncio") is None:  # pytest-asyncio, in its strict mode, leaves it alone
+    if is_async and request.node.get_closest_marker("asyncio") is None:  # pytest-asyncio ignores it in strict mode
         advice = "set asyncio_mode = auto for pytest, or mark the test with @pytest.mark.asyncio"
         pytest.fail(f"nothing runs this async test: {advice}", pytrace=False)
     running: RocketMQ | SyncRocketMQ = request.getfixturevalue("_async_rocketmq" if is_async else "_sync_rocketmq")
@@ -58,7 +58,7 @@ def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
 
 @pytest.fixture(scope="session")
 def rocketmq_session(rocketmq_session_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
-    """One RocketMQ for all tests that ask for it: what one test leaves there, the next one finds."""
+    """Yields one RocketMQ for all tests that use it; each test finds the messages of earlier ones."""
     from rocketmq_broker.testing.sync import SyncRocketMQ
 
     with SyncRocketMQ(rocketmq_session_settings) as running:
@@ -85,7 +85,7 @@ if async_fixture is not None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds what happened to the report of a test that failed, or of one that passed if passed tests are shown."""
+    """Adds the story to the report of a failed test, or of a passed one if passed tests are shown."""
     report = yield
     running = item.stash.get(_running, None)
     is_shown = report.failed or not {"A", "P"}.isdisjoint(item.config.getoption("reportchars"))

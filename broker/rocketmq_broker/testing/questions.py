@@ -1,4 +1,4 @@
-"""What a test asks of the broker: transactions, messages, and the story of each. An AssertionError tells it as well."""
+"""A test's questions about transactions and messages, and the story of each, which an AssertionError tells as well."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ MOMENT_S: Final = 0.01
 
 
 class Questions(ABC):
-    """Each answer is awaited, and comes once all is settled."""
+    """Questions whose answers are awaited, and come once the broker is idle."""
 
     time: VirtualTime
     journal: Journal
 
     @abstractmethod
     def _inspection(self) -> Inspection:
-        """Raises RuntimeError where no broker runs."""
+        """Returns the view of the running broker. Raises RuntimeError without one."""
 
     def pending(self, word: str | None = None) -> Asked[list[Transaction]]:
-        """The transactions that are undecided; with a word those with that id or key."""
+        """Asks for the undecided transactions; with a word, for those with that id or key."""
         return self._asked(
             f"pending({_argument(word)})",
             lambda inspection: [one for one in inspection.pending() if word is None or one.is_named(word)],
         )
 
     def decided(self, word: str | None = None) -> Asked[list[Transaction]]:
-        """The transactions that are committed, rolled back or discarded; with a word those with that id or key."""
+        """Asks for the transactions that are committed, rolled back or discarded; with a word, for those with that id or key."""
         return self._asked(
             f"decided({_argument(word)})",
             lambda inspection: [
@@ -46,29 +46,29 @@ class Questions(ABC):
         )
 
     def messages(self, topic: str) -> Asked[list[MessageExt]]:
-        """What consumers of the topic find, in the order in which it was stored."""
+        """Asks for the messages that consumers of the topic find, in the order of storing."""
         return self._asked(f"messages({topic!r})", lambda inspection: inspection.messages(topic))
 
     def committed(self, word: str) -> Asked[MessageExt]:
-        """The message of the transaction with that id or key, which consumers can see.
+        """Asks for the message of the transaction with that id or key, visible to consumers.
 
-        Raises AssertionError, which tells the story, unless it is there, and once.
+        Raises AssertionError with the story, unless there is exactly one.
         """
         return self._asked(f"committed({word!r})", lambda inspection: self._committed(inspection, word))
 
     def rolled_back(self, word: str) -> Asked[Transaction]:
-        """The transaction with that id or key, which nobody will see. Raises AssertionError unless it is rolled back."""
+        """Asks for the transaction with that id or key. Raises AssertionError unless it is rolled back."""
         return self._asked(f"rolled_back({word!r})", lambda inspection: self._in_state(inspection, word, ROLLED_BACK))
 
     def timeline(self, word: str) -> str:
-        """The story of the message with that id or key: what was sent, decided, asked, delivered, and when."""
+        """Returns the story of the message with that id or key: sends, decisions, checks and deliveries with their times."""
         events = self.journal.of(word)
         if not events:
             return f"nothing is known of {word!r}"
         return f"the story of {word!r}, in minutes of the test:\n" + "\n".join(map(str, events))
 
     def story(self) -> str:
-        """All that happened, the latest hundred events of it."""
+        """Returns the story of the latest hundred events."""
         return "what happened, in minutes of the test:\n" + self.journal.told(self.journal.events[-100:])
 
     def _asked(self, question: str, answer: Callable[[Inspection], T]) -> Asked[T]:

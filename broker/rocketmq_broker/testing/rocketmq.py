@@ -1,9 +1,10 @@
-"""RocketMQ for one test: a name server and a broker in the test's own event loop, with time, network and disk of the test's."""
+"""RocketMQ for one test: a name server and a broker in the test's event loop, with a time, network and disk for the test."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -12,19 +13,20 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
 from rocketmq_broker.app import Broker
+from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.client import MessageListener, Producer, PushConsumer, TransactionListeners, TransactionProducer
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.connection import RequestHandler
 from rocketmq_broker.remoting.network import on_network
 from rocketmq_broker.store.files import FileSystem, OsFileSystem
+from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.asked import IS_ASSERTION
 from rocketmq_broker.testing.disk import Disk, FlushHere
 from rocketmq_broker.testing.door import Door
 from rocketmq_broker.testing.faults import Faults
 from rocketmq_broker.testing.journal import Journal, Kind
-from rocketmq_broker.testing.memory_files import MemoryFiles
 from rocketmq_broker.testing.memory_network import MemoryNetwork
 from rocketmq_broker.testing.questions import MOMENT_S, Questions
 from rocketmq_broker.testing.transactions import Inspection
@@ -38,7 +40,11 @@ __tracebackhide__ = IS_ASSERTION
 REPEATABLE_START_MS: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when time begins in a test that has a seed."""
 LOOK_EVERY_S: Final = 0.1
-UPKEEP_S: Final = 30.0
+PACE: Final = Pace(
+    upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
+    longest_sleep_s=math.inf,
+)  # fmt: skip
+"""A minute of a test's time costs what there is to do in it, and the wall clock and the steady one are one clock."""
 HEARTBEAT_S: Final = 30.0
 """How often clients send heartbeats."""
 OUTSIDE_S: Final = 0.02
@@ -60,9 +66,9 @@ _SETTINGS: Final = {
 
 
 class RocketMQ(Questions):
-    """Runs from `start` to `stop`, or as `async with RocketMQ() as rocketmq:`.
+    """Runs between `start` and `stop`, or as `async with RocketMQ() as rocketmq:`.
 
-    Clients that are made on its event loop, after `start`, live in its world: they have its time and its network.
+    Clients made on its event loop after `start` use its time and its network.
     """
 
     def __init__(
@@ -76,9 +82,9 @@ class RocketMQ(Questions):
     ) -> None:
         """`settings` are those of broker.conf by RocketMQ's names. The store is in memory unless `store` names a directory.
 
-        With a `seed` everything repeats, to the byte: time begins at 2026-01-01, ports are RocketMQ's own but not real ones, so
-        that only clients on the same event loop can connect, and listeners run on the event loop. `start_ms` is when time begins,
-        in milliseconds since the epoch: now, unless there is a seed. Raises ConfigError.
+        With a `seed` everything repeats, to the byte: time begins at 2026-01-01; ports are RocketMQ's own but not real ones, so
+        that only clients on the same event loop can connect; and listeners run on the event loop. `start_ms` is the initial time
+        in milliseconds since the epoch: by default now, or 2026-01-01 with a seed. Raises ConfigError.
         """
         is_repeatable = seed is not None
         if start_ms is None:
@@ -106,11 +112,11 @@ class RocketMQ(Questions):
         self._door: Door | None = None
         self._clients: list[Producer | PushConsumer] = []
 
-    # where it is
+    # addresses
 
     @property
     def namesrv_addr(self) -> str:
-        """What clients are given as NAMESRV_ADDR."""
+        """The value for clients' NAMESRV_ADDR."""
         return ";".join(self._running.name_servers)
 
     @property
@@ -120,13 +126,13 @@ class RocketMQ(Questions):
 
     @property
     def is_running(self) -> bool:
-        """Whether the broker serves: not before `start`, and not between `crash` and `restart`."""
+        """True while the broker serves: not before `start`, and not between `crash` and `restart`."""
         return self._broker is not None
 
-    # from start to stop
+    # start and stop
 
     async def start(self) -> None:
-        """Serves when it returns. From here to `stop` the running event loop lives by this time. Raises StartError, TypeError."""
+        """Starts serving. Until `stop` the running event loop uses this time. Raises StartError, TypeError."""
         if self._owns_time:
             self._entered.callback(self.time.adopt(asyncio.get_running_loop()))
             inside = self.inside()
@@ -142,7 +148,7 @@ class RocketMQ(Questions):
         self.journal.note(Kind.BROKER, f"the broker starts at {self.broker_addr}")
 
     async def stop(self) -> None:
-        """Shuts down the clients that it made, then the broker, and gives the event loop back its time."""
+        """Shuts down the clients that it made, then the broker, and restores the event loop's time."""
         try:
             for client in reversed(self._clients):
                 await client.shutdown()
@@ -154,34 +160,34 @@ class RocketMQ(Questions):
             self._entered.close()
 
     async def __aenter__(self) -> Self:
-        """Started."""
+        """Starts."""
         await self.start()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stopped."""
+        """Stops."""
         await self.stop()
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """What is made inside lives in its world, and on its network."""
+        """Lets objects made within the block use its world and its network."""
         with in_world(self._world), on_network(self._network):
             yield
 
     # clients
 
-    async def producer(self, group: str, **settings: Any) -> Producer:
-        """A producer that runs until the end of the test; `settings` are those of Producer."""
+    async def producer(self, /, group: str, **settings: Any) -> Producer:
+        """Starts a producer that runs until the end of the test; `settings` are those of Producer."""
         return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
 
-    async def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
-        """A producer of transactional messages that runs until the end of the test."""
+    async def transaction_producer(self, /, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
+        """Starts a producer of transactional messages that runs until the end of the test."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.namesrv_addr, **settings))
 
     async def consumer(
-        self, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
+        self, /, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
     ) -> PushConsumer:
-        """A consumer that runs until the end of the test."""
+        """Starts a consumer that runs until the end of the test."""
         consumer = PushConsumer(group, namesrv_addr=self.namesrv_addr, **settings)
         consumer.subscribe(topic, tags)
         consumer.register_message_listener(listener, orderly=orderly)
@@ -190,7 +196,7 @@ class RocketMQ(Questions):
     # time
 
     async def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Passes so much time at once: all that falls due happens, in order, and when it returns nothing is left to do."""
+        """Passes so much time at once. All timers due in it fire, in order; nothing is left to do on return."""
         left_s = seconds + 60 * minutes + 3600 * hours + 86_400 * days
         while left_s > HEARTBEAT_S and self._door is not None and self._network.clients_outside:
             self._door.repeat_heartbeats()
@@ -201,13 +207,13 @@ class RocketMQ(Questions):
         await self._hear_outside()
 
     async def settle(self) -> None:
-        """Returns when nothing is left to do but to wait for time. It takes ten milliseconds."""
+        """Passes ten milliseconds, and returns when everything left waits for time."""
         await self.time.advance(MOMENT_S)
 
     async def wait_until(
         self, condition: Callable[[], T | Awaitable[T]], *, seconds: float = 60, minutes: float = 0, what: str = ""
     ) -> T:
-        """Passes time until the condition holds, and returns what it is then. Raises AssertionError after that much time."""
+        """Passes time until the condition holds, and returns its value then. Raises AssertionError after that much time."""
         self.time.wanted()
         end_s = self.time.elapsed_s + seconds + 60 * minutes
         while True:
@@ -225,13 +231,13 @@ class RocketMQ(Questions):
     # faults
 
     def lose_next_decision(self, count: int = 1) -> None:
-        """The next COMMIT or ROLLBACK, also one that answers a check-back, is lost on its way to the broker."""
+        """Loses the next COMMIT or ROLLBACK on its way to the broker, also one that answers a check-back."""
         self.faults.decisions_to_lose += count
 
     def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
-        """The broker stores the next message or half message, and its answer is lost: the producer does not learn so.
+        """Loses the answer to the next message or half message that the broker stores, so that the producer does not learn of it.
 
-        With a `key` it is the next message with this key, whenever it comes, once.
+        With a `key` it loses the answer to the next message with this key, once.
         """
         if key is None:
             self.faults.answers_to_lose += count
@@ -240,7 +246,7 @@ class RocketMQ(Questions):
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
-        """Until the end of the `with` block check-backs do not reach their producers; then those that were held do."""
+        """Holds check-backs until the end of the `with` block, and then sends them."""
         self.faults.are_checks_held = True
         try:
             yield
@@ -248,43 +254,43 @@ class RocketMQ(Questions):
             self.release_check_backs()
 
     def release_check_backs(self) -> None:
-        """Check-backs reach their producers, also those that were held."""
+        """Sends the held check-backs, and holds no more."""
         self.faults.are_checks_held = False
         if self._door is not None:
             self._door.release_checks()
 
     def cut_connections(self) -> None:
-        """All connections of name server and broker end at once; clients connect anew."""
+        """Ends all connections of name server and broker at once; clients connect again."""
         count = self._network.cut()
         self.journal.note(Kind.FAULT, f"{count} connections are cut, as the test asked for")
 
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
-        """The next `times` messages are refused with that code, or all until `accept_sends`; half messages as well."""
+        """Refuses the next `times` messages with that code, or all until `accept_sends`; half messages as well."""
         self.faults.refuse_sends_with, self.faults.refusals_left = code, times
 
     def accept_sends(self) -> None:
-        """Messages are stored again."""
+        """Stops refusing messages."""
         self.faults.refuse_sends_with = None
 
     def fill_disk(self) -> None:
-        """The broker's disk is full, until `free_disk`."""
+        """Fills the broker's disk, until `free_disk`."""
         self._disk.is_full = True
         self.journal.note(Kind.FAULT, "the broker's disk is full, as the test asked for")
 
     def free_disk(self) -> None:
-        """There is room on the disk again; the broker finds out within ten seconds."""
+        """Makes room on the disk again; the broker notices within ten seconds."""
         self._disk.is_full = False
         self.journal.note(Kind.FAULT, "there is room on the broker's disk again")
 
     def as_apache(self, release: int = 4) -> None:
-        """From now on the broker behaves as Apache's where that is worse: as 4.9.7, or with `release=5` as 5.3.3.
+        """Makes the broker behave like Apache's where that is worse: like 4.9.7, or with `release=5` like 5.3.3.
 
-        A decision that comes after a check-back settles the first copy of the half message alone: the second one is checked
-        at the next look, and its COMMIT delivers the message again, with the same message id. A COMMIT also delivers after
-        another COMMIT, a ROLLBACK or a discard. Checks count while no producer of the group is online, and while the message
-        is immune to them, so that transactions are discarded unasked. The members of a producer group are asked in turn, not
-        first the one that sent the half message. docs/testing.md has the whole list, and what 5 adds. Messages have no port in
-        their born host meanwhile. Ask for it before half messages are sent. Raises ValueError for another release.
+        A decision after a check-back settles only the first copy of the half message: the second one is checked at the next look,
+        and its COMMIT delivers the message again, with the same message id. A COMMIT also delivers after another COMMIT, a
+        ROLLBACK or a discard. Checks count while no producer of the group is online, and while the message is immune to them, so
+        that transactions are discarded unasked. The members of a producer group are asked in turn, without preference for the
+        half message's sender. docs/testing.md has the whole list, and the additions of 5. Born hosts have no port meanwhile. Call
+        it before half messages are sent. Raises ValueError for another release.
         """
         wanted = release_named(release)
         if self.faults.like_apache is not None:
@@ -302,9 +308,9 @@ class RocketMQ(Questions):
         self._entered.callback(like_apache.stop)
 
     async def crash(self, *, power: bool = False) -> None:
-        """The broker and its name server end as by kill -9: connections break, and what was not written is gone.
+        """Ends the broker and its name server as kill -9 does: connections break, and unwritten data is lost.
 
-        With `power` what was not synced is gone as well, as if the machine had lost its power; that needs the store in memory.
+        With `power` unsynced data is lost as well, as if the machine had lost its power; that needs the store in memory.
         """
         broker = self._running
         if power and not isinstance(self._files, MemoryFiles):
@@ -325,7 +331,7 @@ class RocketMQ(Questions):
         self.journal.note(Kind.FAULT, f"the broker {'loses its power' if power else 'is killed'}, as the test asked for")
 
     async def restart(self) -> None:
-        """The broker starts again on its old ports, with what its disk has. It is stopped before if it runs."""
+        """Starts the broker again on its old ports and its disk. Stops a running one first."""
         if self._broker is not None:
             self._keep_ports_of(self._broker)
             if self.faults.like_apache is not None:
@@ -336,13 +342,13 @@ class RocketMQ(Questions):
         self.journal.note(Kind.BROKER, "the broker starts again")
 
     def commit_log(self) -> bytes:
-        """All that is in the commit log, byte for byte; only of a store in memory. Raises ValueError for another."""
+        """Returns the whole commit log of a store in memory, byte for byte. Raises ValueError for another store."""
         if not isinstance(self._files, MemoryFiles):
             raise ValueError("the commit log is in the directory that the store was given")
         segments = [path for path in self._files.paths if path.parent.name == "commitlog"]
         return b"".join(self._files.content(path) for path in segments)
 
-    # within
+    # internals
 
     @property
     def _running(self) -> Broker:
@@ -356,7 +362,7 @@ class RocketMQ(Questions):
         return self._door
 
     def _keep_ports_of(self, broker: Broker) -> None:
-        """The next broker listens where this one does, so that clients find it."""
+        """Lets the next broker use the same ports, so that clients find it."""
         name_server = broker.name_servers[0]
         self._properties |= {"listenPort": str(broker.identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
 
@@ -364,7 +370,7 @@ class RocketMQ(Questions):
         return Inspection(self._the_door.broker, self._running.identity.name)
 
     async def _hear_outside(self) -> None:
-        """Gives clients elsewhere a moment of real time. Their answers to check-backs were waited for before (`patience_s`)."""
+        """Gives clients outside a moment of real time. `patience_s` has waited for their answers to check-backs before."""
         if self._network.clients_outside:
             await asyncio.sleep(OUTSIDE_S)
 
@@ -376,6 +382,7 @@ class RocketMQ(Questions):
         settings = load_settings(None, self._properties).settings
         broker = Broker(
             settings,
+            pace=PACE,
             files=disk,
             new_flushing=lambda on_answer, on_unavailable, make_room: FlushHere(disk, on_answer),
             requests_to=self._stand_before,
@@ -405,10 +412,8 @@ def _world(time: VirtualTime, seed: int | None) -> World:
         process_id=lambda: _PROCESS_ID,
         nonce=chance.randbytes,
         local_address=lambda: _LOCAL_HOST,
-        clocks_differ=False,
-        upkeep_s=UPKEEP_S,
         watch=time,
-        listeners_need_threads=seed is None,
+        has_threads=seed is None,
     )
 
 
@@ -417,6 +422,6 @@ def _text(value: object) -> str:
 
 
 def _left(inside: AbstractContextManager[None]) -> None:
-    # Who ends a fixture in another task than began it finds nothing that it could set back.
+    # A fixture that ends in another task than it began in finds nothing to reset.
     with suppress(ValueError):
         inside.__exit__(None, None, None)

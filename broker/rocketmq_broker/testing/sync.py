@@ -4,31 +4,70 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from rocketmq_broker.client import MessageListener, Producer, PushConsumer, TransactionListeners
-from rocketmq_broker.message import MessageExt
-from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.testing.asked import IS_ASSERTION, Asked
+from rocketmq_broker.client import Producer, PushConsumer
+from rocketmq_broker.testing.asked import IS_ASSERTION
 from rocketmq_broker.testing.rocketmq import LOOK_EVERY_S, REPEATABLE_START_MS, RocketMQ
-from rocketmq_broker.testing.transactions import Transaction
 from rocketmq_broker.testing.virtual_time import VirtualTime
 from rocketmq_broker.world import current_world
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Client = TypeVar("Client", bound="Producer | PushConsumer")
 
 __tracebackhide__ = IS_ASSERTION
 _ENDS_WITHIN_S: Final = 10.0
 
 
+def _awaited(
+    asynchronous: Callable[Concatenate[RocketMQ, P], Awaitable[T]],
+) -> Callable[Concatenate[SyncRocketMQ, P], T]:
+    """Returns the method that calls this one of RocketMQ on its event loop, and waits for the result."""
+
+    @wraps(asynchronous)
+    def method(rocketmq: SyncRocketMQ, /, *args: P.args, **named: P.kwargs) -> T:
+        async def work() -> T:
+            return await asynchronous(rocketmq._rocketmq, *args, **named)
+
+        return rocketmq.run(work())
+
+    return method
+
+
+def _called(function: Callable[Concatenate[RocketMQ, P], T]) -> Callable[Concatenate[SyncRocketMQ, P], T]:
+    """Returns the method that calls this one of RocketMQ, which nobody awaits, on its event loop."""
+
+    @wraps(function)
+    async def work(rocketmq: RocketMQ, /, *args: P.args, **named: P.kwargs) -> T:
+        return function(rocketmq, *args, **named)
+
+    return _awaited(work)
+
+
+def _client(
+    started: Callable[Concatenate[RocketMQ, P], Awaitable[Client]],
+) -> Callable[Concatenate[SyncRocketMQ, P], SyncClient]:
+    """Returns the method that starts a client by this one of RocketMQ, and wraps it."""
+    start = _awaited(started)
+
+    @wraps(started)
+    def method(rocketmq: SyncRocketMQ, /, *args: P.args, **named: P.kwargs) -> SyncClient:
+        return SyncClient(rocketmq, start(rocketmq, *args, **named))
+
+    return method
+
+
 class SyncRocketMQ:
     """Runs from `start` to `stop`, or as `with SyncRocketMQ() as rocketmq:`. Any thread but its own may call it.
 
-    While a call lasts, time passes as far as the call needs it; between calls none does. RocketMQ says what each call promises.
+    While a call lasts, time passes as far as the call needs it; between calls none does. Its methods are those of RocketMQ, which
+    says what each promises, and are called without `await`.
     """
 
     def __init__(
@@ -82,7 +121,7 @@ class SyncRocketMQ:
             raise RuntimeError(
                 "this would wait for its own thread: await the coroutine instead" if self._loop else "it does not run: start it"
             )
-        running = asyncio.run_coroutine_threadsafe(self._awaited(work), self._loop)
+        running = asyncio.run_coroutine_threadsafe(self._inside(work), self._loop)
         if (error := running.exception()) is not None:
             raise error  # here, and not within concurrent.futures: a report then shows the line of the test alone
         return running.result()
@@ -109,31 +148,16 @@ class SyncRocketMQ:
         """Seconds of the test's time since the start."""
         return self._time.elapsed_s
 
-    # clients
+    # clients, whose methods are called without `await`
 
-    def producer(self, group: str, **settings: Any) -> SyncClient:
-        """A producer that runs until the end of the test. Its methods are called without `await`."""
-        return SyncClient(self, self.run(self._rocketmq.producer(group, **settings)))
-
-    def transaction_producer(self, group: str, listener: TransactionListeners, **settings: Any) -> SyncClient:
-        """A producer of transactional messages that runs until the end of the test."""
-        return SyncClient(self, self.run(self._rocketmq.transaction_producer(group, listener, **settings)))
-
-    def consumer(
-        self, group: str, topic: str, listener: MessageListener, *, tags: str = "*", orderly: bool = False, **settings: Any
-    ) -> SyncClient:
-        """A consumer that runs until the end of the test."""
-        return SyncClient(self, self.run(self._rocketmq.consumer(group, topic, listener, tags=tags, orderly=orderly, **settings)))
+    producer = _client(RocketMQ.producer)
+    transaction_producer = _client(RocketMQ.transaction_producer)
+    consumer = _client(RocketMQ.consumer)
 
     # time
 
-    def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Passes so much time at once."""
-        self.run(self._rocketmq.advance(seconds=seconds, minutes=minutes, hours=hours, days=days))
-
-    def settle(self) -> None:
-        """Returns when nothing is left to do but to wait for time."""
-        self.run(self._rocketmq.settle())
+    advance = _awaited(RocketMQ.advance)
+    settle = _awaited(RocketMQ.settle)
 
     def wait_until(self, condition: Callable[[], T], *, seconds: float = 60, minutes: float = 0, what: str = "") -> T:
         """Passes time until the condition holds. It is called on the thread of the test. Raises AssertionError."""
@@ -147,13 +171,17 @@ class SyncRocketMQ:
 
     # faults
 
-    def lose_next_decision(self, count: int = 1) -> None:
-        """The next COMMIT or ROLLBACK is lost on its way to the broker."""
-        self._call(lambda: self._rocketmq.lose_next_decision(count))
-
-    def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
-        """The broker stores the next message or half message, or the next one with that key, and its answer is lost."""
-        self._call(lambda: self._rocketmq.lose_next_answer(count, key=key))
+    lose_next_decision = _called(RocketMQ.lose_next_decision)
+    lose_next_answer = _called(RocketMQ.lose_next_answer)
+    release_check_backs = _called(RocketMQ.release_check_backs)
+    cut_connections = _called(RocketMQ.cut_connections)
+    refuse_sends = _called(RocketMQ.refuse_sends)
+    accept_sends = _called(RocketMQ.accept_sends)
+    fill_disk = _called(RocketMQ.fill_disk)
+    free_disk = _called(RocketMQ.free_disk)
+    as_apache = _called(RocketMQ.as_apache)
+    crash = _awaited(RocketMQ.crash)
+    restart = _awaited(RocketMQ.restart)
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
@@ -164,67 +192,14 @@ class SyncRocketMQ:
         finally:
             self.release_check_backs()
 
-    def release_check_backs(self) -> None:
-        """Check-backs reach their producers, also those that were held."""
-        self._call(self._rocketmq.release_check_backs)
-
-    def cut_connections(self) -> None:
-        """All connections of name server and broker end at once; clients connect anew."""
-        self._call(self._rocketmq.cut_connections)
-
-    def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
-        """The next `times` messages are refused with that code, or all until `accept_sends`."""
-        self._call(lambda: self._rocketmq.refuse_sends(code, times=times))
-
-    def accept_sends(self) -> None:
-        """Messages are stored again."""
-        self._call(self._rocketmq.accept_sends)
-
-    def fill_disk(self) -> None:
-        """The broker's disk is full, until `free_disk`."""
-        self._call(self._rocketmq.fill_disk)
-
-    def free_disk(self) -> None:
-        """There is room on the disk again."""
-        self._call(self._rocketmq.free_disk)
-
-    def as_apache(self, release: int = 4) -> None:
-        """From now on the broker behaves as Apache's 4.9.7 where that is worse, or with `release=5` as 5.3.3."""
-        self._call(lambda: self._rocketmq.as_apache(release))
-
-    def crash(self, *, power: bool = False) -> None:
-        """The broker and its name server end as by kill -9, or with `power` as by a power failure."""
-        self.run(self._rocketmq.crash(power=power))
-
-    def restart(self) -> None:
-        """The broker starts again on its old ports, with what its disk has."""
-        self.run(self._rocketmq.restart())
-
     # what a test asks
 
-    def pending(self, word: str | None = None) -> list[Transaction]:
-        """The transactions that are undecided."""
-        return self.run(_awaiting(self._rocketmq.pending(word)))
-
-    def decided(self, word: str | None = None) -> list[Transaction]:
-        """The transactions that are committed, rolled back or discarded."""
-        return self.run(_awaiting(self._rocketmq.decided(word)))
-
-    def messages(self, topic: str) -> list[MessageExt]:
-        """What consumers of the topic find, in the order in which it was stored."""
-        return self.run(_awaiting(self._rocketmq.messages(topic)))
-
-    def committed(self, word: str) -> MessageExt:
-        """The message of the transaction with that id or key, which consumers can see. Raises AssertionError."""
-        return self.run(_awaiting(self._rocketmq.committed(word)))
-
-    def rolled_back(self, word: str) -> Transaction:
-        """The transaction with that id or key, which nobody will see. Raises AssertionError."""
-        return self.run(_awaiting(self._rocketmq.rolled_back(word)))
-
-    def commit_log(self) -> bytes:
-        """All that is in the commit log, byte for byte."""
-        return self._call(self._rocketmq.commit_log)
+    pending = _awaited(RocketMQ.pending)
+    decided = _awaited(RocketMQ.decided)
+    messages = _awaited(RocketMQ.messages)
+    committed = _awaited(RocketMQ.committed)
+    rolled_back = _awaited(RocketMQ.rolled_back)
+    commit_log = _called(RocketMQ.commit_log)
 
     def timeline(self, word: str) -> str:
         """The story of the message with that id or key."""
@@ -236,13 +211,7 @@ class SyncRocketMQ:
 
     # within
 
-    def _call(self, function: Callable[[], T]) -> T:
-        async def call() -> T:
-            return function()
-
-        return self.run(call())
-
-    async def _awaited(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _inside(self, work: Coroutine[Any, Any, T]) -> T:
         self._calls += 1
         try:
             with self._rocketmq.inside():
@@ -282,7 +251,3 @@ class SyncClient:
 
         call.__name__, call.__doc__ = found.__name__, found.__doc__
         return call
-
-
-async def _awaiting(asked: Asked[T]) -> T:
-    return await asked

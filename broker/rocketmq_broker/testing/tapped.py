@@ -1,4 +1,4 @@
-"""A transport whose outgoing frames somebody looks at before they leave."""
+"""A transport that shows outgoing frames to a function before they leave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LENGTH: Final = struct.Struct(">I")
 
 
 class Tapped(asyncio.Transport):
-    """The transport `transport`, but for what is written to it."""
+    """The transport `transport`, except for its `write`."""
 
     def __init__(self, transport: asyncio.Transport, outgoing: Outgoing) -> None:
         super().__init__()
@@ -24,19 +24,19 @@ class Tapped(asyncio.Transport):
         self.peer = f"{host}:{port}"
 
     def __getattribute__(self, name: str) -> Any:
-        """All but `write` is the transport's own."""
+        """Returns the transport's own attribute, except for `write`."""
         if name in {"write", "_transport", "_outgoing", "peer"}:
             return object.__getattribute__(self, name)
         return getattr(object.__getattribute__(self, "_transport"), name)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Sends what is left."""
+        """Sends the part of the data that the function returns."""
         if left := self._outgoing(self._transport, self.peer, bytes(data)):
             self._transport.write(left)
 
 
 def frames(data: bytes) -> Iterator[bytes]:
-    """The frames that were written in one go."""
+    """Yields the frames of one write."""
     position = 0
     while position < len(data):
         end = position + _LENGTH.size + int(_LENGTH.unpack_from(data, position)[0])

@@ -1,4 +1,4 @@
-"""Transactions and messages as a test sees them, read from the broker without a connection."""
+"""Transactions and messages for a test, read from the broker without a connection."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MANY: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """One transaction."""
+    """A transaction for a test."""
 
     state: str
     """`pending`, `committed`, `rolled back` or `discarded`."""
@@ -49,12 +49,12 @@ class Transaction:
     """Until the next check; None once it is decided."""
 
     def is_named(self, word: str) -> bool:
-        """Whether that is its id or one of its keys."""
+        """Returns whether the word is its id or one of its keys."""
         return word == self.transaction_id or word in self.keys
 
 
 class Inspection:
-    """Asks the broker as its operators do; every answer comes at once."""
+    """Asks the broker with operators' requests, and gets each answer at once."""
 
     def __init__(self, broker: RequestHandler, broker_name: str) -> None:
         """`broker` answers requests."""
@@ -62,12 +62,12 @@ class Inspection:
         self._broker_name = broker_name
 
     def pending(self) -> list[Transaction]:
-        """The undecided transactions, the oldest first."""
+        """Returns the undecided transactions, the oldest first."""
         header = ListPendingTransactionsRequestHeader(max_count=_MANY)
         return [_transaction(info) for info in self._list(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)]
 
     def transactions(self) -> list[Transaction]:
-        """All transactions whose half messages are in the store, the oldest first."""
+        """Returns all transactions whose half messages are in the store, the oldest first."""
         found: dict[int, TransactionInfo] = {}
         for half in self.queue(topics.HALF_TOPIC, 0):
             header = ShowTransactionRequestHeader(half_offset=half.commit_log_offset)
@@ -75,38 +75,38 @@ class Inspection:
         return [_transaction(found[offset]) for offset in sorted(found)]
 
     def half_message(self, commit_log_offset: int) -> Record | None:
-        """The half message at that commit log offset, pending or not."""
+        """Returns the half message at that commit log offset, pending or not."""
         return next((half for half in self._records(topics.HALF_TOPIC, 0) if half.commit_log_offset == commit_log_offset), None)
 
     def is_decided(self, commit_log_offset: int) -> bool:
-        """Whether the half message at that commit log offset is committed, rolled back or discarded."""
+        """Returns whether the half message at that commit log offset is committed, rolled back or discarded."""
         return any(info.state != PENDING for info in self._transaction_at(commit_log_offset))
 
     def next_check_in_s(self, commit_log_offset: int) -> float | None:
-        """Until the next check of the pending transaction with that half message; None where none is pending."""
+        """Returns the seconds until the next check of the pending transaction with that half message; None if none is pending."""
         return next((_transaction(info).next_check_in_s for info in self._transaction_at(commit_log_offset)), None)
 
     def producers(self, group: str) -> list[str]:
-        """The addresses of the group's producers that are online."""
+        """Returns the addresses of the group's producers that are online."""
         answer = self._ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
         return [member.client_addr for member in ProducerConnection.decode(answer.body).connection_set]
 
     def topics(self) -> dict[str, int]:
-        """The topics, and how many queues each has to read from."""
+        """Returns the topics, each with its number of queues to read from."""
         answer = self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
 
     def messages(self, topic: str) -> list[MessageExt]:
-        """What the topic holds, in the order in which it was stored."""
+        """Returns the messages of the topic, in the order of storing."""
         count = self.topics().get(topic, 0)
         found = [message for queue_id in range(count) for message in self.queue(topic, queue_id)]
         return sorted(found, key=lambda message: message.commit_log_offset)
 
     def queue(self, topic: str, queue_id: int) -> Iterator[MessageExt]:
-        """What one queue holds."""
+        """Yields the messages of one queue."""
         return (to_message(record, self._broker_name) for record in self._records(topic, queue_id))
 
     def _records(self, topic: str, queue_id: int) -> Iterator[Record]:
@@ -137,7 +137,7 @@ class Inspection:
 
 
 class _Asker:
-    """Stands for the connection of somebody on this machine who waits for nothing."""
+    """Replaces the connection of a client on this machine that waits for nothing."""
 
     def __init__(self) -> None:
         self.peer = "the test"
@@ -151,7 +151,7 @@ class _Asker:
         self.answer = frame
 
     def postpone(self, requests: list[Any]) -> None:
-        """Nothing is left to do later."""
+        """Ignores the requests."""
 
 
 def _pull(topic: str, queue_id: int, offset: int) -> PullMessageRequestHeader:

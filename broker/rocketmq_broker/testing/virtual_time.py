@@ -1,7 +1,7 @@
-"""Time that belongs to a test: it stands still while anything can happen without it, and then passes to the next timer at once.
+"""Time for a test: it stands still while anything can happen without it, and then jumps to the next timer.
 
-An event loop whose time is virtual goes round as any other. Only where it would wait for its next timer, it looks first what
-else could bring it on:
+An event loop with virtual time runs as any other. Only where it would wait for its next timer, it first checks what else could
+give it work:
 
     something is ready                        -> the loop goes on, and no time passes
     a thread works for the loop               -> the loop waits for it, and no time passes
@@ -10,7 +10,7 @@ else could bring it on:
     a socket leads out of the loop            -> the loop waits, and time passes as it does outside
     nobody waits for the loop                 -> it rests, and no time passes
 
-`advance` passes time at once in any case. Timers fire in their order, each at its time: nothing is skipped.
+`advance` always passes time at once. Timers fire in their order, each at its time: nothing is skipped.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Tasks and timers that begin inside do on the event loop what they would do on a thread: always in the same order."""
+    """Runs work for threads on the event loop if its task or timer begins in the block: always in the same order."""
     token = _without_threads.set(True)
     try:
         yield
@@ -51,16 +51,16 @@ def without_threads() -> Iterator[None]:
 
 
 class NothingHappens(Exception):
-    """A test waited for something that time does not bring."""
+    """A test waits for an event that passing time does not bring."""
 
 
 class VirtualTime:
-    """The clock of one event loop and of all that lives on it. Reading it is safe on any thread, all else belongs to the loop."""
+    """The clock of one event loop, and of all that runs on it. Reading it is safe on any thread; all else belongs to the loop."""
 
     def __init__(self, start_ms: int, *, is_awaited: Callable[[], bool] = lambda: True, is_flowing: bool = False) -> None:
-        """`start_ms` is the date when time begins, in milliseconds since the epoch; `is_awaited` whether the test waits now.
+        """`start_ms` is the initial date in milliseconds since the epoch; `is_awaited` returns whether the test waits now.
 
-        Time that `is_flowing` passes as it does outside, and faster only where it is advanced.
+        Time that `is_flowing` passes as real time does, and faster only by `advance`.
         """
         self._is_flowing = is_flowing
         self._start_ns = start_ms * 1_000_000
@@ -81,7 +81,7 @@ class VirtualTime:
         self.patience_s: Callable[[], float] = lambda: 0
         """How many real seconds to wait, before more time is passed at once, for answers that are on their way from elsewhere."""
 
-    # what shows the time
+    # reading the time
 
     @property
     def elapsed_s(self) -> float:
@@ -89,21 +89,21 @@ class VirtualTime:
         return self._elapsed_ns / NS_IN_S
 
     def wall_ns(self) -> int:
-        """Nanoseconds since the epoch."""
+        """Returns nanoseconds since the epoch."""
         return self._start_ns + self._elapsed_ns
 
     def steady_ns(self) -> int:
-        """Nanoseconds since some moment."""
+        """Returns nanoseconds since a fixed moment."""
         return _LOOP_BEGINS_S * NS_IN_S + self._elapsed_ns
 
     def loop_time(self) -> float:
-        """Seconds since some moment, as event loops count them."""
+        """Returns seconds since a fixed moment, as event loops count them."""
         return self._loop_begins_s + self._elapsed_ns / NS_IN_S
 
-    # what moves it
+    # moving the time
 
     async def advance(self, seconds: float) -> None:
-        """Passes so much time at once. When it returns, all that was due by then has happened, and nothing is left to do."""
+        """Passes so much time at once. On return all timers due have fired, and nothing is left to do."""
         if not seconds >= 0:
             raise ValueError(f"time cannot go by {seconds} s: it goes forward only")
         self._unasked_ns = 0
@@ -115,30 +115,30 @@ class VirtualTime:
             self._advancing -= 1
 
     async def settle(self) -> None:
-        """Returns when nothing is left to do but to wait for time."""
+        """Returns when everything left waits for time."""
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settling.append(quiet)
         await quiet
 
     def wanted(self) -> None:
-        """The test waits for something and says for how long: what passes from now on is asked for."""
+        """Notes that the test waits with a time-out: the time that passes is asked for."""
         self._unasked_ns = 0
 
     # threads that work for the loop
 
     def work_begins(self) -> None:
-        """A thread begins to work for the loop."""
+        """Notes that a thread begins to work for the loop."""
         self._at_work += 1
 
     def work_ends(self) -> None:
-        """Its result is on the loop."""
+        """Notes that a thread's result is on the loop."""
         self._at_work -= 1
         self._hanging = min(self._hanging, self._at_work)
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Lets a thread that works for the loop wait for so much of its time; `wait` waits in real time, and may end sooner.
+        """Lets a thread that works for the loop wait so long in virtual time; `wait` waits in real time, and may end earlier.
 
-        Returns whether what it waits for came.
+        Returns whether the awaited event came.
         """
         loop = self._loop
         if loop is None or seconds is None:
@@ -165,22 +165,22 @@ class VirtualTime:
     # the loop
 
     def new_loop(self) -> asyncio.SelectorEventLoop:
-        """An event loop that lives by this time."""
+        """Returns an event loop that uses this time."""
         selector = _Waiting(selectors.DefaultSelector(), self)
         loop = _VirtualLoop(selector, self)
         self._loop = loop
         return loop
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
-        """Lets a loop that runs already live by this time; what is returned gives it back its own.
+        """Makes a running loop use this time; the returned function restores its own.
 
-        Raises TypeError for a loop that has no selector (uvloop).
+        Raises TypeError for a loop without a selector (uvloop).
         """
         selector = getattr(loop, "_selector", None)
         if not isinstance(loop, asyncio.SelectorEventLoop) or selector is None:
             raise TypeError(f"time can be moved on asyncio's own event loops only, and this one is {kind_of(loop)}")
         if getattr(loop, "_scheduled", None):
-            self._loop_begins_s = loop.time()  # timers that are there already must fire when they would have
+            self._loop_begins_s = loop.time()  # existing timers must fire when they would have
         run_in_executor = loop.run_in_executor
         self._loop = loop
         replaced = {
@@ -206,7 +206,7 @@ class VirtualTime:
         work: Callable[..., Any],
         *args: Any,
     ) -> asyncio.Future[Any]:
-        """What a loop's `run_in_executor` returns: work of those who run `without_threads` is done at once."""
+        """Runs work for a loop's `run_in_executor`; does it at once inside `without_threads`."""
         if not _without_threads.get():
             running = on_thread(executor, work, *args)
             self.work_begins()
@@ -220,7 +220,7 @@ class VirtualTime:
         return done
 
     def _wait(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """What became ready, after time has passed if nothing else could bring the loop on."""
+        """Waits as a selector does, and passes time if nothing else could give the loop work."""
         self.turns += 1
         is_quick = self._advancing and not self._at_work and self.turns % LOOK_OUTSIDE_EVERY
         ready = [] if is_quick else selector.select(0)
@@ -263,7 +263,7 @@ class VirtualTime:
 
 
 class _Waiting(selectors.BaseSelector):
-    """A selector that asks the test's time how to wait."""
+    """A selector that waits by the test's time."""
 
     def __init__(self, selector: selectors.BaseSelector, virtual: VirtualTime) -> None:
         self._selector = selector
@@ -284,7 +284,7 @@ class _Waiting(selectors.BaseSelector):
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):
-    """asyncio's own loop, by another clock."""
+    """asyncio's own loop, with another clock."""
 
     def __init__(self, selector: selectors.BaseSelector, virtual: VirtualTime) -> None:
         self._virtual = virtual
@@ -298,5 +298,5 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def _ns(seconds: float) -> int:
-    """Rounded up: a timer must not find that it is a nanosecond early."""
+    """Converts to nanoseconds, rounded up: a timer must not fire a nanosecond early."""
     return int(seconds * NS_IN_S) + 1

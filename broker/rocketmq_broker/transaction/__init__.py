@@ -1,1 +1,1 @@
-"""Transactional messages: states and transitions, decisions, check-backs, recovery. It takes bytes, values and the time."""
+"""Transactional messages: states and transitions, decisions, check-backs, recovery. Takes bytes, values and the time."""

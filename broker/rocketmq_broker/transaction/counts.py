@@ -1,4 +1,4 @@
-"""Counts what happened to transactions since the broker started, for metrics and operators."""
+"""Counters of transactions since the broker's start, for metrics and operators."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class TransactionCounts:
     checks_sent: int = 0
     checks_without_producer: int = 0
     checks_held_back: int = 0
-    """Put off: every producer of the group owed that answer or too many others, or did not read."""
+    """Checks put off: every producer of the group owed that answer or too many others, or did not read."""
     checks_given_back: int = 0
-    """Sent to producers that left without an answer. They count against no transaction."""
+    """Checks of producers that left without an answer. They count against no transaction."""
     discards: int = 0
     skips: int = 0
     moves: int = 0
@@ -27,5 +27,5 @@ class TransactionCounts:
     rollbacks_by_hand: int = 0
     bad_records: int = 0
     take_backs: int = 0
-    """Batches that did not reach the disk, so that their transitions were undone."""
+    """Batches that did not reach the disk and whose transitions were undone."""
     refusals: Counter[Refusal] = field(default_factory=Counter)

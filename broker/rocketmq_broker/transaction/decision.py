@@ -1,4 +1,4 @@
-"""Decides what to do about a transaction when its producer answers, and when no answer comes. The caller does it.
+"""Decisions about a transaction when its producer answers, and when no answer comes. The caller carries them out.
 
 The first decision wins (RocketMQ's EndTransactionProcessor lets every one win), and each refusal has its reason.
 """
@@ -17,7 +17,7 @@ from rocketmq_broker.transaction.states import State
 
 
 class EndAction(Enum):
-    """What an END_TRANSACTION request leads to."""
+    """The result of an END_TRANSACTION request."""
 
     COMMIT = "commit"
     ROLLBACK = "rollback"
@@ -25,11 +25,11 @@ class EndAction(Enum):
     """The producer does not know yet."""
     REFUSE = "refuse"
     LOOK_UP = "look up"
-    """The table knows no transaction by that offset: read what the store has there, and `decide_late_end`."""
+    """The table has no transaction at that offset: read the record there and call `decide_late_end`."""
 
 
 class Refusal(Enum):
-    """Why a decision does not count; the value names it in metrics."""
+    """The reason why a decision does not count; the value names it in metrics."""
 
     PRODUCER_GROUP = "producer_group"
     STATE_TABLE_OFFSET = "state_table_offset"
@@ -39,11 +39,11 @@ class Refusal(Enum):
     ALREADY_ROLLED_BACK = "already_rolled_back"
     ALREADY_DISCARDED = "already_discarded"
     ALREADY_DECIDED = "already_decided"
-    """Decided so long ago that the broker no longer knows how."""
+    """Decided so long ago that the broker has forgotten the outcome."""
 
 
 class EndRequest(NamedTuple):
-    """What a producer asks for (EndTransactionRequestHeader)."""
+    """A producer's request (EndTransactionRequestHeader)."""
 
     commit_or_rollback: int
     """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag): the header refuses all others."""
@@ -53,7 +53,7 @@ class EndRequest(NamedTuple):
 
 
 class EndDecision(NamedTuple):
-    """What to do about an EndRequest. COMMIT and ROLLBACK have a `transaction`, REFUSE has `refusal` and `remark`."""
+    """The answer to an EndRequest. COMMIT and ROLLBACK have a `transaction`, REFUSE has `refusal` and `remark`."""
 
     action: EndAction
     transaction: PendingTransaction | None = None
@@ -72,7 +72,7 @@ _ALREADY = {
 
 
 def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
-    """What an END_TRANSACTION request leads to, as far as the table knows."""
+    """Decides an END_TRANSACTION request by the table."""
     if request.commit_or_rollback == sysflag.TRANSACTION_NOT:
         return _KEEP
     transaction = table.find(request.commit_log_offset)
@@ -88,7 +88,7 @@ def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
 
 
 def decide_late_end(table: PendingTransactions, request: EndRequest, half: HalfMessage | None) -> EndDecision:
-    """What the request leads to where the table knows nothing: `half` is what the store has at its offset, if it can be read."""
+    """Decides a request about which the table knows nothing. `half`: the record at its offset, if it can be read."""
     if half is None:
         return _refuse(Refusal.NOT_FOUND, f"there is no half message at commit log offset {request.commit_log_offset}")
     if half.topic != HALF_TOPIC:
@@ -132,7 +132,7 @@ def _refuse(refusal: Refusal, remark: str) -> EndDecision:
 
 
 class CheckAction(Enum):
-    """What to do about a transaction that is due."""
+    """The action for a transaction that is due."""
 
     NO_PRODUCER = "no producer"
     """No producer of the group is online. No check is used up."""
@@ -146,23 +146,23 @@ class CheckAction(Enum):
 
 
 class GroupState(NamedTuple):
-    """What the producers of a transaction's group can do about it at the moment."""
+    """The present ability of a transaction's producer group to answer."""
 
     is_online: bool
-    """Whether the group has a member at all."""
+    """Whether the group has any member."""
     can_be_asked: bool
-    """Whether one of them reads what it is sent, owes no answer about the transaction, and not too many others."""
+    """Whether a member reads its messages, owes no answer about the transaction, and not too many others."""
     owes_answer: bool
-    """Whether one of them was asked about it, and its time to answer is not over."""
+    """Whether a member was asked about it and its time to answer is not over."""
 
 
 def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, group: GroupState) -> CheckAction:
-    """What to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
+    """Decides about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
     It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. RocketMQ asks, counts
-    and discards whether or not an answer can still come; here no check counts that nobody could answer. A transaction that is too
-    old is discarded, but first its group is asked once if it is online; RocketMQ does not ask about such any more. `now_ms` must
-    be a time that may be believed (ExpiryClock): a discard cannot be taken back.
+    and discards whether or not an answer can come; here a check that nobody could answer does not count. A transaction is
+    discarded when it is too old, but its group is first asked once if it is online; RocketMQ does not ask then. `now_ms` must
+    be a trustworthy time (ExpiryClock): a discard cannot be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online
@@ -177,7 +177,7 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
 
 
 def must_be_put_back(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
-    """The transaction whose half message must be put back, because it holds the consumer offset too far behind the queue's end.
+    """Returns the transaction to put back, because its half message holds the consumer offset too far behind the queue's end.
 
     The distance allowed grows with the number of pending ones, so that of five half messages at most one is a copy.
     """

@@ -1,4 +1,4 @@
-"""When the check service looks at each pending transaction next: a heap, so that checking costs only what is due."""
+"""The time of the next check of each pending transaction: a heap, so that checking costs only what is due."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _AFTER_ALL_MS: Final = 1 << 62
 
 
 class DueTimes:
-    """The due times of the pending transactions. The heap also holds stale times; those are passed over."""
+    """The due times of the pending transactions. The heap also holds stale times, which are skipped."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
-        """`pending` are the transactions by commit log offset; whoever owns them may change them."""
+        """`pending`: the transactions by commit log offset; their owner may change them."""
         self._pending = pending
         self._check_interval_ms = check_interval_ms
         self._heap: list[tuple[int, int]] = []
@@ -25,20 +25,20 @@ class DueTimes:
         self._on_due_sooner: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
-        """How many times the heap holds, stale ones included."""
+        """Returns the number of times in the heap, stale ones included."""
         return len(self._heap)
 
     def next_ms(self) -> int | None:
-        """When a transaction is due next. The time may be too early, never too late. None if none is pending."""
+        """Returns when the next transaction is due; the time may be too early, never too late. None if none is pending."""
         return self._heap[0][0] if self._heap else None
 
     def watch(self, until_ms: int | None, on_due_sooner: Callable[[], None]) -> None:
-        """Calls `on_due_sooner` once when a transaction becomes due before that time; None is later than any time."""
+        """Calls `on_due_sooner` once when a transaction becomes due before that time; None is later than all times."""
         self._watched_until_ms = until_ms if until_ms is not None else _AFTER_ALL_MS
         self._on_due_sooner = on_due_sooner
 
     def add(self, transaction: PendingTransaction) -> None:
-        """The transaction is pending, or its due time has changed."""
+        """Adds a pending transaction, or its changed due time."""
         heappush(self._heap, (transaction.due_ms, transaction.commit_log_offset))
         if transaction.due_ms < self._watched_until_ms:
             self._watched_until_ms = _BEFORE_ALL_MS
@@ -47,7 +47,7 @@ class DueTimes:
             self._drop_stale()
 
     def take_due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
-        """Takes at most `limit` transactions that are due. Each is due again after the check interval."""
+        """Returns at most `limit` transactions that are due, and makes each due again after the check interval."""
         taken: list[PendingTransaction] = []
         while self._heap and self._heap[0][0] <= now_ms and len(taken) < limit:
             due_ms, offset = heappop(self._heap)
@@ -63,7 +63,7 @@ class DueTimes:
         self.add(transaction)
 
     def clock_stepped(self, step_ms: int) -> None:
-        """The clock is about to leap, and the due times of the transactions have been changed."""
+        """Adapts to a step of the clock; the transactions already have their changed due times."""
         self._watched_until_ms += step_ms
         self._drop_stale()
 

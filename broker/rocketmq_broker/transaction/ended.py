@@ -1,4 +1,4 @@
-"""How the latest transactions ended, so that a late decision can be told what it is late for."""
+"""The latest ended transactions, so that a late decision is refused with its reason."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class EndedTransactions:
         return len(self._newer) + len(self._older)
 
     def remember(self, commit_log_offset: int, state: State) -> None:
-        """A transaction ended in that state."""
+        """Stores the state in which a transaction ended."""
         self._newer[commit_log_offset] = state
 
     def forget(self, commit_log_offset: int) -> None:
-        """The transaction is pending again."""
+        """Forgets a transaction that is pending again."""
         self._newer.pop(commit_log_offset, None)
         self._older.pop(commit_log_offset, None)
 
     def forget_oldest(self) -> None:
-        """Keeps the memory bounded."""
+        """Bounds the memory: drops the older half when the newer one is full."""
         if len(self._newer) > REMEMBERED:
             self._older, self._newer = self._newer, {}
 
     def state_of(self, commit_log_offset: int) -> State | None:
-        """The state of a transaction that ended lately; None for any other."""
+        """Returns the state of a transaction that ended lately; None for any other."""
         return self._newer.get(commit_log_offset) or self._older.get(commit_log_offset)

@@ -1,4 +1,4 @@
-"""What can go wrong with a transactional message."""
+"""The errors of transactional messages."""
 
 from rocketmq_broker.message.errors import IllegalMessage
 
@@ -8,31 +8,31 @@ class TransactionError(Exception):
 
 
 class NotAHalfMessage(TransactionError):
-    """A record that is no half message, or one that does not say where its message belongs."""
+    """A record that is no half message, or one that does not name its destination."""
 
 
 class DelayedTransaction(TransactionError, IllegalMessage):
-    """A message that is to be both delayed and transactional."""
+    """A message that should be both delayed and transactional."""
 
 
 class NotADestination(TransactionError, IllegalMessage):
-    """A topic that takes no transactional messages: one of the broker's own, a retry or a dead-letter topic."""
+    """A topic that takes no transactional messages: a system, retry or dead-letter topic."""
 
 
 class HalfMessageUnreadable(TransactionError):
-    """The half message of a pending transaction cannot be read."""
+    """A half message of a pending transaction that cannot be read."""
 
 
 class NotWrittenYet(HalfMessageUnreadable):
-    """The half message is on its way to the files: try again in a moment."""
+    """A half message that is not yet in the files: try again in a moment."""
 
 
 class HalfMessageLost(HalfMessageUnreadable):
-    """The half message is damaged: it can never be read again."""
+    """A damaged half message, which can never be read again."""
 
 
 class HalfMessageExpired(HalfMessageLost):
-    """The half message was deleted with the commit log file that held it."""
+    """A half message that was deleted with its commit log file."""
 
 
 class NotAnOpMessage(TransactionError):

@@ -1,4 +1,4 @@
-"""Finds transactions that are decided though no op message says so: their committed or discarded message is stored.
+"""Evidence that a transaction without an op message is decided: its committed or discarded message is stored.
 
 A broker may end between a committed message and its op message; the next start must not deliver the message again. But wrong
 evidence would close a transaction that nobody decided. So only those fields count that only a broker can have written:
@@ -8,7 +8,7 @@ evidence would close a transaction that nobody decided. So only those fields cou
   RocketMQ's names none.
 - Both have the born host of the half message, which is the address that the broker saw.
 
-What a client can choose, ids, groups and times, settles nothing by itself.
+The values that a client chooses, ids, groups and times, prove nothing by themselves.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rocketmq_broker.transaction.recovery import RecoveredTransaction
 from rocketmq_broker.transaction.states import State
 
 HalfAt = Callable[[int], HalfMessage | None]
-"""Reads the message at a commit log offset; None if no message of a queue lies there."""
+"""Returns the message at a commit log offset; None if no message of a queue has that offset."""
 
 
 class Evidence:
-    """Tells which undecided transactions are decided after all."""
+    """A search for undecided transactions that are in fact decided."""
 
     def __init__(self, undecided: Iterable[RecoveredTransaction], half_at: HalfAt) -> None:
         self._half_at = half_at
@@ -37,10 +37,10 @@ class Evidence:
             self._by_offset.update(dict.fromkeys(recovered.commit_log_offsets, recovered))
             self._by_identity.setdefault(recovered.identity, []).append(recovered)
         self.states: dict[int, State] = {}
-        """How the decided ones ended, by the transaction's commit log offset."""
+        """The final states of the decided ones, by the transaction's commit log offset."""
 
     def consider(self, data: bytes) -> None:
-        """Looks at one more record, of any topic, damaged or not."""
+        """Examines one more record, of any topic, damaged or not."""
         try:
             message = read_any_message(data)
         except CorruptRecord:
@@ -68,13 +68,13 @@ class Evidence:
         else:
             candidates = self._by_identity.get(identity_of(message), [])
         for recovered in candidates:
-            # One stored later was made from the discarded message: it was resumed.
+            # A half message after the discarded one was made from it: it was resumed.
             if recovered.transaction.stored_at < message.commit_log_offset and _may_be_of(message, recovered):
                 return recovered
         return None
 
     def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
-        """The transaction of a copy that lies before those that recovery read."""
+        """Returns the transaction of a copy that lies before those that recovery read."""
         half = self._half_at(commit_log_offset)
         if half is None or half.topic != HALF_TOPIC:
             return None

@@ -1,7 +1,7 @@
 """The table of pending transactions (states.py draws the states).
 
-Nothing here reads or writes the store. The caller appends the records of a transition and then tells the table. Later it says
-up to which commit log offset the records are safe (`confirm`), or from which one on they were lost (`take_back`).
+Nothing here reads or writes the store. The caller appends the records of a transition and then calls the table. Later it tells
+the commit log offset before which the records are safe (`confirm`), or at and after which they were lost (`take_back`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from rocketmq_broker.transaction.states import State
 
 
 class Offsets(Protocol):
-    """Where a record was appended (RecordOffsets, or what the store returns)."""
+    """The place of an appended record (RecordOffsets, or the store's answer)."""
 
     @property
     def commit_log_offset(self) -> int:
-        """In the commit log."""
+        """Returns the offset in the commit log."""
 
     @property
     def queue_offset(self) -> int:
-        """In the queue of the record."""
+        """Returns the offset in the record's queue."""
 
 
 class _Kind(Enum):
@@ -43,17 +43,17 @@ class _Change(NamedTuple):
 
     kind: _Kind
     commit_log_offset: int
-    """Of its last record."""
+    """The offset of its last record."""
     transaction: PendingTransaction | None
     copy_before: RecordOffsets | None
-    """Where the newest half message was before a copy was put back."""
+    """The offsets of the newest half message before a copy was put back."""
 
 
 class PendingTransactions:
-    """All pending transactions of a broker, the one that lies furthest back in the half queue first."""
+    """All pending transactions of a broker, in the order of the half queue."""
 
     def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
-        """`next_queue_offset` is where the half queue ends, `op_window` what the op queue holds beyond its consumer offset."""
+        """`next_queue_offset` is the end of the half queue, `op_window` the op messages beyond its consumer offset."""
         self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
         self._next_queue_offset = next_queue_offset
         self._op_window = op_window or OpWindow()
@@ -69,20 +69,20 @@ class PendingTransactions:
         return iter(self._pending.values())
 
     def find(self, commit_log_offset: int) -> PendingTransaction | None:
-        """The pending transaction whose first half message lies there."""
+        """Returns the pending transaction whose first half message has that offset."""
         return self._pending.get(commit_log_offset)
 
     # The transitions.
 
     def add(self, transaction: PendingTransaction) -> None:
-        """A half message was appended: the transaction is pending."""
+        """Adds a pending transaction, after its half message was appended."""
         self._pending[transaction.commit_log_offset] = transaction
         self._next_queue_offset = transaction.stored_queue_offset + 1
         self.due_times.add(transaction)
         self._unconfirmed.append(_Change(_Kind.ADDED, transaction.stored_at, transaction, None))
 
     def end(self, transaction: PendingTransaction, state: State, op: Offsets) -> None:
-        """The op message that closes the half message was appended: the transaction is pending no more."""
+        """Removes a transaction, after the op message that closes its half message was appended."""
         offset = transaction.commit_log_offset
         del self._pending[offset]
         self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
@@ -90,7 +90,7 @@ class PendingTransactions:
         self._unconfirmed.append(_Change(_Kind.ENDED, op.commit_log_offset, transaction, None))
 
     def put_back(self, transaction: PendingTransaction, copy: Offsets, op: Offsets) -> None:
-        """A copy was appended at the half queue's end, and then the op message that closes the copy before."""
+        """Takes over a copy appended at the half queue's end, with the op message that closes the previous one."""
         self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
         copy_before = RecordOffsets(transaction.stored_at, transaction.stored_queue_offset)
         self._unconfirmed.append(_Change(_Kind.PUT_BACK, op.commit_log_offset, transaction, copy_before))
@@ -99,21 +99,21 @@ class PendingTransactions:
         self._pending[transaction.commit_log_offset] = self._pending.pop(transaction.commit_log_offset)
 
     def close_copy(self, queue_offset: int, op: Offsets) -> None:
-        """The op message for a half message that has a newer copy was appended."""
+        """Notes an appended op message for a half message that has a newer copy."""
         self._op_window.add(op.queue_offset, queue_offset)
         self._unconfirmed.append(_Change(_Kind.COPY_CLOSED, op.commit_log_offset, None, None))
 
     # Records that are safe, and records that were lost.
 
     def confirm(self, position: int) -> None:
-        """Records before that commit log offset are safe."""
+        """Notes that records before that commit log offset are safe."""
         unconfirmed = self._unconfirmed
         while unconfirmed and unconfirmed[0].commit_log_offset < position:
             unconfirmed.popleft()
         self.ended.forget_oldest()
 
     def take_back(self, position: int) -> None:
-        """Records from that commit log offset on were lost: undoes the transitions that they stood for."""
+        """Undoes the transitions whose records, at or after that commit log offset, were lost."""
         unconfirmed = self._unconfirmed
         is_order_lost = False
         while unconfirmed and unconfirmed[-1].commit_log_offset >= position:
@@ -143,28 +143,28 @@ class PendingTransactions:
         else:
             del self._pending[offset]
 
-    # What the next start of the broker needs.
+    # The data that the next start of the broker needs.
 
     def oldest(self) -> PendingTransaction | None:
-        """The transaction that holds the half queue's consumer offset back."""
+        """Returns the transaction that holds the half queue's consumer offset back."""
         return next(iter(self._pending.values()), None)
 
     def behind_newest(self, transaction: PendingTransaction) -> int:
-        """How many half messages the transaction's newest one lies behind the end of the half queue."""
+        """Returns the distance of the transaction's newest half message from the end of the half queue."""
         return self._next_queue_offset - transaction.stored_queue_offset
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """The commit log offset from which on records are needed for transactions begun after a time; None without any."""
+        """Returns the first commit log offset that transactions begun after a time need; None if there are none."""
         return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
 
     def advance_offsets(self) -> TransactionOffsets:
-        """How far CID_RMQ_SYS_TRANS has come. They may be told to nobody before all that is appended by now is on disk."""
+        """Returns the offsets of CID_RMQ_SYS_TRANS. They must stay unpublished until all appended records are on disk."""
         oldest = self.oldest()
         half_queue_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
         return TransactionOffsets(half_queue_offset, self._op_window.advance(half_queue_offset))
 
     def clock_stepped(self, step_ms: int) -> None:
-        """The clock is about to leap: moves all times along, so that no transaction gets older or waits longer."""
+        """Moves all times along with a step of the clock, so that no transaction gets older or waits longer."""
         undone = (change.transaction for change in self._unconfirmed if change.kind is _Kind.ENDED)
         for transaction in (*self._pending.values(), *undone):
             if transaction is not None:

@@ -1,4 +1,4 @@
-"""Rebuilds the table of pending transactions from the half queue and the op queue, whichever broker wrote them.
+"""Recovery of the table of pending transactions from the half queue and the op queue of any broker.
 
 A half message is decided if an op message names it. There are two difficulties. Several half messages may stand for one
 transaction: see copies.py. And a broker may end after it appended a committed or discarded message and before it appended the op
@@ -22,59 +22,59 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction, 
 
 @dataclass(slots=True)
 class RecoveredTransaction:
-    """One undecided transaction, as far as the two queues tell."""
+    """One transaction that the two queues leave undecided."""
 
     transaction: PendingTransaction
     identity: Identity
     copies: list[RecordOffsets]
-    """Where its other half messages lie."""
+    """The offsets of its other half messages."""
     has_unread_copies: bool
-    """Whether RocketMQ wrote copies before those that were read: the first one is not known."""
+    """Whether RocketMQ wrote copies before those that were read, so that the first one is unknown."""
 
     @property
     def transaction_id(self) -> str | None:
-        """The key under which the index finds the committed message, if there is one."""
+        """Returns the key under which the index finds the committed message, if there is one."""
         return self.identity[0]
 
     @property
     def commit_log_offsets(self) -> list[int]:
-        """Of all its half messages that are known."""
+        """Returns the offsets of the transaction's known half messages."""
         return [self.transaction.commit_log_offset, *(copy.commit_log_offset for copy in self.copies)]
 
     @property
     def begins(self) -> int:
-        """The commit log offset of the first of these: its committed or discarded message lies behind it."""
+        """Returns the lowest of these offsets: the committed or discarded message lies after it."""
         return min(self.commit_log_offsets)
 
     @property
     def outcome_topics(self) -> tuple[bytes, bytes]:
-        """Where its committed message is, or its discarded one."""
+        """Returns the topics of the transaction's committed and discarded message."""
         return self.transaction.topic, DISCARD_TOPIC
 
 
 @dataclass(slots=True)
 class RecoveredTable:
-    """What the two queues tell."""
+    """The result of reading the two queues."""
 
     undecided: list[RecoveredTransaction]
-    """In the order of the half queue."""
+    """Transactions in the order of the half queue."""
     superseded: list[int]
     """Queue offsets of half messages that need an op message: their transaction has a newer copy, or is decided."""
     op_window: OpWindow
     damaged: list[str]
-    """Why records could not be read."""
+    """The reasons why records could not be read."""
 
 
 @dataclass(slots=True)
 class TransactionRecovery:
-    """Takes the op messages first, then the half messages, both from their consumer offset to the end; then `finish`."""
+    """A reader of op messages first and half messages then, both from their consumer offset to the end; then call `finish`."""
 
     policy: CheckPolicy
     now_ms: int
     op_offset: int = 0
     """The consumer offset of the op queue."""
     check_counts: Mapping[int, int] = field(default_factory=dict)
-    """How often each transaction was checked, by commit log offset, as far as the broker noted it."""
+    """The noted number of checks of each transaction, by commit log offset."""
     _closed: set[int] = field(default_factory=set)
     _copies: dict[Identity, list[Copy]] = field(default_factory=dict)
     _transactions: dict[int, PendingTransaction] = field(default_factory=dict)
@@ -109,7 +109,7 @@ class TransactionRecovery:
         self._copies.setdefault(identity, []).append(Copy.of(half, is_closed=is_closed))
 
     def finish(self) -> RecoveredTable:
-        """Tells which transactions are undecided, and which half messages need an op message."""
+        """Returns the undecided transactions, and the half messages that need an op message."""
         undecided: list[RecoveredTransaction] = []
         superseded: list[int] = []
         for identity, alike in self._copies.items():
@@ -140,7 +140,7 @@ class TransactionRecovery:
         )
 
     def _undecided(self, identity: Identity, copies: list[Copy]) -> RecoveredTransaction:
-        """The transaction of these copies, to be checked with the offsets of the first one."""
+        """Returns the transaction of these copies, to be checked with the offsets of the first one."""
         newest = copies[-1]
         transaction = self._transactions[newest.offsets.queue_offset]
         others = {copy.offsets for copy in copies}
@@ -155,6 +155,6 @@ class TransactionRecovery:
         transaction.checks = max(transaction.checks, self.check_counts.get(transaction.commit_log_offset, 0))
         is_too_old = self.now_ms - transaction.begun_ms > self.policy.file_reserved_ms
         if transaction.checks or is_too_old:
-            # Nobody knows when it was checked last: it might have been just now. And one that would be discarded unasked for its
-            # age gets an interval in which its producers can come back.
+            # The time of the last check is unknown: it may have been just now. And a transaction that would be discarded for its
+            # age without a check gets an interval in which its producers can come back.
             transaction.due_ms = max(transaction.due_ms, self.now_ms + self.policy.check_interval_ms)

@@ -1,4 +1,4 @@
-"""Decides whether a discarded message may be resumed (RESUME_CHECK_HALF_MESSAGE).
+"""The decision whether a discarded message may be resumed (RESUME_CHECK_HALF_MESSAGE).
 
 RocketMQ resumes a message as often as operators ask, and may deliver it as often. Here a message is resumed once.
 """
@@ -14,7 +14,7 @@ from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HAL
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
-    """Raises NotResumable unless the message lies in the discard topic; AlreadyResumed if it was resumed since or delivered.
+    """Raises NotResumable unless the message lies in the discard topic; AlreadyResumed if it was later resumed or delivered.
 
     `alike` are the half messages and delivered messages with the same transaction id.
     """

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 
 
 class State(Enum):
-    """Where a transaction stands; the value is what operators read."""
+    """The state of a transaction; the value is for operators."""
 
     PENDING = "pending"
     COMMITTED = "committed"
@@ -36,11 +36,11 @@ class State(Enum):
     DISCARDED = "discarded"
     """No producer decided in time: the message waits for an operator."""
     LOST = "lost"
-    """The half message expired or is damaged, so that it cannot be read any more."""
+    """Ended without a decision: the half message expired or is damaged, and can never be read again."""
 
 
 class Verb(Enum):
-    """What changes the state of a transaction: the methods of TransactionalMessages."""
+    """The verbs that change the state of a transaction: the methods of TransactionalMessages."""
 
     PREPARE = "prepare"
     COMMIT = "commit"
@@ -61,7 +61,7 @@ class Written(Enum):
 
 
 class Transition(NamedTuple):
-    """What a verb does."""
+    """The effect of a verb."""
 
     before: State | None
     """The state that the verb needs; None for a message that is no transaction yet."""
@@ -80,4 +80,4 @@ TRANSITIONS: Final[Mapping[Verb, Transition]] = MappingProxyType(
         Verb.RESUME: Transition(State.DISCARDED, State.PENDING, (Written.HALF_MESSAGE,)),
     }
 )
-"""The picture above, for tests that hold TransactionalMessages against it."""
+"""The picture above, for tests that compare TransactionalMessages with it."""

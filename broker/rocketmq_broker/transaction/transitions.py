@@ -5,7 +5,7 @@
     discarded        topic TRANS_CHECK_MAX_TIME_TOPIC, queue 0
     put back         a half message again, nearer to the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
                      preparedTransactionOffset name the first one
-    resumed          a half message again, made from a discarded one; it begins a transaction of its own
+    resumed          a half message again, made from a discarded one; it begins a new transaction
 
 Each keeps all properties of the half message, REAL_TOPIC and TRAN_MSG included, as RocketMQ's do. The op message is in
 op_message.py.
@@ -32,15 +32,15 @@ from rocketmq_broker.transaction.messages.half_message import (
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 
 FIRST_OF_ALL: Final = -1
-"""preparedTransactionOffset of a copy whose first half message lies at 0: the field itself has 0 where it names none."""
+"""preparedTransactionOffset of a copy whose first half message has offset 0: 0 in the field names no half message."""
 
 _DELAY = props.beginning(props.DELAY_TIME_LEVEL)
 
 
 def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
-    """The half message of a message. Raises DelayedTransaction.
+    """Returns the half message of a message. Raises DelayedTransaction.
 
-    It has no transaction type, or the store would hide it from its own queue.
+    It has no transaction type; with one the store would hide it from its own queue.
     """
     encoded = half_properties(message.properties, message.topic, message.queue_id, producer_group)
     return InnerMessage(
@@ -74,7 +74,7 @@ def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group:
 
 
 def committed(half: HalfMessage | InnerMessage, transaction: PendingTransaction) -> InnerMessage:
-    """The message that consumers get."""
+    """Returns the message for consumers."""
     checks = transaction.checks
     return InnerMessage(
         transaction.topic,
@@ -93,26 +93,26 @@ def committed(half: HalfMessage | InnerMessage, transaction: PendingTransaction)
 
 
 def discarded(half: HalfMessage, transaction: PendingTransaction) -> InnerMessage:
-    """The message for TRANS_CHECK_MAX_TIME_TOPIC, where operators and mqadmin can read it."""
+    """Returns the message for TRANS_CHECK_MAX_TIME_TOPIC, where operators and mqadmin can read it."""
     properties = with_check_times(half.properties, transaction.checks)
     return _system_message(half, DISCARD_TOPIC, properties, transaction.commit_log_offset)
 
 
 def put_back(half: HalfMessage, transaction: PendingTransaction, checks: int) -> InnerMessage:
-    """A copy for the half queue's end. It names the first half message in a property, for RocketMQ, and in a field, for us."""
+    """Returns a copy for the half queue's end. A property for RocketMQ and a field for us name the first half message."""
     named = _put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, transaction.queue_offset)
     return _system_message(half, HALF_TOPIC, with_check_times(named, checks), transaction.commit_log_offset or FIRST_OF_ALL)
 
 
 def resumed(discarded_message: HalfMessage) -> InnerMessage:
-    """A half message made anew from a discarded message. Its checks are counted from 0."""
+    """Returns a new half message made from a discarded message. Its checks count from 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
     fresh = _put_if_it_fits(fresh, RESUMED_FROM, discarded_message.commit_log_offset)
     return _system_message(discarded_message, HALF_TOPIC, with_check_times(fresh, 0), 0)
 
 
 def with_check_times(encoded: bytes, checks: int) -> bytes:
-    """Properties that say how often the transaction was checked."""
+    """Returns the properties with the number of checks of the transaction."""
     return _put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, checks)
 
 
@@ -134,6 +134,6 @@ def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, 
 
 
 def _put_if_it_fits(encoded: bytes, name: str, value: int) -> bytes:
-    """Adds a number, unless the properties fill all their space: the message counts more than the number."""
+    """Adds a number, unless the properties have no room for it: the message matters more than the number."""
     longer = props.put(encoded, name, str(value))
     return longer if len(longer) <= props.MAX_PROPERTIES_LENGTH else encoded

@@ -1,1 +1,1 @@
-"""One module for each step."""
+"""The steps, one module each."""

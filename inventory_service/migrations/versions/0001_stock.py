@@ -1,4 +1,4 @@
-"""The stock, the shipments, and what was taken from the stock for each."""
+"""The stock, the shipments, and the quantities taken from stock for each."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""An idempotency key is one customer's own: unique together with the customer, where it was unique among all."""
+"""Makes idempotency keys unique for each customer, instead of for all."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,18 +13,18 @@ _EVERYBODYS_KEY = "orders_idempotency_key_key"
 
 
 def upgrade() -> None:
-    """Loses nothing: what was unique among all is unique for each customer."""
+    """Loses nothing: keys unique for all are unique for each customer."""
     if op.get_bind().dialect.name == "sqlite":
         _make_orders_anew(sa.UniqueConstraint("customer", "idempotency_key", name=_CUSTOMERS_KEY))
         return
-    # The index is built first, while orders can still be read; what shuts everybody out takes no time.
+    # The index is built first, while orders can still be read; the statement that locks the table takes no time.
     op.create_index(_CUSTOMERS_KEY, "orders", ["customer", "idempotency_key"], unique=True)
     op.execute(f"ALTER TABLE orders ADD CONSTRAINT {_CUSTOMERS_KEY} UNIQUE USING INDEX {_CUSTOMERS_KEY}")
     op.drop_constraint(_EVERYBODYS_KEY, "orders")
 
 
 def downgrade() -> None:
-    """Fails, and changes nothing, where two customers have used one key."""
+    """Fails without changes if two customers have used one key."""
     if op.get_bind().dialect.name == "sqlite":
         _make_orders_anew(sa.UniqueConstraint("idempotency_key"))
         return
@@ -33,7 +33,7 @@ def downgrade() -> None:
 
 
 def _make_orders_anew(key: sa.UniqueConstraint) -> None:
-    """SQLite can drop no constraint: the rows go into a new table, under the ids that they have."""
+    """Copies the rows into a new table, with their ids: SQLite cannot drop a constraint."""
     op.create_table(
         "orders_anew",
         sa.Column("id", sa.Integer(), primary_key=True, autoincrement=True),

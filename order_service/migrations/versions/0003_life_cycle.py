@@ -1,4 +1,4 @@
-"""Orders have a state, and may be paid later, cancelled or expired; transactions have a kind, `order` or `cancellation`."""
+"""Adds states to orders, which may be paid later, cancelled or expired, and kinds to transactions: `order`, `cancellation`."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ _NEW_OF_ORDERS = ("pay_until_ms", "paid_at_ms", "ended_at_ms")
 
 
 def upgrade() -> None:
-    """Loses nothing: each order so far is PLACED, and each transaction that of an order. No table is written anew."""
+    """Loses nothing: each existing order becomes PLACED, and each transaction one of an order. No table is rewritten."""
     op.add_column("orders", sa.Column("state", sa.String(16), nullable=False, server_default="PLACED"))
     for name in _NEW_OF_ORDERS:
         op.add_column("orders", sa.Column(name, sa.BigInteger(), nullable=True))
@@ -21,7 +21,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Fails, and changes nothing, where an order has a life that version 0002 does not know."""
+    """Fails without changes if an order has a state that version 0002 does not know."""
     known = "state = 'PLACED' AND pay_until_ms IS NULL"
     others = op.get_bind().scalar(sa.text(f"SELECT count(*) FROM orders WHERE NOT ({known})"))
     if others:

@@ -1,10 +1,9 @@
-"""The database has an id, and rows by which an old copy of it is known: epochs of processes, and adoptions."""
-
-import time
-import uuid
+"""Adds the database's id, and rows that tell an old copy: epochs of processes, and adoptions."""
 
 import sqlalchemy as sa
 from alembic import op
+
+from rocketmq_broker.world import current_world
 
 revision = "0004"
 down_revision = "0003"
@@ -13,7 +12,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Makes three tables, and the id: random, and the same in each copy that is taken of the database."""
+    """Makes three tables, and the id: random, and the same in each later copy of the database."""
     identity = op.create_table(
         "database_identity",
         sa.Column("database_id", sa.String(32), primary_key=True),
@@ -31,10 +30,11 @@ def upgrade() -> None:
         sa.Column("adopted_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("reason", sa.String(200), nullable=False),
     )
-    op.bulk_insert(identity, [{"database_id": uuid.uuid4().hex, "made_at_ms": time.time_ns() // 1_000_000}])
+    world = current_world()
+    op.bulk_insert(identity, [{"database_id": world.new_uuid().hex, "made_at_ms": world.wall_ms()}])
 
 
 def downgrade() -> None:
-    """Drops the three tables: half messages that name them are decided without them then."""
+    """Drops the three tables. Half messages with witnesses are then decided without them."""
     for name in ("adoptions", "epochs", "database_identity"):
         op.drop_table(name)

@@ -1,1 +1,1 @@
-"""The reconciliation as one HTML page: what it shows as values, and the page made of them."""
+"""The reconciliation as one HTML page: its content as values, and the page itself."""

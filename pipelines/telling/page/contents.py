@@ -1,4 +1,4 @@
-"""What the page shows, as values: counts over time, latencies, ages, causes with money, and each break with its timeline."""
+"""The content of the page as values: counts over time, latencies, ages, causes with money, and each break with its timeline."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """How many orders were placed in a stretch of time, and what was found of them."""
+    """The orders placed in a period of time, and their findings."""
 
     begins_ms: int
     healthy: int
@@ -39,13 +39,13 @@ class Period:
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """The number of all orders."""
         return self.healthy + self.in_flight + self.wrong
 
 
 @dataclass(frozen=True, slots=True)
 class CauseSum:
-    """How often a class was found for one cause, and the money at stake by currency."""
+    """The number of findings of a class for one cause, and the money at stake by currency."""
 
     finding: Finding
     cause: Cause | None
@@ -55,7 +55,7 @@ class CauseSum:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that is on record about an order. `after_ms` counts from the first step."""
+    """A recorded step of an order. `after_ms` counts from the first step."""
 
     at_ms: int
     after_ms: int
@@ -65,7 +65,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """One order that is not healthy, or one balance."""
+    """An unhealthy order, or a wrong balance."""
 
     finding: Finding
     cause: Cause | None
@@ -82,9 +82,9 @@ class Break:
 
 
 def periods_of(rows: Iterable[Row]) -> list[Period]:
-    """Counts over the time at which orders were placed, in some MOST_PERIODS stretches of equal length, empty ones included.
+    """Returns counts by the times of orders, in some MOST_PERIODS periods of equal length, including empty ones.
 
-    Where the times are further apart than any history can be, only stretches with orders.
+    If the times are further apart than any history can be, it returns only periods with orders.
     """
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for row in rows:
@@ -105,7 +105,7 @@ def periods_of(rows: Iterable[Row]) -> list[Period]:
 
 
 def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
-    """Percentiles of the time from order to credit: (percent, milliseconds). Each is right to a fifth; empty without credits."""
+    """Returns percentiles of the time from order to credit: (percent, milliseconds), right to a fifth; empty without credits."""
     counts: Counter[int] = Counter()
     for row in rows:
         if row["latency_step"] is not None:
@@ -114,7 +114,7 @@ def latencies_of(rows: Iterable[Row]) -> list[tuple[int, int]]:
 
 
 def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
-    """How many are on their way for at most so many seconds, the last for longer: (seconds or None, count)."""
+    """Counts orders on their way by their age: (at most so many seconds, count), and None for older ones."""
     counts: Counter[int | None] = Counter()
     for row in rows:
         if row["finding"] in (Finding.IN_FLIGHT, Finding.OVERDUE):
@@ -124,7 +124,7 @@ def ages_of(rows: Iterable[Row], as_of_ms: int) -> list[tuple[int | None, int]]:
 
 
 def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
-    """What is wrong or on its way by class and cause, the dearest and then the most frequent first."""
+    """Returns the findings by class and cause, the dearest and then the most frequent first."""
     grouped: dict[tuple[Finding, Cause | None], list[Row]] = defaultdict(list)
     for row in rows:
         if row["finding"] not in SUMMED:
@@ -134,7 +134,7 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
 
 
 def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[Break], int]:
-    """The first breaks by class and order id, those of healthy classes last; and how many there are in all."""
+    """Returns the first breaks by class and order id, those of healthy classes last; and the number of all."""
     told = [row for row in rows if row["finding"] not in SUMMED]
     told.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
     return [_break(row) for row in told[:most]], len(told)

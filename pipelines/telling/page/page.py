@@ -1,4 +1,4 @@
-"""The page itself: one file that needs no other, no network and no script."""
+"""The page itself: one file without other files, network or scripts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from jinja2 import Environment, StrictUndefined
 from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Outcome
 from pipelines.telling.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.telling.report import age, amount, title, told_by_place, verdict_told
-from pipelines.tolerance import Tolerance
 from rocketmq_broker.message.printable import visible_name
 
 
 def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> None:
-    """Writes the page, replacing the one that is there. Raises UnwritableOutput."""
+    """Writes the page, and replaces an older one. Raises UnwritableOutput."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.new")
@@ -30,7 +30,7 @@ def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Toleran
 
 
 def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
-    """The page as HTML. What comes from the books is escaped."""
+    """Returns the page as HTML. Escapes text of the books."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)
     template = environment.from_string(files("pipelines.telling.page").joinpath("page.html.jinja").read_text(encoding="utf-8"))

@@ -6,16 +6,14 @@ import asyncio
 import struct
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
-from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.record import Record, decode_record
+from rocketmq_broker.message.record import Record, decode_record, records_of
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
@@ -183,14 +181,7 @@ class Stage:
     def records(self) -> list[Record]:
         """All records of the commit log, oldest first."""
         with (self._store / "commitlog" / FIRST_SEGMENT).open("rb") as segment:
-            data = segment.read(MORE_THAN_IS_SENT)
-        records: list[Record] = []
-        position = 0
-        with suppress(CorruptRecord):  # the end, or a record that is being written
-            while (record := decode_record(data, position)).is_intact:
-                records.append(record)
-                position += record.size
-        return records
+            return list(records_of(segment.read(MORE_THAN_IS_SENT)))
 
     async def close(self) -> None:
         """The client goes."""

@@ -17,6 +17,7 @@ from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 from rocketmq_broker.remoting import RemotingClient
 from rocketmq_broker.server.clients import queue_locks
+from rocketmq_broker.world import World, in_world
 
 AN_HOUR_MS = 3_600_000
 QUEUE = MessageQueueData(broker_name="broker-a", queue_id=0, topic="TBW102")
@@ -33,7 +34,7 @@ class Clock:
         self.set_back_ms = 0
 
     def __call__(self) -> int:
-        return time.time_ns() // 1_000_000 - self.set_back_ms
+        return time.time_ns() - self.set_back_ms * 1_000_000
 
 
 @pytest.fixture
@@ -47,7 +48,8 @@ async def address(tmp_path: Path, clock: Clock) -> AsyncIterator[str]:
         store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
         maped_file_size_commit_log=1 << 20,
     )  # fmt: skip
-    broker = Broker(settings, clock)
+    with in_world(World(wall_ns=clock)):
+        broker = Broker(settings)
     await broker.start()
     yield broker.identity.address
     await broker.stop()

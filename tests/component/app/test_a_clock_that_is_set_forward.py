@@ -17,6 +17,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatDat
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, PullMessageRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.world import World, in_world
 from tests.e2e.clients import SEND
 
 FOUR_DAYS_MS = 4 * 24 * 3_600_000
@@ -30,7 +31,7 @@ class Clock:
         self.ahead_ms = 0
 
     def __call__(self) -> int:
-        return time.time_ns() // 1_000_000 + self.ahead_ms
+        return time.time_ns() + self.ahead_ms * 1_000_000
 
 
 class Running:
@@ -67,7 +68,8 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
         maped_file_size_commit_log=1 << 20, delete_when=EVERY_HOUR,
     )  # fmt: skip
     clock = Clock()
-    broker = Broker(settings, clock)
+    with in_world(World(wall_ns=clock)):
+        broker = Broker(settings)
     await broker.start()
     running = Running(broker, clock)
     yield running

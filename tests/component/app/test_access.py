@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +75,7 @@ def settings(home: Path, **more: Any) -> BrokerSettings:
 
 
 def new_broker(given: BrokerSettings) -> Broker:
-    return Broker(given, lambda: time.time_ns() // 1_000_000)
+    return Broker(given)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 from rocketmq_broker.app import Broker
@@ -19,7 +18,7 @@ async def test_a_reply_that_was_taken_is_answered(tmp_path: Path) -> None:
         store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=400,
         maped_file_size_commit_log=1 << 20,
     )  # fmt: skip
-    broker = Broker(settings, lambda: time.time_ns() // 1_000_000)
+    broker = Broker(settings)
     await broker.start()
     address = broker.identity.address
     requester, replier = RemotingClient(), RemotingClient()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
+from benchmarks.longest_stop import rows
+from benchmarks.longest_stop.__main__ import rows_by_name
 from benchmarks.longest_stop.by_code import AT_BROKER, AT_NAME_SERVER
 from rocketmq_broker.app import Broker
 from rocketmq_broker.config import load_settings
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 
 
@@ -24,5 +27,12 @@ async def test_each_code_that_the_broker_answers_has_a_row(tmp_path: Path) -> No
 
 
 async def test_each_code_that_the_name_server_answers_has_a_row() -> None:
-    name_server = NameServer("127.0.0.1", 0, kv_config_path=None, clock=lambda: 0)
+    name_server = NameServer("127.0.0.1", 0, kv_config_path=None, steady_ns=lambda: 0)
     assert set(AT_NAME_SERVER) == name_server._server._handler.codes
+
+
+def test_each_row_has_a_name_of_its_own_and_says_what_it_does() -> None:
+    files = [path for path in Path(rows.__path__[0]).rglob("*.py") if path.name != "__init__.py"]
+    found = rows_by_name()
+    assert sorted(found) == sorted(path.stem for path in files)
+    assert all(import_module(module).WHAT for module in found.values())

@@ -8,10 +8,12 @@ from sqlalchemy import Engine
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit, EntryKind
+from credit_service.domain.credit import Credit
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
+from rocketmq_broker.world import World
 
 
 @pytest.fixture
@@ -21,12 +23,12 @@ def migrations() -> str:
 
 @pytest.fixture
 def ledger(engine: Engine) -> Ledger:
-    return Ledger(engine)
+    return Ledger(engine, World())
 
 
 @pytest.fixture
 def sqlite_ledger(sqlite_engine: Engine) -> Ledger:
-    return Ledger(sqlite_engine)
+    return Ledger(sqlite_engine, World())
 
 
 ORDER = {"order_id": "order-1", "customer": "ada", "total_cents": 2599, "currency": "EUR", "created_at_ms": 1}

@@ -12,6 +12,7 @@ from credit_service.adapters.credit_wire import WireCredit, to_wire
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import CreditingFailed, CreditingUnavailable
+from rocketmq_broker.world import World
 from tests.component.credit_service.conftest import a_credit
 from tests.unit.credit_service.credit_side import CreditSide
 
@@ -25,7 +26,7 @@ def side(sqlite_ledger: Ledger) -> CreditSide:
 
 @pytest.fixture
 def crediting(side: CreditSide) -> CeleryCrediting:
-    return CeleryCrediting(side, timeout_s=TIMEOUT_S, now_s=side.clock)
+    return CeleryCrediting(side, World(steady_ns=lambda: int(side.clock() * 1e9)), timeout_s=TIMEOUT_S)
 
 
 def credit(crediting: CeleryCrediting, credits: Sequence[Credit], *, is_again: bool = False) -> list[CreditOutcome | None]:
@@ -111,7 +112,7 @@ def test_an_answer_that_celery_has_kept_a_copy_of_is_not_taken_for_that_of_a_lat
         ids: list[str] = []
 
     side = KeepsAnswers(sqlite_ledger)
-    crediting = CeleryCrediting(side, timeout_s=TIMEOUT_S, now_s=side.clock)
+    crediting = CeleryCrediting(side, World(steady_ns=lambda: int(side.clock() * 1e9)), timeout_s=TIMEOUT_S)
     assert credit(crediting, [a_credit("1")]) == [CreditOutcome.CREDITED]
     side.answer_again()
     assert credit(crediting, [a_credit("1")]) == [CreditOutcome.ALREADY_CREDITED]

@@ -10,7 +10,9 @@ from credit_service.adapters.celery_tasks import task_for
 from credit_service.adapters.credit_task import register_credit_task
 from credit_service.adapters.credit_wire import UnreadableCredit, from_wire, to_wire
 from credit_service.adapters.tables import MIGRATIONS
-from credit_service.domain.credit import Credit, EntryKind
+from credit_service.domain.credit import Credit
+from order_messages.states import EntryKind
+from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
 from tests.component.credit_service.conftest import a_credit, a_reversal
 from tests.component.credit_service.test_celery_crediting import in_memory
@@ -61,7 +63,7 @@ def test_a_wrong_field_is_named(change: dict[str, object]) -> None:
 def test_a_task_with_fields_and_arguments_of_a_newer_version_is_worked_on(sqlite_url: str) -> None:
     open_database(sqlite_url, migrations=MIGRATIONS, start_timeout_s=10).dispose()
     app = in_memory()
-    register_credit_task(app, sqlite_url)
+    register_credit_task(app, sqlite_url, World())
     task = app.tasks["credit_service.credit_orders"]
     credits = [{**to_wire(a_credit("1")), "campaign": "spring"}]
     assert task(credits, trace_id="of a newer version") == ["CREDITED"]

@@ -10,8 +10,8 @@ import pytest
 
 from credit_service.adapters.celery_tasks import Task
 from credit_service.adapters.credit_wire import WireCredit
-from credit_service.adapters.failpoints import FailingDelivery, FailingListener, FailingTasks, failing
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.adapters.failpoints import FailingDelivery, FailingOrderListener, FailingTasks, failing
+from credit_service.service_layer.order_listener import CreditingListener
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus
 from rocketmq_broker.message import Message, MessageExt, properties
 from rocketmq_broker.testing import SyncRocketMQ
@@ -29,7 +29,7 @@ def message(customer: str, transaction_id: str) -> MessageExt:
 
 def arm(folder: Path, name: str) -> ArmedFailpoints:
     (folder / name).write_text("ada")
-    return ArmedFailpoints(folder)
+    return ArmedFailpoints(folder, lambda: 1_000)
 
 
 def hits(folder: Path) -> list[tuple[str, str | None]]:
@@ -74,7 +74,7 @@ class Crediting:
 )
 def test_the_consumer_ends_before_or_after_its_batch(name: str, done: list[str], tmp_path: Path) -> None:
     crediting, failpoints = Crediting(), arm(tmp_path, name)
-    listener = FailingListener(cast(OrderListener, crediting), failpoints, crediting.end)
+    listener = FailingOrderListener(cast(CreditingListener, crediting), failpoints, crediting.end)
     for batch in ([message("grace", "T2")], [message("grace", "T2"), message("ada", "T1")], [message("ada", "T1")]):
         assert listener(batch, CONTEXT) is ConsumeStatus.CONSUME_SUCCESS
     assert crediting.done == ["credited", *done, "credited"]

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,10 @@ from credit_service.adapters.worker_heartbeats import Heartbeat, LivingWorker
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from rocketmq_broker.client import QueueProgress
+from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.message import MessageQueue
-from service_runtime.failing.holds import Cause, Holding
-from service_runtime.settings.known_hosts import KnownHosts
+from rocketmq_broker.world import World
+from service_runtime.failing.holds import HoldCause, Holding
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
 
@@ -60,13 +62,14 @@ def sources(ledger: Ledger, everything: Everything) -> HealthSources:
         holds=everything,
         queues=everything,
         dead_letters=everything,
+        now_s=time.monotonic,
         readiness_counts_s=0,
     )
 
 
 @pytest.fixture
 def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClient]:
-    with create_app(sqlite_ledger, sources(sqlite_ledger, everything)).test_client() as client:
+    with create_app(sqlite_ledger, sources(sqlite_ledger, everything), World()).test_client() as client:
         yield client
 
 
@@ -162,7 +165,7 @@ OF_WORKERS = f"workers: no worker is alive. Start Redis, or a credit_service.wor
 OF_TASKS = f"workers: no worker takes the tasks that wait. Start Redis, or a credit_service.worker. {MEANWHILE}"
 
 
-def holding(cause: Cause, orders: int = 40) -> Holding:
+def holding(cause: HoldCause, orders: int = 40) -> Holding:
     return Holding(orders=orders, batches=2, held_for_s=61.25, reason="Redis is away", cause=cause)
 
 
@@ -215,14 +218,14 @@ def test_health_is_degraded_while_no_worker_takes_the_tasks_that_wait(client: Fl
 
 
 def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(Cause.OUTAGE)
+    everything.held = holding(HoldCause.OUTAGE)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
     assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
 
 
 def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:
-    everything.held = holding(Cause.SUSPICION)
+    everything.held = holding(HoldCause.SUSPICION)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "suspicion"}
     assert (answer.status_code, answer.json) == (200, ALL_IS_WELL | {"status": "attention", "held": held})
@@ -233,7 +236,7 @@ def test_a_database_that_refuses_several_orders_and_takes_none_is_no_health(
     client: FlaskClient, everything: Everything, orders: int, status: tuple[int, str]
 ) -> None:
     """One alone may be a bad order in a quiet shop."""
-    everything.held = holding(Cause.REFUSAL, orders)
+    everything.held = holding(HoldCause.REFUSAL, orders)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"]) == status
     assert answer.json["held"] == {"orders": orders, "batches": 2, "for_s": 61.2, "cause": "refusal"}
@@ -289,7 +292,7 @@ def test_a_queue_that_stands_still_because_orders_are_held_is_explained_by_that(
     client: FlaskClient, everything: Everything
 ) -> None:
     everything.stands_still_s = 121.0
-    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=Cause.SUSPICION)
+    everything.held = Holding(orders=1, batches=1, held_for_s=130.0, reason="?", cause=HoldCause.SUSPICION)
     answer = client.get("/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["standing_still"]) == (200, "attention", [])
 
@@ -302,7 +305,7 @@ def test_a_page_of_another_site_reads_nothing(client: FlaskClient, path: str, he
 
 
 def test_names_that_were_given_are_answered(sqlite_ledger: Ledger, everything: Everything) -> None:
-    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
+    app = create_app(sqlite_ledger, sources(sqlite_ledger, everything), World(), hosts=KnownHosts.of("0.0.0.0", "credit-service"))
     with app.test_client() as client:
         hosts = ("credit-service:8081", "localhost:49153", "172.18.0.5:8081", "order-service:8081")
         assert [client.get("/healthz", headers={"Host": host}).status_code for host in hosts] == [200, 200, 200, 421]

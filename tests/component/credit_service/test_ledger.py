@@ -10,7 +10,9 @@ from sqlalchemy import Engine, text
 
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.adapters.tables import MIGRATIONS, CreditDatabase
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
+from order_messages.states import EntryKind
+from rocketmq_broker.world import World
 from service_runtime.database.opening import migrate_database
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
@@ -170,6 +172,29 @@ def test_a_ledger_that_cannot_be_written_is_an_error_and_nothing_is_credited(led
         ledger.credit([a_credit("1")])
     with engine.connect() as connection:
         assert connection.execute(text("SELECT count(*) FROM credits")).scalar_one() == 0
+
+
+def test_what_may_pass_is_tried_again_after_a_pause(sqlite_engine: Engine) -> None:
+    paused_s: list[float] = []
+
+    def mend(seconds: float) -> None:
+        paused_s.append(seconds)
+        with sqlite_engine.begin() as connection:
+            connection.execute(text("ALTER TABLE away RENAME TO balances"))
+
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("ALTER TABLE balances RENAME TO away"))
+    assert Ledger(sqlite_engine, World(sleep=mend)).credit([a_credit("1")]) == [CREDITED]
+    assert len(paused_s) == 1
+
+
+def test_what_does_not_pass_is_tried_three_times(sqlite_engine: Engine) -> None:
+    paused_s: list[float] = []
+    with sqlite_engine.begin() as connection:
+        connection.execute(text("ALTER TABLE balances RENAME TO away"))
+    with pytest.raises(LedgerUnavailable):
+        Ledger(sqlite_engine, World(sleep=paused_s.append)).credit([a_credit("1")])
+    assert len(paused_s) == 2
 
 
 def test_a_reversal_takes_the_points_of_its_order_back(ledger: Ledger) -> None:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import CreditOutcome
+from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database
@@ -44,7 +45,7 @@ def test_each_entry_of_an_old_ledger_is_a_credit_and_no_row_is_lost(old_engine: 
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     assert (done, rows(old_engine)) == (Migrated("0001", "0002"), before)
-    ledger = Ledger(old_engine)
+    ledger = Ledger(old_engine, World())
     assert ledger.credit([a_credit("order-1"), a_reversal("order-1"), a_credit("order-10")]) == [
         CreditOutcome.ALREADY_CREDITED, CreditOutcome.CREDITED, CreditOutcome.CREDITED,
     ]  # fmt: skip
@@ -74,7 +75,7 @@ def test_the_way_back_keeps_all_credits(old_engine: Engine, database_url: str) -
 
 def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    Ledger(old_engine).credit([a_reversal("order-1")])
+    Ledger(old_engine, World()).credit([a_reversal("order-1")])
     before = rows(old_engine)
     with pytest.raises(ValueError, match="the ledger has 1 reversals"):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")

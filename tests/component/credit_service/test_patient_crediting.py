@@ -8,11 +8,13 @@ import pytest
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
-from credit_service.domain.credit import Credit, CreditOutcome, EntryKind
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Later
 from credit_service.service_layer.patient_crediting import PatientCrediting
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn
-from service_runtime.failing.holds import ASIDE_S, Cause, Holds
+from rocketmq_broker.world import World
+from service_runtime.failing.holds import ASIDE_S, HoldCause, Holds
 from tests.component.credit_service.conftest import a_context, a_credit, a_reversal
 from tests.unit.credit_service.credit_side import CreditSide, NoAnswer
 
@@ -35,7 +37,7 @@ def holds(side: CreditSide) -> Holds:
 
 @pytest.fixture
 def patient(side: CreditSide, holds: Holds) -> PatientCrediting:
-    crediting = CeleryCrediting(side, timeout_s=TIMEOUT_S, now_s=side.clock)
+    crediting = CeleryCrediting(side, World(steady_ns=lambda: int(side.clock() * 1e9)), timeout_s=TIMEOUT_S)
     return PatientCrediting(crediting, holds, threads=THREADS, wait=side.clock.wait)
 
 
@@ -186,7 +188,7 @@ def test_a_bug_in_every_task_with_orders_gives_way_again_and_again_and_spends_no
         assert alone.credit(batch(2), a_context()) == [Later.GAVE_WAY] * 2
         holding = holds.state()
         assert holding is not None
-        assert (holding.orders, holding.cause) == (2, Cause.SUSPICION)
+        assert (holding.orders, holding.cause) == (2, HoldCause.SUSPICION)
         side.clock.advance(ASIDE_S + 1)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.domain.credit import CreditOutcome
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.refusing import RefusalNotTold, Refusing
 from order_messages import order_cancelled
 from order_messages.order_cancelled import OrderCancelled
@@ -44,7 +44,7 @@ def delivered(times: int, order_id: str = "1") -> MessageExt:
 
 def test_an_order_whose_task_fails_is_refused_at_its_last_delivery_and_not_before(sqlite_ledger: Ledger) -> None:
     teller, context = Teller(), a_context()
-    listener = OrderListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, teller, MOST, no_hold))
+    listener = CreditingListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, teller, MOST, no_hold))
     listener([delivered(MOST - 1)], context)
     assert (context.postponed, teller.told) == ({0: None}, [])
     last = a_context()
@@ -56,13 +56,13 @@ def test_an_order_whose_task_fails_is_refused_at_its_last_delivery_and_not_befor
 def test_an_order_that_the_ledger_does_not_take_is_refused_at_once(sqlite_ledger: Ledger) -> None:
     teller, context = Teller(), a_context()
     crediting = CreditingInMemory({"1": CreditOutcome.IMPOSSIBLE})
-    OrderListener(crediting, Refusing(sqlite_ledger, teller, MOST, no_hold))([delivered(0)], context)
+    CreditingListener(crediting, Refusing(sqlite_ledger, teller, MOST, no_hold))([delivered(0)], context)
     assert (context.postponed, teller.told) == ({}, [("1", "the ledger does not take it")])
 
 
 def test_without_the_setting_both_go_the_way_of_the_dead_letters() -> None:
     crediting, context = CreditingInMemory({"1": None, "2": CreditOutcome.IMPOSSIBLE}), a_context()
-    OrderListener(crediting)([replace(delivered(MOST), queue_offset=1), replace(delivered(0, "2"), queue_offset=2)], context)
+    CreditingListener(crediting)([replace(delivered(MOST), queue_offset=1), replace(delivered(0, "2"), queue_offset=2)], context)
     assert context.postponed == {1: None, 2: -1}
 
 
@@ -70,7 +70,7 @@ def test_a_service_that_died_before_it_told_tells_after_the_redelivery(sqlite_le
     sqlite_ledger.annul(a_credit("1"))
     teller, context = Teller(), a_context()
     crediting = CreditingInMemory({"1": CreditOutcome.REFUSED})
-    OrderListener(crediting, Refusing(sqlite_ledger, teller, MOST, no_hold))([delivered(3)], context)
+    CreditingListener(crediting, Refusing(sqlite_ledger, teller, MOST, no_hold))([delivered(3)], context)
     assert (context.postponed, teller.told) == ({}, [("1", "it was refused before")])
 
 
@@ -85,7 +85,7 @@ def test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing(sq
 
     teller, context = Teller(failures=1), a_context()
     refusing = Refusing(LedgerThatIsAwayOnce(), teller, MOST, lambda _, seconds: pauses.append(seconds))
-    OrderListener(CreditingInMemory(FAILS), refusing)([delivered(MOST)], context)
+    CreditingListener(CreditingInMemory(FAILS), refusing)([delivered(MOST)], context)
     assert (pauses, context.postponed, len(teller.told)) == ([0.5, 1.0], {}, 1)
 
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_refused_goes_to_the_dead_letters_for_a_person(sqlite_led
     teller, context = Teller(), a_context()
     refusing = Refusing(sqlite_ledger, teller, MOST, no_hold)
     crediting = CreditingInMemory({"1": CreditOutcome.IMPOSSIBLE, "2": CreditOutcome.CONFLICTING})
-    OrderListener(crediting, refusing)(
+    CreditingListener(crediting, refusing)(
         [replace(delivered(0), queue_offset=1), replace(delivered(0, "2"), queue_offset=2)], context
     )
     assert (context.postponed, teller.told) == ({1: -1, 2: -1}, [])
@@ -106,5 +106,5 @@ def test_a_reversal_is_never_refused(sqlite_ledger: Ledger) -> None:
     )
     message = replace(delivered(MOST), topic=order_cancelled.TOPIC, body=body.encode())
     teller, context = Teller(), a_context()
-    OrderListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, teller, MOST, no_hold))([message], context)
+    CreditingListener(CreditingInMemory(FAILS), Refusing(sqlite_ledger, teller, MOST, no_hold))([message], context)
     assert (context.postponed, teller.told) == ({0: None}, [])

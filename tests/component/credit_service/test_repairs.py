@@ -1,5 +1,6 @@
 """Repairs of the ledger, and who may ask for them over HTTP."""
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from credit_service.adapters.repairs import NothingToRepair, Repaired, RepairRef
 from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.entrypoints.repairs import RepairDesk
+from rocketmq_broker.world import World
 from tests.component.credit_service.conftest import a_credit, a_reversal
 
 KEY = {"Authorization": "Bearer secret"}
@@ -21,7 +23,7 @@ REVERSE = {"action": "reverse", "order_id": "order-1", "amount_cents": 2599, "re
 
 @pytest.fixture
 def repairs(engine: Engine) -> Repairs:
-    return Repairs(engine)
+    return Repairs(engine, World())
 
 
 def points(ledger: Ledger, customer: str = "ada") -> int | None:
@@ -87,8 +89,10 @@ class Nobody:
 
 def a_client(engine: Engine, key: str) -> FlaskClient:
     nobody: Any = Nobody()
-    health = HealthSources(nobody, nobody, nobody, nobody, nobody, nobody)
-    return create_app(Ledger(engine), health, repair_desk=RepairDesk(Repairs(engine), key)).test_client()
+    health = HealthSources(nobody, nobody, nobody, nobody, nobody, nobody, time.monotonic)
+    return create_app(
+        Ledger(engine, World()), health, World(), repair_desk=RepairDesk(Repairs(engine, World()), key)
+    ).test_client()
 
 
 @pytest.fixture

@@ -3,17 +3,20 @@
 import asyncio
 import json
 import logging
+import time
 
 import pytest
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger
-from credit_service.service_layer.order_listener import OrderListener
+from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.world import World
 from service_runtime.failing.holds import REMIND_AFTER_S, Holds
 from tests.component.credit_service.conftest import ORDER, a_message
 from tests.unit.client.push.test_consumption import Return
@@ -34,12 +37,14 @@ async def test_after_a_weekend_without_redis_workers_and_database_all_is_credite
     side.are_workers_up = lambda: clock() >= 40 * HOUR_S
     side.is_database_up = lambda: clock() >= WEEKEND_S
     holds = Holds(now_s=clock)
-    crediting = CeleryCrediting(side, timeout_s=10, now_s=clock)
-    listener = OrderListener(PatientCrediting(crediting, holds, threads=THREADS, wait=clock.wait))
-    threads, returned = ListenerThreads("listener", THREADS), Return()
-    consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=BATCH)  # type: ignore[arg-type]
+    crediting = CeleryCrediting(side, World(steady_ns=lambda: int(clock() * 1e9)), timeout_s=10)
+    listener = CreditingListener(PatientCrediting(crediting, holds, threads=THREADS, wait=clock.wait))
+    threads, returned = ListenerThreads("listener", THREADS, None), Return()
+    consumption = ConcurrentConsumption(
+        listener, threads, lambda _: None, returned, batch_size=BATCH, statistics=ConsumerStatistics(time.monotonic)
+    )  # type: ignore[arg-type]
 
-    process_queue = ProcessQueue(MessageQueue("orders", "broker-a", 0), 0)
+    process_queue = ProcessQueue(MessageQueue("orders", "broker-a", 0), 0, World())
     bodies = [json.dumps(ORDER | {"order_id": f"order-{number}", "total_cents": 100}).encode() for number in range(ORDERS)]
     pulled = process_queue.put([a_message(body, offset) for offset, body in enumerate(bodies)], ORDERS)
     consumption.arrived(process_queue, pulled)

@@ -138,7 +138,9 @@ class TestRuns:
     def test_a_failpoint_that_is_hit_is_one_of_the_steps(self, play: Play, tmp_path: Path) -> None:
         def hit(stage: Stage) -> None:
             stage.note("POST /orders")
-            assert ArmedFailpoints(tmp_path / "failpoints").is_hit("lose-commit", stage.run.customer.encode(), "T1")
+            assert ArmedFailpoints(tmp_path / "failpoints", lambda: 1_000).is_hit(
+                "lose-commit", stage.run.customer.encode(), "T1"
+            )
 
         run = play(hit, "lose-commit")
         armed, posted, is_hit = [step.what for step in self.runs.steps(run)]

@@ -11,6 +11,7 @@ from order_messages.order_created import OrderCreated, OrderedItem
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.message.record import Record, to_message
+from rocketmq_broker.world import World
 
 
 @pytest.fixture
@@ -20,12 +21,12 @@ def migrations() -> str:
 
 @pytest.fixture
 def stock_room(engine: Engine) -> SqlStockRoom:
-    return SqlStockRoom(engine)
+    return SqlStockRoom(engine, World())
 
 
 @pytest.fixture
 def sqlite_stock_room(sqlite_engine: Engine) -> SqlStockRoom:
-    return SqlStockRoom(sqlite_engine)
+    return SqlStockRoom(sqlite_engine, World())
 
 
 def a_context() -> ConsumeContext:

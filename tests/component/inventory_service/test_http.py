@@ -1,3 +1,4 @@
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -5,9 +6,10 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from inventory_service.adapters.stock_room import SqlStockRoom
-from inventory_service.domain.shipment import Line
+from inventory_service.domain.shipment import ShipmentLine
 from inventory_service.entrypoints.http import create_app
-from service_runtime.failing.holds import Cause, Holds
+from rocketmq_broker.world import World
+from service_runtime.failing.holds import HoldCause, Holds
 
 
 class Broker:
@@ -24,7 +26,7 @@ class Broker:
 
 @pytest.fixture
 def holds() -> Holds:
-    return Holds()
+    return Holds(now_s=time.monotonic)
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def broker() -> Broker:
 
 @pytest.fixture
 def client(sqlite_stock_room: SqlStockRoom, broker: Broker, holds: Holds) -> Iterator[FlaskClient]:
-    with create_app(sqlite_stock_room, broker, holds, readiness_counts_s=0).test_client() as client:
+    with create_app(sqlite_stock_room, broker, holds, World(), readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -63,7 +65,7 @@ def test_a_name_that_is_none_is_400(client: FlaskClient, path: str) -> None:
 
 def test_a_shipment_says_what_was_missing(client: FlaskClient, sqlite_stock_room: SqlStockRoom) -> None:
     client.put("/stock/tea", json={"available": 1})
-    sqlite_stock_room.ship("order-1", [Line("tea", 2)])
+    sqlite_stock_room.ship("order-1", [ShipmentLine("tea", 2)])
     assert client.get("/orders/order-1/shipment").json == {"order_id": "order-1", "state": "SHORT", "missing": "tea"}
 
 
@@ -82,10 +84,10 @@ def test_health_asks_for_attention_for_one_message_that_is_refused_and_is_none_f
     client: FlaskClient, holds: Holds
 ) -> None:
     with holds.batch(1) as one, holds.batch(1) as two:
-        one.hold(Cause.REFUSAL, "no")
+        one.hold(HoldCause.REFUSAL, "no")
         answer = client.get("/healthz")
         assert (answer.status_code, answer.json["status"], answer.json["held"]["cause"]) == (200, "attention", "refusal")
-        two.hold(Cause.REFUSAL, "no")
+        two.hold(HoldCause.REFUSAL, "no")
         answer = client.get("/healthz")
         assert (answer.status_code, answer.json["status"], answer.json["held"]["messages"]) == (503, "degraded", 2)
 

@@ -1,11 +1,12 @@
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pytest
 
 from inventory_service.adapters.stock_room import SqlStockRoom
-from inventory_service.domain.shipment import Line, Shipment, ShipmentState
-from inventory_service.service_layer.order_listener import OrderListener
+from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState
+from inventory_service.service_layer.order_listener import ShippingListener
 from inventory_service.service_layer.ports import ShortageNotTold, StockRoom
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
@@ -28,8 +29,8 @@ class Teller:
         self.told.append((order_id, missing))
 
 
-def a_listener(room: StockRoom, teller: Teller, hold: Callable[[ConsumeContext, float], None]) -> OrderListener:
-    return OrderListener(room, teller, Doubts(Holds(), threads=4), hold)
+def a_listener(room: StockRoom, teller: Teller, hold: Callable[[ConsumeContext, float], None]) -> ShippingListener:
+    return ShippingListener(room, teller, Doubts(Holds(now_s=time.monotonic), 4, time.monotonic), hold)
 
 
 def no_hold(_: ConsumeContext, __: float) -> None:
@@ -70,7 +71,7 @@ class TroubledStockRoom(StockRoom):
 
     errors: list[Exception]
 
-    def ship(self, order_id: str, lines: Sequence[Line]) -> Shipment:
+    def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         if self.errors:
             raise self.errors.pop(0)
         return Shipment(order_id, ShipmentState.SHIPPED)

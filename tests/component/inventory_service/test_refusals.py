@@ -7,11 +7,12 @@ import pytest
 from sqlalchemy import Engine
 
 from inventory_service.adapters.stock_room import SqlStockRoom
-from inventory_service.service_layer.order_listener import OrderListener
+from inventory_service.service_layer.order_listener import ShippingListener
 from rocketmq_broker.client import ConsumeContext
 from rocketmq_broker.message import MessageExt
+from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
-from service_runtime.failing.holds import Cause, Holds
+from service_runtime.failing.holds import HoldCause, Holds
 from service_runtime.failing.refusals import Doubts
 from tests.component.inventory_service.conftest import a_context, cancelled, created
 from tests.component.inventory_service.test_order_listener import Teller
@@ -32,12 +33,12 @@ class Warehouse:
     now_s: float = 0.0
     meanwhile: Callable[[], None] = lambda: None
     holds: Holds = field(init=False)
-    listener: OrderListener = field(init=False)
+    listener: ShippingListener = field(init=False)
 
     def __post_init__(self) -> None:
         self.holds = Holds(now_s=lambda: self.now_s)
-        doubts = Doubts(self.holds, self.threads, None, lambda: self.now_s)
-        self.listener = OrderListener(self.stock_room, Teller(), doubts, self._hold)
+        doubts = Doubts(self.holds, self.threads, lambda: self.now_s)
+        self.listener = ShippingListener(self.stock_room, Teller(), doubts, self._hold)
 
     def consume(self, message: MessageExt) -> ConsumeContext:
         context = a_context()
@@ -53,7 +54,7 @@ class Warehouse:
 @pytest.fixture
 def warehouse(database_url: str, engine: Engine) -> Iterator[Warehouse]:
     opened = create_database_engine(service_url(database_url))
-    yield Warehouse(SqlStockRoom(opened))
+    yield Warehouse(SqlStockRoom(opened, World()))
     opened.dispose()
 
 
@@ -76,7 +77,7 @@ def test_a_rule_that_refuses_every_shipment_costs_time_and_one_that_refuses_some
         waits += 1
         holding = warehouse.holds.state()
         assert holding is not None
-        assert holding.cause in (Cause.REFUSAL, Cause.OUTAGE)
+        assert holding.cause in (HoldCause.REFUSAL, HoldCause.OUTAGE)
         if is_total and warehouse.now_s > RULED_S:
             warehouse.meanwhile = lambda: None
             known[name].is_mended(engine)
@@ -95,7 +96,7 @@ def test_a_rule_that_refuses_every_shipment_costs_time_and_one_that_refuses_some
 
 
 def test_a_message_in_the_way_of_others_gives_way_and_spends_no_redelivery(sqlite_engine: Engine) -> None:
-    warehouse = Warehouse(SqlStockRoom(sqlite_engine), threads=1)
+    warehouse = Warehouse(SqlStockRoom(sqlite_engine, World()), threads=1)
     warehouse.stock_room.set_stock("tea", 1000)
     rules("sqlite", "shipment_lines", "quantity", LARGEST, too_narrow="")["raising trigger"].is_set_up(sqlite_engine)
     context = warehouse.consume(created("1"))
@@ -103,7 +104,7 @@ def test_a_message_in_the_way_of_others_gives_way_and_spends_no_redelivery(sqlit
 
 
 def test_neither_a_redelivery_nor_a_cancellation_shows_that_orders_can_be_shipped(sqlite_engine: Engine) -> None:
-    warehouse = Warehouse(SqlStockRoom(sqlite_engine))
+    warehouse = Warehouse(SqlStockRoom(sqlite_engine, World()))
     warehouse.stock_room.set_stock("tea", 1000)
     warehouse.consume(created("before"))
     rule = rules("sqlite", "shipment_lines", "quantity", LARGEST, too_narrow="")["raising trigger"]

@@ -6,17 +6,17 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
+from order_messages.states import OrderState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Cancellation, Item, Order
-from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.failpoints import Failpoints
-from order_service.service_layer.sending import BrokerUnavailable
 from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.world import World
 
 ORDER_LIMIT_CENTS = 100_000
 PLACED_AT_MS = 1_700_000_000_000
@@ -34,7 +34,7 @@ class BrokerInProcess:
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         if not self.is_up:
-            raise BrokerUnavailable("the broker is down")
+            raise TransactionFailed(Outcome.NOT_STARTED, "the broker is down")
         sent = message.with_properties({UNIQUE_KEY: f"{len(self.decisions) + 1:032X}"})
         self.decisions.append((sent, self.listeners[sent.topic].execute_local_transaction(sent, attempt)))
 
@@ -52,22 +52,26 @@ def migrations() -> str:
 
 @pytest.fixture
 def store(engine: Engine) -> SqlOrderStore:
-    return SqlOrderStore(engine)
+    return SqlOrderStore(engine, World())
 
 
 @pytest.fixture
 def sqlite_store(sqlite_engine: Engine) -> SqlOrderStore:
-    return SqlOrderStore(sqlite_engine)
+    return SqlOrderStore(sqlite_engine, World())
 
 
 @pytest.fixture
 def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    return OrderTransactionListener(
+        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+    )
 
 
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore) -> BrokerInProcess:
-    listeners = transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    listeners = transaction_listeners(
+        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+    )
     return BrokerInProcess(listeners)
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from flask.testing import FlaskClient
@@ -17,6 +18,7 @@ from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message.record import Record, to_message
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import OutcomeUnknown
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
@@ -50,8 +52,8 @@ def broker(sqlite_store: SqlOrderStore, clock: Clock) -> BrokerInProcess:
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess, clock: Clock) -> Iterator[FlaskClient]:
-    app = create_app(sqlite_store, broker)
-    app.extensions["order_placing"] = OrderPlacing(sqlite_store, broker, DEADLINE_MS, clock)
+    app = create_app(sqlite_store, broker, World())
+    app.extensions["order_placing"] = OrderPlacing(sqlite_store, broker, DEADLINE_MS, clock, uuid4)
     app.extensions["order_paying"] = OrderPaying(sqlite_store, clock)
     app.extensions["order_cancelling"] = OrderCancelling(sqlite_store, broker, clock)
     with app.test_client() as client:

@@ -4,9 +4,9 @@ import pytest
 
 from order_messages import credit_refused
 from order_messages.credit_refused import CreditRefused
+from order_messages.states import OrderState
 from order_messages.stock_short import TOPIC, StockShort
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.life_cycle import OrderState
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus

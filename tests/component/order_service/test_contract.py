@@ -20,6 +20,7 @@ from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess
 
@@ -40,9 +41,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     """The service on a database of its own."""
     folder: Path = tmp_path_factory.mktemp("orders")
     engine = open_database(f"sqlite:///{folder}/orders.db", migrations=MIGRATIONS, start_timeout_s=10)
-    store = SqlOrderStore(engine)
-    broker = BrokerInProcess(transaction_listeners(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints()))
-    yield schemathesis.openapi.from_wsgi("/openapi.json", create_app(store, broker))
+    store = SqlOrderStore(engine, World())
+    broker = BrokerInProcess(
+        transaction_listeners(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms)
+    )
+    yield schemathesis.openapi.from_wsgi("/openapi.json", create_app(store, broker, World()))
     engine.dispose()
 
 

@@ -7,6 +7,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, text
 
 from order_service.adapters.tables import MIGRATIONS, OrderDatabase
+from rocketmq_broker.world import World
 from service_runtime.database.engine import DatabaseUnusable
 from service_runtime.database.migration import Migrated, migrate
 from service_runtime.database.opening import migrate_database, open_database
@@ -77,8 +78,8 @@ def test_an_order_is_in_the_database_of_whoever_opens_it_next(database_url: str)
     from order_service.adapters.order_store import SqlOrderStore
 
     first = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=5)
-    SqlOrderStore(first).store_order(an_order(), "transaction-1")
+    SqlOrderStore(first, World()).store_order(an_order(), "transaction-1")
     first.dispose()
     second = open_database(database_url, migrations=MIGRATIONS, start_timeout_s=5)
-    assert SqlOrderStore(second).find_order("order-1") == an_order()
+    assert SqlOrderStore(second, World()).find_order("order-1") == an_order()
     second.dispose()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from order_service.adapters.failing_network import FailingNetwork
-from order_service.service_layer.armed_failpoints import FailingListener
+from order_service.service_layer.armed_failpoints import FailingTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
@@ -37,12 +38,12 @@ class Shop:
     """A producer with failpoints."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, decision: LocalTransactionState = COMMIT) -> None:
-        failpoints = ArmedFailpoints(folder)
+        failpoints = ArmedFailpoints(folder, lambda: 1_000)
         network = FailingNetwork(failpoints)
         self.rocketmq = rocketmq
         self.folder = folder
         self.ledger = Ledger(decision)
-        listener = FailingListener(self.ledger, failpoints, network.lose_decision)
+        listener = FailingTransactionListener(self.ledger, failpoints, network.lose_decision, time.sleep)
         self.producer = rocketmq.transaction_producer("shop", listener, rpc_hook=network)
 
     def arm(self, *names: str) -> None:

@@ -9,12 +9,13 @@ from sqlalchemy import Engine, text
 
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import MAX_BODY_BYTES, create_app
-from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import OutcomeUnknown
-from service_runtime.settings.known_hosts import KnownHosts
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, BrokerInProcess, a_later_order
 
 TEA = {"name": "tea", "quantity": 2, "price_cents": 1250}
@@ -23,7 +24,7 @@ BODY: dict[str, Any] = {"customer": "ada", "items": [TEA]}
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> Iterator[FlaskClient]:
-    with create_app(sqlite_store, broker, readiness_counts_s=0).test_client() as client:
+    with create_app(sqlite_store, broker, World(), readiness_counts_s=0).test_client() as client:
         yield client
 
 
@@ -226,7 +227,7 @@ def test_an_order_that_is_stored_is_201_although_the_broker_went_away_afterwards
     def store_then_fail(_message: object, attempt: Attempt) -> None:
         attempt.begin("transaction-1")
         attempt.conclude(Outcome.STORED)
-        raise BrokerUnavailable("gone before COMMIT could be sent")
+        raise TransactionFailed(Outcome.NOT_STARTED, "gone before COMMIT could be sent")
 
     monkeypatch.setattr(broker, "send_in_transaction", store_then_fail)
     assert client.post("/orders", json=BODY).status_code == 201
@@ -371,11 +372,13 @@ def test_a_page_of_another_site_orders_nothing(client: FlaskClient, headers: dic
     "path", ["/orders?customer=ada", "/orders/any", "/transactions/any", "/healthz", "/livez", "/openapi.json", "/nothing"]
 )
 def test_a_name_that_came_to_mean_our_address_reads_nothing(client: FlaskClient, path: str) -> None:
-    assert client.get(path, headers={"Host": "evil.example:8080"}).status_code == 421
+    answer = client.get(path, headers={"Host": "evil.example:8080"})
+    assert answer.status_code == 421
+    assert "add the name to its known hosts" in answer.json["detail"]
 
 
 def test_names_that_were_given_are_answered(sqlite_store: SqlOrderStore, broker: BrokerInProcess) -> None:
-    app = create_app(sqlite_store, broker, hosts=KnownHosts.of("0.0.0.0", "order-service"))
+    app = create_app(sqlite_store, broker, World(), hosts=KnownHosts.of("0.0.0.0", "order-service"))
     with app.test_client() as client:
         statuses = [
             client.post("/orders", json=BODY, headers={"Host": host}).status_code

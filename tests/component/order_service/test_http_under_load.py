@@ -9,9 +9,9 @@ import pytest
 
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.sending import BrokerUnavailable
+from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from rocketmq_broker.message import Message
+from rocketmq_broker.world import World
 from service_runtime.http.http_server import HttpServer
 
 ORDER = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cents": 250}]}
@@ -30,7 +30,7 @@ class HangingBroker:
         with self._lock:
             self.sends += 1
         assert self.goes_on.wait(60)
-        raise BrokerUnavailable("it hung")
+        raise TransactionFailed(Outcome.NOT_STARTED, "it hung")
 
     def why_unready(self) -> str | None:
         assert self.goes_on.wait(60)
@@ -47,8 +47,8 @@ def broker() -> HangingBroker:
 
 @pytest.fixture
 def client(sqlite_store: SqlOrderStore, broker: HangingBroker) -> Iterator[httpx.Client]:
-    app = create_app(sqlite_store, broker, threads=THREADS, placed_at_once=PLACED_AT_ONCE)
-    server = HttpServer(app, host="127.0.0.1", port=0, threads=THREADS)
+    app = create_app(sqlite_store, broker, World(), threads=THREADS, placed_at_once=PLACED_AT_ONCE)
+    server = HttpServer(app, World(), host="127.0.0.1", port=0, threads=THREADS)
     server.start()
     with httpx.Client(base_url=server.url, timeout=60, limits=httpx.Limits(max_connections=None)) as client:
         yield client

@@ -7,10 +7,11 @@ from alembic import command
 from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import IntegrityError
 
-from order_service.adapters.order_store import IdempotencyKeyTaken, SqlOrderStore
+from order_messages.states import OrderState, TransactionState
+from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
-from order_service.domain.life_cycle import OrderState
-from order_service.domain.transaction import TransactionState
+from order_service.service_layer.attempt import Outcome, TransactionFailed
+from rocketmq_broker.world import World
 from service_runtime.database.engine import create_database_engine
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database
@@ -52,7 +53,7 @@ def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, databa
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
     assert (done, rows(old_engine)) == (Migrated("0001", "0004"), before)
-    store = SqlOrderStore(old_engine)
+    store = SqlOrderStore(old_engine, World())
     found = store.find_order("order-9")
     assert found is not None
     assert (found.idempotency_key, [item.name for item in found.items]) == ("key-9", ["cup"])
@@ -61,9 +62,9 @@ def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, databa
 
 def test_a_migrated_database_keeps_keys_unique_for_each_customer_and_ids_rising(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    store = SqlOrderStore(old_engine)
+    store = SqlOrderStore(old_engine, World())
     store.store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
-    with pytest.raises(IdempotencyKeyTaken):
+    with pytest.raises(TransactionFailed, match=Outcome.KEY_TAKEN.meaning):
         store.store_order(an_order("order-11", customer="customer-1", key="key-1"), "transaction-11")
     with old_engine.begin() as connection:
         assert connection.scalar(text("SELECT id FROM orders WHERE order_id = 'order-10'")) > 9
@@ -82,7 +83,7 @@ def test_the_way_back_keeps_all_rows_where_no_two_customers_share_a_key(old_engi
 
 def test_the_way_back_changes_nothing_where_two_customers_share_a_key(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    SqlOrderStore(old_engine).store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
+    SqlOrderStore(old_engine, World()).store_order(an_order("order-10", customer="ada", key="key-1"), "transaction-10")
     before = rows(old_engine)
     with pytest.raises(IntegrityError):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
@@ -92,7 +93,7 @@ def test_the_way_back_changes_nothing_where_two_customers_share_a_key(old_engine
 
 def test_each_order_of_an_old_database_is_placed_and_each_transaction_an_order_s(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    store = SqlOrderStore(old_engine)
+    store = SqlOrderStore(old_engine, World())
     found = store.find_order("order-1")
     assert found is not None
     assert (found.state, found.pay_until_ms) == (OrderState.PLACED, None)
@@ -101,7 +102,7 @@ def test_each_order_of_an_old_database_is_placed_and_each_transaction_an_order_s
 
 def test_the_way_back_changes_nothing_where_an_order_is_to_be_paid_later(old_engine: Engine, database_url: str) -> None:
     migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    store = SqlOrderStore(old_engine)
+    store = SqlOrderStore(old_engine, World())
     store.store_order(a_later_order("order-10"), "transaction-10")
     with pytest.raises(ValueError, match="1 orders are paid later"):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0002")

@@ -7,11 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Engine, text
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.life_cycle import OrderState
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.order_store import NotCancellable, TransactionDecided
+from order_service.service_layer.attempt import Outcome, TransactionFailed
 from tests.component.order_service.conftest import DEADLINE_MS, a_cancellation, a_later_order, an_order
 
 COMMITTED, ROLLED_BACK, PENDING = TransactionState.COMMITTED, TransactionState.ROLLED_BACK, TransactionState.PENDING
@@ -76,7 +75,7 @@ def test_an_order_that_was_told_is_not_cancelled_without_a_second_transaction(st
 
 def test_what_nobody_ordered_is_neither_paid_nor_cancelled(store: SqlOrderStore) -> None:
     assert (store.pay("none", 1), store.cancel_unpaid("none", "x", 1)) == (None, None)
-    with pytest.raises(NotCancellable, match="unknown"):
+    with pytest.raises(TransactionFailed, match="unknown"):
         store.store_cancellation(a_cancellation(), "transaction-2")
     assert store.find_transaction("transaction-2") is None
 
@@ -91,7 +90,7 @@ def test_a_cancellation_is_committed_once_and_leaves_the_order_s_own_transaction
     found = store.find_order("order-1")
     assert found is not None
     assert (found.state, found.ended_because) == (OrderState.CANCELLED, "by the customer")
-    with pytest.raises(NotCancellable, match="CANCELLED"):
+    with pytest.raises(TransactionFailed, match="CANCELLED"):
         store.store_cancellation(a_cancellation(), "transaction-3")
     states = [store.settle(f"transaction-{number}", "order-1") for number in (1, 2, 3)]
     assert states == [COMMITTED, COMMITTED, ROLLED_BACK]
@@ -101,7 +100,7 @@ def test_a_cancellation_is_committed_once_and_leaves_the_order_s_own_transaction
 def test_a_late_cancellation_cannot_slip_in_behind_a_check_back(store: SqlOrderStore) -> None:
     store.store_order(an_order(), "transaction-1")
     assert store.settle("transaction-2", "order-1", TransactionKind.CANCELLATION) is ROLLED_BACK
-    with pytest.raises(TransactionDecided):
+    with pytest.raises(TransactionFailed, match=Outcome.DECIDED_BEFORE.meaning):
         store.store_cancellation(a_cancellation(), "transaction-2")
     assert state_of(store.find_order("order-1")) is OrderState.PLACED
 
@@ -153,7 +152,7 @@ def test_of_many_cancellations_at_once_one_is_committed(store: SqlOrderStore) ->
         start.wait()
         try:
             store.store_cancellation(a_cancellation(), f"transaction-{number}")
-        except NotCancellable:
+        except TransactionFailed:
             return False
         return True
 

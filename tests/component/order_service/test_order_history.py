@@ -11,13 +11,13 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
+from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters.order_history import MAX_AGE_MS
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.history import Witness
-from order_service.domain.life_cycle import OrderState
-from order_service.domain.transaction import TransactionKind, TransactionState
 from order_service.service_layer.order_store import HistoryDoubted
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.opening import open_database
 from tests.component.order_service.conftest import DEADLINE_MS, PLACED_AT_MS, a_cancellation, a_later_order, an_order
@@ -43,7 +43,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def original(engine: Engine, clock: Clock) -> SqlOrderStore:
-    return SqlOrderStore(engine, clock)
+    return SqlOrderStore(engine, World(wall_ns=lambda: clock() * 1_000_000))
 
 
 OpenCopy = Callable[[], SqlOrderStore]
@@ -56,7 +56,7 @@ def copied(engine: Engine, clock: Clock) -> Iterator[OpenCopy]:
 
     def copy() -> SqlOrderStore:
         opened.append(open_database(_copy_of(engine, len(opened)), migrations=MIGRATIONS, start_timeout_s=10))
-        return SqlOrderStore(opened[-1], clock)
+        return SqlOrderStore(opened[-1], World(wall_ns=lambda: clock() * 1_000_000))
 
     yield copy
     for one in opened:
@@ -85,7 +85,7 @@ def test_the_sender_s_own_database_rolls_back_what_it_lacks_also_after_a_restart
     original.store_order(an_order(), "transaction-1")
     witness = original.witness()
     assert witness.transaction_id == "transaction-1"
-    again = SqlOrderStore(engine, clock)
+    again = SqlOrderStore(engine, World(wall_ns=lambda: clock() * 1_000_000))
     assert again.settle("transaction-2", "order-2", witness=witness) is ROLLED_BACK
     assert again.settle("transaction-1", "order-1", witness=witness) is COMMITTED
     assert again.history_doubt() is None
@@ -140,7 +140,7 @@ def test_what_an_old_copy_has_it_decides(original: SqlOrderStore, copied: OpenCo
 
 def test_an_empty_database_decides_nothing_of_another_one(original: SqlOrderStore, clock: Clock, tmp_path: Path) -> None:
     empty_engine = open_database(f"sqlite:///{tmp_path}/empty.db", migrations=MIGRATIONS, start_timeout_s=10)
-    empty = SqlOrderStore(empty_engine, clock)
+    empty = SqlOrderStore(empty_engine, World(wall_ns=lambda: clock() * 1_000_000))
     witness = original.witness()
     with pytest.raises(HistoryDoubted, match=f"name the order database {witness.database_id}, and this one is [0-9a-f]{{32}}"):
         empty.settle("transaction-1", "order-1", witness=witness)
@@ -227,7 +227,7 @@ def test_the_doubt_ends_once_the_database_holds_what_it_lacked(original: SqlOrde
     late = replace(original.witness(), transaction_id="transaction-1")
     with pytest.raises(HistoryDoubted):
         original.settle("transaction-2", "order-2", witness=late)
-    SqlOrderStore(engine, clock).store_order(an_order(), "transaction-1")
+    SqlOrderStore(engine, World(wall_ns=lambda: clock() * 1_000_000)).store_order(an_order(), "transaction-1")
     assert original.history_doubt() is None
     assert original.settle("transaction-2", "order-2", witness=late) is ROLLED_BACK
 
@@ -282,7 +282,7 @@ def test_a_database_that_only_reads_confirms_what_it_has_and_rolls_nothing_back(
     replica_engine = open_database(
         url.render_as_string(hide_password=False), migrations=MIGRATIONS, start_timeout_s=10, is_migrated=False
     )
-    replica = SqlOrderStore(replica_engine)
+    replica = SqlOrderStore(replica_engine, World())
     assert replica.settle("transaction-1", "order-1", witness=witness) is COMMITTED
     with pytest.raises(DatabaseUnavailable, match="read-only"):
         replica.settle("transaction-2", "order-2", witness=witness)

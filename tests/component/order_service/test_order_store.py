@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
-from order_service.domain.transaction import TransactionState
-from order_service.service_layer.order_store import IdempotencyKeyTaken, TransactionDecided
+from order_service.service_layer.attempt import Outcome, TransactionFailed
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.component.order_service.conftest import an_order
 
@@ -37,7 +37,7 @@ def test_check_back_rolls_back_what_it_does_not_find_and_says_so_ever_after(stor
 
 def test_a_late_local_transaction_cannot_slip_in_behind_a_check_back(store: SqlOrderStore) -> None:
     store.settle("transaction-1")
-    with pytest.raises(TransactionDecided):
+    with pytest.raises(TransactionFailed, match=Outcome.DECIDED_BEFORE.meaning):
         store.store_order(an_order(), "transaction-1")
     assert store.find_order("order-1") is None
     assert store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
@@ -45,7 +45,7 @@ def test_a_late_local_transaction_cannot_slip_in_behind_a_check_back(store: SqlO
 
 def test_of_two_orders_with_one_idempotency_key_the_second_leaves_no_trace(store: SqlOrderStore) -> None:
     store.store_order(an_order("order-1", key="key-1"), "transaction-1")
-    with pytest.raises(IdempotencyKeyTaken):
+    with pytest.raises(TransactionFailed, match=Outcome.KEY_TAKEN.meaning):
         store.store_order(an_order("order-2", key="key-1"), "transaction-2")
     assert store.find_order("order-2") is None
     assert store.find_transaction("transaction-2") is None
@@ -112,7 +112,7 @@ def test_one_idempotency_key_used_by_many_at_once_places_one_order(store: SqlOrd
         start.wait()
         try:
             store.store_order(an_order(f"order-{number}", key="same"), f"transaction-{number}")
-        except IdempotencyKeyTaken:
+        except TransactionFailed:
             return False
         return True
 
@@ -145,7 +145,7 @@ def _is_committed(store: SqlOrderStore, transaction_id: str) -> bool:
     threading.Event().wait(random.random() / 500)
     try:
         store.store_order(an_order(f"order of {transaction_id}"), transaction_id)
-    except TransactionDecided:
+    except TransactionFailed:
         return False
     return True
 

@@ -1,21 +1,23 @@
 """Placing an order while the local transaction goes on in another thread."""
 
 from collections.abc import Callable
+from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine
 
+from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
-from order_service.domain.transaction import TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing, Placed
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import OutcomePending
 from order_service.service_layer.transaction_listener import OrderTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message
 from rocketmq_broker.message.properties import UNIQUE_KEY
+from rocketmq_broker.world import World
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, an_order
 
 
@@ -27,7 +29,7 @@ class Sender:
 
 
 def place(store: SqlOrderStore, send: Callable[[Message, Attempt], None]) -> Placed:
-    placing = OrderPlacing(store, Sender(send), payment_deadline_ms=600_000, now_ms=lambda: 1)
+    placing = OrderPlacing(store, Sender(send), payment_deadline_ms=600_000, now_ms=lambda: 1, new_uuid=uuid4)
     return placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
 
 
@@ -42,7 +44,7 @@ def test_an_answer_after_a_time_out_is_not_changed_by_the_local_transaction_that
     placed = place(sqlite_store, time_out)
     attempts[0].conclude(Outcome.STORED)
     assert (placed.state, placed.transaction_id) == (TransactionState.UNKNOWN, "transaction-1")
-    assert attempts[0].progress == Progress(Outcome.STORED, "transaction-1")
+    assert attempts[0].progress == AttemptProgress(Outcome.STORED, "transaction-1")
 
 
 def test_a_time_out_before_the_local_transaction_began_does_not_keep_it_from_telling_its_outcome(
@@ -57,7 +59,7 @@ def test_a_time_out_before_the_local_transaction_began_does_not_keep_it_from_tel
     assert place(sqlite_store, time_out).state is TransactionState.UNKNOWN
     attempts[0].begin("transaction-1")
     attempts[0].conclude(Outcome.REFUSED, "too dear")
-    assert attempts[0].progress == Progress(Outcome.REFUSED, "transaction-1", "too dear")
+    assert attempts[0].progress == AttemptProgress(Outcome.REFUSED, "transaction-1", "too dear")
 
 
 def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_ordered(
@@ -68,7 +70,9 @@ def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_or
             sqlite_store.store_order(order, transaction_id)
             raise ZeroDivisionError
 
-    listener = OrderTransactionListener(Mistaken(sqlite_engine), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    listener = OrderTransactionListener(
+        Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+    )
 
     def send(message: Message, attempt: Attempt) -> None:
         with pytest.raises(ZeroDivisionError):
@@ -83,7 +87,7 @@ def test_a_broker_that_went_away_while_the_local_transaction_runs_is_not_told_as
 ) -> None:
     def lose_the_broker(_: Message, attempt: Attempt) -> None:
         attempt.begin("transaction-1")
-        raise BrokerUnavailable("gone")
+        raise TransactionFailed(Outcome.NOT_STARTED, "gone")
 
     assert place(sqlite_store, lose_the_broker).state is TransactionState.UNKNOWN
 
@@ -95,7 +99,7 @@ def test_what_is_concluded_stays_so(step: Callable[[Attempt], None]) -> None:
     attempt.conclude(Outcome.STORED)
     with pytest.raises(RuntimeError, match="STORED"):
         step(attempt)
-    assert attempt.progress == Progress(Outcome.STORED, "1")
+    assert attempt.progress == AttemptProgress(Outcome.STORED, "1")
 
 
 def test_an_attempt_that_is_given_twice_is_not_run_twice(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:

@@ -4,11 +4,11 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
+from order_messages.states import TransactionKind, TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
-from order_service.domain.transaction import TransactionKind, TransactionState
-from order_service.service_layer.attempt import Attempt, Outcome, Progress
+from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome
 from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
@@ -17,6 +17,7 @@ from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.message.properties import UNIQUE_KEY
 from rocketmq_broker.message.record import Record, to_message
+from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable, OutcomeUnknown
 from tests.component.order_service.conftest import DEADLINE_MS, ORDER_LIMIT_CENTS, a_later_order, an_order
 
@@ -35,7 +36,7 @@ def a_check_back(properties: bytes = b"UNIQ_KEY\x01transaction-1") -> MessageExt
 def test_an_order_within_the_limit_commits(listener: OrderTransactionListener, sqlite_store: SqlOrderStore) -> None:
     attempt = Attempt(an_order())
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.COMMIT_MESSAGE
-    assert attempt.progress == Progress(Outcome.STORED, "transaction-1")
+    assert attempt.progress == AttemptProgress(Outcome.STORED, "transaction-1")
     assert sqlite_store.find_order("order-1") == an_order()
 
 
@@ -159,7 +160,7 @@ class _BrokenStore(OrderStore):
 
 
 def a_listener_on(store: OrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints())
+    return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms)
 
 
 @pytest.mark.parametrize("error", [DatabaseUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
@@ -193,7 +194,9 @@ def test_what_is_not_an_attempt_is_not_run(listener: OrderTransactionListener) -
 def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: SqlOrderStore) -> None:
     ends: list[int] = []
     failpoints = Failpoints(exit_after_local_commit_every=2, end_process=lambda: ends.append(number))
-    listener = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=failpoints)
+    listener = OrderTransactionListener(
+        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=failpoints, now_ms=World().wall_ms
+    )
     for number in range(1, 6):
         price_cents = ORDER_LIMIT_CENTS if number == 1 else 100
         attempt = Attempt(an_order(f"order-{number}", price_cents=price_cents))

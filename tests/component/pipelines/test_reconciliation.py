@@ -11,16 +11,15 @@ from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.log_gaps import gaps_told
-from pipelines.judging.totals import SUMMED, Money
+from pipelines.judging.totals import SUMMED, Money, Tolerance
 from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
 from pipelines.reconciliation import Books, Outcome, find, log_begins_ms, reconcile
-from pipelines.sources.database_url import parse_database_url
-from pipelines.sources.message_logs import StoreLog
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
-from pipelines.tolerance import Tolerance
 from rocketmq_commitlog.record_columns import RecordKind
+from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
 from tests.unit.pipelines.log_writer import LogWriter
 
 CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)

@@ -7,9 +7,8 @@ from pathlib import Path
 RECONCILE_STARTS = """
 import sys
 from pipelines.commands.command_line import application
-from pipelines.commands.running import books_of
-from pipelines.judging.log_events import Route
-books_of(("sqlite:///orders.db", ""), ("sqlite:///credits.db", ""), Route(), None)
+from pipelines.commands.arguments import BooksOptions
+BooksOptions("sqlite:///orders.db", "sqlite:///credits.db").books()
 print(*sorted({name.partition(".")[0] for name in sys.modules}))
 """
 

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
-from tests.unit.pipelines.strange_books import ALL, OF_OURS, OF_THE_ISSUE, RIGHT, WRONG, judged
+from tests.component.pipelines.strange_books import ALL, OF_OURS, OF_THE_ISSUE, RIGHT, WRONG, judged
 
 
 def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(spark: SparkSession, tmp_path: Path) -> None:

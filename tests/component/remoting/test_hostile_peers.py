@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -26,7 +27,9 @@ async def served(
     limits = ConnectionLimits(
         close_timeout_s=0.1, high_water_bytes=64 * KIBIBYTE, frame_timeout_s=frame_timeout_s, idle_timeout_s=frame_timeout_s
     )
-    server = RemotingServer("127.0.0.1", 0, dispatcher, limits=limits, memory=memory, most_connections=most)
+    server = RemotingServer(
+        "127.0.0.1", 0, dispatcher, steady_ns=time.monotonic_ns, limits=limits, memory=memory, most_connections=most
+    )
     await server.start()
     yield server
     await server.stop()

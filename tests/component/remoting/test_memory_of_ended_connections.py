@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import struct
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from rocketmq_broker.nameserver import NameServer
+from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol import RequestCode, encode_request
 from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader
 from rocketmq_broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer
@@ -71,7 +72,7 @@ async def server(watching: Watching, authority: Authority) -> AsyncIterator[Remo
     certificate = authority.sign("server")
     contexts = ServerContexts(ServerTls(cert_path=certificate.cert_path, key_path=certificate.key_path))
     limits = ConnectionLimits(frame_timeout_s=60, close_timeout_s=0.2)
-    server = RemotingServer("127.0.0.1", 0, watching, limits=limits, contexts=contexts)
+    server = RemotingServer("127.0.0.1", 0, watching, steady_ns=time.monotonic_ns, limits=limits, contexts=contexts)
     await server.start()
     yield server
     await server.stop()
@@ -137,7 +138,7 @@ async def test_a_client_s_ended_connection_leaves_nothing_though_requests_waited
 
 
 async def test_a_broker_s_connection_to_the_name_server_leaves_nothing() -> None:
-    name_server = NameServer("127.0.0.1", 0, kv_config_path=None, clock=lambda: 0)
+    name_server = NameServer("127.0.0.1", 0, kv_config_path=None, steady_ns=lambda: 0)
     await name_server.start()
     client = RemotingClient()
     header = RegisterBrokerRequestHeader(

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 import ssl
+import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -64,7 +65,7 @@ def echo() -> Echo:
 
 @pytest.fixture
 async def server(echo: Echo) -> AsyncIterator[RemotingServer]:
-    server = RemotingServer("127.0.0.1", 0, echo, limits=ConnectionLimits(close_timeout_s=0.2))
+    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=ConnectionLimits(close_timeout_s=0.2))
     await server.start()
     yield server
     await server.stop()
@@ -261,7 +262,7 @@ async def test_a_request_before_the_garbage_is_answered(server: RemotingServer) 
 
 
 async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(echo: Echo) -> None:
-    server = RemotingServer("127.0.0.1", 0, echo, limits=ConnectionLimits(idle_timeout_s=2))
+    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=ConnectionLimits(idle_timeout_s=2))
     await server.start()
     client, idle = RemotingClient(), RemotingClient()
     connection = await client.connect(address(server))
@@ -278,7 +279,7 @@ async def test_an_idle_connection_is_closed_and_a_busy_one_is_not(echo: Echo) ->
 
 async def test_a_peer_that_does_not_read_is_not_read_from(echo: Echo) -> None:
     limits = ConnectionLimits(high_water_bytes=64 * 1024, close_timeout_s=0.1)
-    server = RemotingServer("127.0.0.1", 0, echo, limits=limits)
+    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=limits)
     await server.start()
     echo.answer_body = bytes(128 * 1024)
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
@@ -300,7 +301,7 @@ async def test_a_peer_that_does_not_read_is_not_read_from(echo: Echo) -> None:
 
 async def test_a_peer_that_is_sent_more_than_the_limit_without_reading_is_cut_off(echo: Echo) -> None:
     limits = ConnectionLimits(max_unsent_bytes=1024 * 1024)
-    server = RemotingServer("127.0.0.1", 0, echo, limits=limits)
+    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=limits)
     await server.start()
     _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
     await until(lambda: echo.connected)
@@ -315,7 +316,7 @@ async def test_a_peer_that_is_sent_more_than_the_limit_without_reading_is_cut_of
 
 async def test_a_burst_for_a_peer_that_does_not_read_does_not_pile_up(echo: Echo) -> None:
     limits = ConnectionLimits(high_water_bytes=64 * 1024, max_unsent_bytes=1024 * 1024)
-    server = RemotingServer("127.0.0.1", 0, echo, limits=limits)
+    server = RemotingServer("127.0.0.1", 0, echo, steady_ns=time.monotonic_ns, limits=limits)
     await server.start()
     _, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
     await until(lambda: echo.connected)

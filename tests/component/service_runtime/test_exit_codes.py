@@ -6,16 +6,19 @@ import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-import credit_service.entrypoints.process as credits
-import credit_service.worker.process as worker
-import order_service.entrypoints.process as orders
+from credit_service.entrypoints.process import SERVICE as CREDITS
+from credit_service.worker.process import main as work
+from inventory_service.entrypoints.process import SERVICE as INVENTORY
+from order_service.entrypoints.process import SERVICE as ORDERS
 
-SERVICES: dict[str, ModuleType] = {"order_service": orders, "credit_service": credits, "credit_service.worker": worker}
-HTTP_SERVICES = ["order_service", "credit_service"]
+MAINS: dict[str, Callable[[], int]] = {
+    **{service.program: service.main for service in (ORDERS, CREDITS, INVENTORY)},
+    "credit_service.worker": work,
+}
+HTTP_SERVICES = ["order_service", "credit_service", "inventory_service"]
 
 Run = Callable[..., tuple[int, str]]
 
@@ -27,7 +30,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureF
     level = logging.getLogger("alembic").level
     monkeypatch.setenv("ORDER_DATABASE_URL", f"sqlite:///{tmp_path}/orders.db")
     monkeypatch.setenv("CREDIT_DATABASE_URL", f"sqlite:///{tmp_path}/credits.db")
-    for name in ("ORDER", "CREDIT"):
+    monkeypatch.setenv("INVENTORY_DATABASE_URL", f"sqlite:///{tmp_path}/inventory.db")
+    for name in ("ORDER", "CREDIT", "INVENTORY"):
         monkeypatch.setenv(f"{name}_DATABASE_START_TIMEOUT_S", "0.1")
 
     def main(module: str, *arguments: str, **variables: str) -> tuple[int, str]:
@@ -36,7 +40,7 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureF
             monkeypatch.setenv(name, value)
         capsys.readouterr()
         try:
-            status = SERVICES[module].main()
+            status = MAINS[module]()
         except SystemExit as ended:
             status = int(str(ended.code or 0))
         shown = capsys.readouterr()
@@ -74,7 +78,7 @@ def test_a_wrong_setting_is_named_and_ends_with_2(run: Run, module: str, variabl
     assert "hunter" not in said
 
 
-@pytest.mark.parametrize("module", SERVICES)
+@pytest.mark.parametrize("module", MAINS)
 def test_a_flag_that_does_not_exist_ends_with_2(run: Run, module: str) -> None:
     status, said = run(module, "--colour=red")
     assert (status, said) == (2, f"python -m {module}: error: unrecognized arguments: --colour=red")
@@ -143,10 +147,10 @@ def test_a_migration_that_cannot_be_done_and_one_that_is_asked_wrongly_end_with_
 
 @pytest.mark.parametrize("first", HTTP_SERVICES)
 def test_two_services_on_one_database_are_refused(run: Run, first: str, tmp_path: Path) -> None:
-    (second,) = set(HTTP_SERVICES) - {first}
-    one = dict.fromkeys(("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL"), f"sqlite:///{tmp_path}/one.db")
-    assert run(first, "migrate", **one)[0] == 0
-    others = [second, *(["credit_service.worker"] if second == "credit_service" else [])]
-    for refused in [*(run(module) for module in others), run(second, "migrate")]:
-        assert refused[0] == 1
-        assert refused[1].endswith(f"holds the tables of {first}: {second} needs a database of its own")
+    urls = [f"{service.partition('_')[0].upper()}_DATABASE_URL" for service in HTTP_SERVICES]
+    assert run(first, "migrate", **dict.fromkeys(urls, f"sqlite:///{tmp_path}/one.db"))[0] == 0
+    for second in sorted({*HTTP_SERVICES} - {first}):
+        others = [second, *(["credit_service.worker"] if second == "credit_service" else [])]
+        for refused in [*(run(module) for module in others), run(second, "migrate")]:
+            assert refused[0] == 1
+            assert refused[1].endswith(f"holds the tables of {first}: {second} needs a database of its own")

@@ -13,6 +13,7 @@ import httpx
 import pytest
 from flask import Flask, request
 
+from rocketmq_broker.world import World
 from service_runtime.http.http_connection import Patience
 from service_runtime.http.http_server import HttpServer
 
@@ -32,7 +33,7 @@ def serve() -> Iterator[Serve]:
             app.add_url_rule("/", "length", lambda: str(len(request.get_data())), methods=["POST"])
             app.add_url_rule("/slow", "slow", slow)
             settings = {"host": "127.0.0.1", "port": 0, "threads": 4, "stop_timeout_s": 0.1, "patience": NEVER, **more}
-            server = HttpServer(app, **settings)
+            server = HttpServer(app, World(), **settings)
             server.start()
             stack.callback(server.stop)
             return server

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from flask import Flask
 
+from rocketmq_broker.world import World
 from service_runtime.http import listening
 from service_runtime.http.http_server import HttpServer
 from service_runtime.starting.start import CannotStart
@@ -22,7 +23,7 @@ def serve() -> Iterator[Serve]:
     started: list[HttpServer] = []
 
     def start(app: Flask | None = None, **settings: object) -> HttpServer:
-        server = HttpServer(app or _an_app(), **{"host": "127.0.0.1", "port": 0, "threads": 4, **settings})  # type: ignore[arg-type]
+        server = HttpServer(app or _an_app(), World(), **{"host": "127.0.0.1", "port": 0, "threads": 4, **settings})  # type: ignore[arg-type]
         server.start()
         started.append(server)
         return server
@@ -58,7 +59,7 @@ class _Requests:
 
 
 def test_a_server_that_was_never_started_stops() -> None:
-    server = HttpServer(_an_app(), host="127.0.0.1", port=0, threads=1)
+    server = HttpServer(_an_app(), World(), host="127.0.0.1", port=0, threads=1)
     server.stop()
     with pytest.raises(httpx.ConnectError):
         httpx.get(server.url)
@@ -66,7 +67,7 @@ def test_a_server_that_was_never_started_stops() -> None:
 
 def test_a_server_that_stops_before_its_thread_runs_wakes_nobody_who_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread runs both deeds of `stop` as soon as it begins, and the second one closes what wakes it."""
-    server = HttpServer(_an_app(), host="127.0.0.1", port=0, threads=1)
+    server = HttpServer(_an_app(), World(), host="127.0.0.1", port=0, threads=1)
     trigger = server._listeners[0].trigger
     pull, may_run = trigger._physical_pull, threading.Event()
     serve = server._server.run
@@ -187,7 +188,7 @@ def test_a_port_that_is_taken_on_one_of_the_addresses_is_said_and_nothing_stays_
     with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CannotStart, match=f"cannot listen on two.test:{port}: Address already in use"):
-            HttpServer(_an_app(), host=name_with_two_addresses, port=port, threads=1)
+            HttpServer(_an_app(), World(), host=name_with_two_addresses, port=port, threads=1)
         with socket.create_server(("127.0.0.1", port)):
             pass
 
@@ -203,7 +204,7 @@ def test_a_port_that_is_taken_on_one_of_the_addresses_is_said_and_nothing_stays_
 )
 def test_an_address_that_cannot_be_listened_on_is_said_in_one_line(host: str, said: str) -> None:
     with pytest.raises(CannotStart, match=said) as raised:
-        HttpServer(_an_app(), host=host, port=0, threads=1)
+        HttpServer(_an_app(), World(), host=host, port=0, threads=1)
     assert "\n" not in str(raised.value)
     assert str(raised.value).startswith(f"cannot listen on {host}:0: ")
 

@@ -92,8 +92,8 @@ async def ask(address: str, request: bytes) -> tuple[int, dict[str, object]]:
         (b'POST /advance HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Length: 14\r\n\r\n{"seconds": 5}', 200),
         (b"POST /advance?seconds=5 HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n", 200),
         (b"GET /story HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nOrigin: http://a.page\r\n\r\n", 403),
-        (b"GET /story HTTP/1.1\r\nHost: a.page:PORT\r\n\r\n", 403),
-        (b"GET /story HTTP/1.1\r\n\r\n", 403),
+        (b"GET /story HTTP/1.1\r\nHost: a.page:PORT\r\n\r\n", 421),
+        (b"GET /story HTTP/1.1\r\n\r\n", 421),
         (b"nonsense\r\n\r\n", 400),
         (b"POST /advance HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 1000000\r\n\r\n", 400),
         (b"POST /advance HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 2\r\n\r\n[]", 400),
@@ -113,3 +113,11 @@ async def test_a_transaction_that_nobody_decides_is_not_committed(rocketmq: Rock
     status, answer = await Control(rocketmq).answer("GET", "committed", {"key": "order-1"})
     assert status == FAILED
     assert "p sends a half message to orders" in answer["error"]
+
+
+async def test_a_program_elsewhere_can_ask_for_all_but_what_it_has_itself(rocketmq: RocketMQ) -> None:
+    control = Control(rocketmq)
+    methods = [name for name, found in vars(RocketMQ).items() if not name.startswith("_") and callable(found)]
+    missing = [name for name in methods if (await control.answer("?", name.replace("_", "-"), {}))[0] == NOT_FOUND]
+    of_its_own = ["start", "stop", "inside", "producer", "transaction_producer", "consumer", "settle", "wait_until", "commit_log"]
+    assert missing == of_its_own

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from rocketmq_broker.client import ClientError, EventLoopThread, Producer, TransactionProducer
-from rocketmq_broker.testing import SyncRocketMQ
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
 from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions, order
 
 
@@ -118,3 +118,8 @@ def test_a_real_producer_on_another_thread_is_asked_for_fifteen_minutes_of_the_t
         assert listener.checks == 15
         assert [one.state for one in rocketmq.decided("order-1")] == ["discarded"]
         loop.run(producer.shutdown())
+
+
+def test_a_synchronous_test_can_call_all_that_an_asynchronous_one_can() -> None:
+    missing = {name for name in dir(RocketMQ) if not name.startswith("_") and name not in dir(SyncRocketMQ)}
+    assert missing == {"inside"}  # each of its calls runs there

@@ -13,16 +13,15 @@ from rocketmq_broker.client import Producer
 from tutorials.race import __main__ as command_line
 from tutorials.race import cell
 from tutorials.race.brokers.apache import missing_for_apache
-from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.own import OwnBroker
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault, FaultPlan
-from tutorials.race.figures import Figures, percentile
 from tutorials.race.order import TOPIC, Order
-from tutorials.race.picture import picture
-from tutorials.race.record import Record, read_record
+from tutorials.race.results.figures import Figures, percentile
+from tutorials.race.results.picture import picture
+from tutorials.race.results.record import Record, read_record
+from tutorials.race.results.table import titles
 from tutorials.race.running import play_cell
-from tutorials.race.table import titles
 from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -222,11 +221,6 @@ def test_a_row_says_its_number_of_orders_where_others_had_more() -> None:
 def test_a_percentile_is_one_of_the_values() -> None:
     assert [percentile([1, 2, 3, 4], share) for share in (0, 0.5, 0.99)] == [1, 3, 4]
     assert percentile([], 0.5) == 0
-
-
-def test_records_are_counted_by_their_sizes() -> None:
-    record = (8).to_bytes(4, "big") + bytes(4)
-    assert count_records(record * 3 + bytes(16)) == 3
 
 
 async def test_a_cell_comes_to_its_end_only_when_nobody_sends_any_more(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from rocketmq_broker.admin.asking.queue_pages import pages
 from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests, is_stored_at
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.message.record import body_crc, encode_record, host_bytes
 from rocketmq_broker.protocol import pull_sysflag
@@ -17,7 +18,6 @@ from rocketmq_broker.protocol.bodies import (
     MarkInfo,
     MarkList,
     ParkedCounts,
-    TopicConfig,
     TopicConfigSerializeWrapper,
     TransactionInfo,
     TransactionList,

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -11,9 +12,11 @@ from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.client.rebalance.consumption import Consumption
 from rocketmq_broker.message import MessageExt
+from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.push.test_consumption import Return
 from tests.unit.client.waiting import until
@@ -22,9 +25,12 @@ LONG_S = 60
 Make = Callable[[MessageListener], Consumption]
 
 
+STATISTICS = ConsumerStatistics(time.monotonic)
+
+
 @pytest.fixture
 async def threads() -> AsyncIterator[ListenerThreads]:
-    running = ListenerThreads("listener", 1)
+    running = ListenerThreads("listener", 1, None)
     yield running
     await running.stop(1)
 
@@ -37,11 +43,12 @@ def returned() -> Return:
 @pytest.fixture(params=["concurrent", "orderly"])
 def make(request: pytest.FixtureRequest, threads: ListenerThreads, returned: Return) -> Make:
     def concurrent(listener: MessageListener) -> Consumption:
-        return ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1)  # type: ignore[arg-type]
+        return ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1, statistics=STATISTICS)  # type: ignore[arg-type]
 
     def orderly(listener: MessageListener) -> Consumption:
         return OrderlyConsumption(
-            listener, threads, lambda _: None, returned, None, batch_size=1, max_reconsume_times=0  # type: ignore[arg-type]
+            listener, threads, lambda _: None, returned, None, batch_size=1, max_reconsume_times=0,  # type: ignore[arg-type]
+            statistics=STATISTICS,
         )  # fmt: skip
 
     return concurrent if request.param == "concurrent" else orderly
@@ -66,7 +73,7 @@ class Holder:
 
 
 def pulled() -> ProcessQueue:
-    queue = ProcessQueue(QUEUE, 0)
+    queue = ProcessQueue(QUEUE, 0, World())
     queue.put([message(0)], 1)
     return queue
 
@@ -134,7 +141,7 @@ async def test_a_listener_that_says_withdrawn_of_messages_that_are_not_has_faile
         raise MessagesWithdrawn("they are not")
 
     queue = pulled()
-    consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1)  # type: ignore[arg-type]
+    consumption = ConcurrentConsumption(listener, threads, lambda _: None, returned, batch_size=1, statistics=STATISTICS)  # type: ignore[arg-type]
     consumption.arrived(queue, [message(0)])
     await until(lambda: queue.message_count == 0)
     assert returned.taken == [(0, 0)]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import zlib
 from collections.abc import Callable
 from typing import Any, cast
@@ -16,11 +17,13 @@ from rocketmq_broker.client.instance.unreadable import messages_of, understood
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.message import MessageExt, MessageQueue, sysflag
 from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
 from rocketmq_broker.protocol.errors import BodyError
+from rocketmq_broker.world import World
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 
@@ -127,13 +130,13 @@ async def test_an_unreadable_message_goes_to_the_dead_letters_and_the_queue_move
         seen.extend(message.body for message in messages)
         return ConsumeStatus.CONSUME_SUCCESS
 
-    given, threads = Return(), ListenerThreads("listener", 1)
-    rest: Any = {"batch_size": batch_size}
+    given, threads = Return(), ListenerThreads("listener", 1, None)
+    rest: Any = {"batch_size": batch_size, "statistics": ConsumerStatistics(time.monotonic)}
     kind: Any = ConcurrentConsumption
     if is_orderly:
-        kind, rest = OrderlyConsumption, {"batch_size": batch_size, "locks": None, "max_reconsume_times": None}
+        kind, rest = OrderlyConsumption, {**rest, "locks": None, "max_reconsume_times": None}
     consumption = kind(listener, threads, lambda _: None, cast(Any, given), **rest)
-    queue = ProcessQueue(QUEUE, 0)
+    queue = ProcessQueue(QUEUE, 0, World())
     consumption.arrived(queue, queue.put(pulled(), 3))
 
     await until(lambda: queue.message_count == 0)
@@ -166,7 +169,7 @@ class Clock:
 
 def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
     clock = Clock()
-    queue = ProcessQueue(QUEUE, 0, now_s=clock)
+    queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
     messages = queue.put(pulled(), 3)
     clock.now_s = 100.0
     queue.acknowledge([2])
@@ -178,7 +181,7 @@ def test_a_queue_whose_oldest_message_stays_stands_still() -> None:
 
 def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
     clock = Clock()
-    queue = ProcessQueue(QUEUE, 0, now_s=clock)
+    queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
     clock.now_s = 29.0
     assert queue.progress.stands_still_s == 0.0
     clock.now_s = 500.0
@@ -189,7 +192,7 @@ def test_an_idle_queue_moves_as_long_as_pulls_are_answered() -> None:
 
 def test_messages_that_just_came_to_an_idle_queue_do_not_stand_still() -> None:
     clock = Clock()
-    queue = ProcessQueue(QUEUE, 0, now_s=clock)
+    queue = ProcessQueue(QUEUE, 0, World(steady_ns=lambda: int(clock() * 1e9)))
     clock.now_s = 500.0
     queue.put(pulled(), 3)
     assert queue.progress.stands_still_s == 0.0

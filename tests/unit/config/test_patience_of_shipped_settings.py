@@ -1,4 +1,4 @@
-"""Settings that ask soon must not give up soon: each shipped configuration outlasts a long outage of the order database."""
+"""OrderSettings that ask soon must not give up soon: each shipped configuration outlasts a long outage of the order database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from demo.system import QUICK_CHECKS
-from order_service.settings import Settings
+from order_service.settings import OrderSettings
 from rocketmq_broker.config import BrokerSettings, load_settings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -47,7 +47,7 @@ def payment_deadline_hours(environment: Mapping[str, str], monkeypatch: pytest.M
     monkeypatch.delenv("ORDER_PAYMENT_DEADLINE_S", raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    return Settings(_cli_parse_args=False).payment_deadline_s / 3600
+    return OrderSettings(_cli_parse_args=False).payment_deadline_s / 3600
 
 
 def environment_of_compose() -> dict[str, str]:

@@ -1,3 +1,4 @@
+import time
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry
@@ -6,7 +7,7 @@ from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollec
 from credit_service.domain.credit import Credit, CreditOutcome
 from rocketmq_broker.client import ConsumeContext, QueueProgress
 from rocketmq_broker.message import MessageQueue
-from service_runtime.failing.holds import Cause, Holds
+from service_runtime.failing.holds import HoldCause, Holds
 from tests.component.credit_service.conftest import a_context, a_credit, a_reversal
 
 
@@ -37,11 +38,11 @@ def test_each_outcome_is_counted_by_the_kind_of_entry() -> None:
 
 
 def test_what_is_held_and_what_waits_is_read_at_each_scrape() -> None:
-    registry, holds = CollectorRegistry(), Holds()
+    registry, holds = CollectorRegistry(), Holds(now_s=time.monotonic)
     registry.register(HoldsCollector(holds, Consumer()))  # type: ignore[arg-type]
     assert registry.get_sample_value("credit_held_orders") == 0
     with holds.batch(3) as batch:
-        batch.hold(Cause.OUTAGE, "Redis is away")
+        batch.hold(HoldCause.OUTAGE, "Redis is away")
         assert registry.get_sample_value("credit_held_orders") == 3
     assert registry.get_sample_value("credit_held_orders") == 0
     assert registry.get_sample_value("credit_unacknowledged_messages") == 40

@@ -11,8 +11,8 @@ from credit_service.adapters.ledger import CreditNotStored, LedgerUnavailable
 from credit_service.service_layer.faults import (
     FAILURES_ALONE,
     Fault,
-    Record,
-    Step,
+    FaultRecord,
+    FaultStep,
     fault_of,
     next_step,
 )
@@ -50,28 +50,28 @@ def test_an_error_whose_class_is_known_to_the_worker_alone_is_told_by_its_name()
 @pytest.mark.parametrize("others_pass", [False, True])
 @pytest.mark.parametrize("is_in_the_way", [False, True])
 def test_an_outage_is_waited_out_however_long_it_takes(orders: int, others_pass: bool, is_in_the_way: bool) -> None:
-    record = Record(
+    record = FaultRecord(
         orders=orders, tries=10**6, others_pass=others_pass, is_in_the_way=is_in_the_way, failures_alone=FAILURES_ALONE - 1
     )
-    assert next_step(Fault.OUTAGE, record) is Step.HOLD
+    assert next_step(Fault.OUTAGE, record) is FaultStep.HOLD
 
 
 @pytest.mark.parametrize(
     ("record", "step"),
     [
-        (Record(orders=32), Step.SPLIT),
-        (Record(orders=2, tries=60, others_pass=True, is_in_the_way=True), Step.SPLIT),
-        (Record(orders=1, tries=1), Step.HOLD),
-        (Record(orders=1, tries=10**6), Step.HOLD),
-        (Record(orders=1, tries=2, others_pass=True), Step.GIVE_BACK),
-        (Record(orders=1, tries=6, is_in_the_way=True), Step.GIVE_WAY),
-        (Record(orders=1, tries=6, others_pass=True, is_in_the_way=True), Step.GIVE_BACK),
+        (FaultRecord(orders=32), FaultStep.SPLIT),
+        (FaultRecord(orders=2, tries=60, others_pass=True, is_in_the_way=True), FaultStep.SPLIT),
+        (FaultRecord(orders=1, tries=1), FaultStep.HOLD),
+        (FaultRecord(orders=1, tries=10**6), FaultStep.HOLD),
+        (FaultRecord(orders=1, tries=2, others_pass=True), FaultStep.GIVE_BACK),
+        (FaultRecord(orders=1, tries=6, is_in_the_way=True), FaultStep.GIVE_WAY),
+        (FaultRecord(orders=1, tries=6, others_pass=True, is_in_the_way=True), FaultStep.GIVE_BACK),
     ],
 )
-def test_a_suspicion_costs_an_order_a_redelivery_only_if_others_pass(record: Record, step: Step) -> None:
+def test_a_suspicion_costs_an_order_a_redelivery_only_if_others_pass(record: FaultRecord, step: FaultStep) -> None:
     assert next_step(Fault.SUSPECT, record) is step
 
 
-@pytest.mark.parametrize(("orders", "step"), [(32, Step.SPLIT), (1, Step.GIVE_BACK)])
-def test_an_outage_that_meets_the_same_orders_again_and_again_while_others_pass_is_none(orders: int, step: Step) -> None:
-    assert next_step(Fault.OUTAGE, Record(orders=orders, failures_alone=FAILURES_ALONE)) is step
+@pytest.mark.parametrize(("orders", "step"), [(32, FaultStep.SPLIT), (1, FaultStep.GIVE_BACK)])
+def test_an_outage_that_meets_the_same_orders_again_and_again_while_others_pass_is_none(orders: int, step: FaultStep) -> None:
+    assert next_step(Fault.OUTAGE, FaultRecord(orders=orders, failures_alone=FAILURES_ALONE)) is step

@@ -84,7 +84,7 @@ def test_nobody_fills_the_disk_by_arming(tmp_path: Path) -> None:
 def test_a_hit_is_a_step_of_its_transactions_timeline(tmp_path: Path) -> None:
     folder = FailpointFolder(tmp_path)
     folder.arm("lose-commit", "ada")
-    assert ArmedFailpoints(tmp_path).is_hit("lose-commit", b"for ada", "T1")
+    assert ArmedFailpoints(tmp_path, lambda: 1_000).is_hit("lose-commit", b"for ada", "T1")
     (event,) = folder.events("T1")
     assert (event.what, event.on_record) == ("failpoint lose-commit: COMMIT does not leave.", "failpoints")
     assert event.arrow is not None

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from demo.commit_log import Trace
 from demo.half_messages import Ending, HalfMessages, Kills, Loss, Refusals, count_half_messages, ending_of, loss_of
-from demo.told import deaths_told, half_messages_table, losses_told
+from demo.main_job.told import deaths_told, half_messages_table, losses_told
 from tests.unit.demo.records import trace_of, undelivered
 
 LIMIT = 1_000

@@ -1,10 +1,10 @@
 import pytest
 
-from inventory_service.domain.shipment import Line, first_missing, totals
+from inventory_service.domain.shipment import ShipmentLine, first_missing, totals
 
 
 def test_lines_of_one_article_count_together() -> None:
-    assert totals([Line("tea", 2), Line("cup", 1), Line("tea", 3)]) == {"tea": 5, "cup": 1}
+    assert totals([ShipmentLine("tea", 2), ShipmentLine("cup", 1), ShipmentLine("tea", 3)]) == {"tea": 5, "cup": 1}
 
 
 @pytest.mark.parametrize(

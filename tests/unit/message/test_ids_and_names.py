@@ -11,7 +11,7 @@ from rocketmq_broker.message import IllegalMessage, Message, MessageQueue, prope
 from rocketmq_broker.message.ids import UniqueIdMaker, offset_message_id, parse_offset_message_id
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.message.tags import java_hash_code, tags_code
-from rocketmq_broker.world import World, in_world
+from rocketmq_broker.world import World
 
 
 @given(st.ip_addresses(v=4).map(str), st.integers(0, 65535), st.integers(0, 2**63 - 1))
@@ -29,7 +29,7 @@ def test_what_is_no_offset_message_id_is_refused(text: str) -> None:
 
 def test_ids_are_unique_across_threads_and_makers() -> None:
     made: list[str] = []
-    makers = [UniqueIdMaker(), UniqueIdMaker()]
+    makers = [UniqueIdMaker(World()), UniqueIdMaker(World())]
 
     def make(maker: UniqueIdMaker) -> None:
         made.extend([maker.make(1_700_000_000_000) for _ in range(5000)])
@@ -44,14 +44,14 @@ def test_ids_are_unique_across_threads_and_makers() -> None:
 
 
 def test_ids_stay_unique_when_the_same_milliseconds_of_another_month_come() -> None:
-    maker = UniqueIdMaker()
+    maker = UniqueIdMaker(World())
     november_ms, december_ms = 1_698_796_800_000, 1_701_388_800_000
     november = {maker.make(november_ms + 5) for _ in range(0x10000)}
     assert maker.make(december_ms + 5) not in november
 
 
 def test_ids_stay_unique_when_the_clock_is_set_back() -> None:
-    maker = UniqueIdMaker()
+    maker = UniqueIdMaker(World())
     before = {maker.make(1_700_000_000_000) for _ in range(0x10000)}
     maker.make(1_700_000_001_000)
     assert before.isdisjoint({maker.make(1_700_000_000_000) for _ in range(3)})
@@ -59,8 +59,7 @@ def test_ids_stay_unique_when_the_clock_is_set_back() -> None:
 
 def test_ids_stay_unique_in_a_forked_process() -> None:
     process_id = 4711
-    with in_world(World(process_id=lambda: process_id)):
-        maker = UniqueIdMaker()
+    maker = UniqueIdMaker(World(process_id=lambda: process_id))
     maker.make(1_700_000_000_000)
     child = copy.copy(maker)
     mine = maker.make(1_700_000_000_000)

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.message import CorruptRecord, properties, record, sysflag
-from rocketmq_broker.message.record import Record, decode_record, decode_records, encode_blank, host_bytes, host_text, to_message
+from rocketmq_broker.message.record import (
+    Record,
+    decode_record,
+    decode_records,
+    encode_blank,
+    host_bytes,
+    host_text,
+    records_of,
+    to_message,
+)
 
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
@@ -53,6 +62,16 @@ def test_a_record_comes_back_as_it_went_wherever_it_lies(made: Record, before: b
 @given(st.lists(records(), max_size=4))
 def test_records_one_after_the_other_come_back_in_order(made: list[Record]) -> None:
     assert decode_records(b"".join(each.encode() for each in made)) == made
+
+
+@given(st.lists(records(), max_size=4), st.sampled_from([b"", bytes(100), encode_blank(100), plain_record().encode()[:-1]]))
+def test_the_records_of_a_segment_end_where_no_record_begins(made: list[Record], behind: bytes) -> None:
+    assert list(records_of(b"".join(each.encode() for each in made) + behind)) == made
+
+
+def test_the_records_of_a_segment_end_before_one_whose_body_is_damaged() -> None:
+    encoded = plain_record(b"body").encode()
+    assert list(records_of(encoded + encoded.replace(b"body", b"bodi"))) == [plain_record(b"body")]
 
 
 @given(records(), st.data())

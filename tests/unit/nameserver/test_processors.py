@@ -5,18 +5,12 @@ import zlib
 import pytest
 
 from rocketmq_broker.message import permissions, topic_sysflag
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.nameserver.admin_processor import AdminProcessor
 from rocketmq_broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from rocketmq_broker.nameserver.route_processor import RouteProcessor
 from rocketmq_broker.nameserver.routes import RouteTable
-from rocketmq_broker.protocol.bodies import (
-    DataVersion,
-    KVTable,
-    RegisterBrokerBody,
-    TopicConfig,
-    TopicConfigSerializeWrapper,
-    TopicList,
-)
+from rocketmq_broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody, TopicConfigSerializeWrapper, TopicList
 from rocketmq_broker.protocol.bodies.route import ClusterInfo, TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request

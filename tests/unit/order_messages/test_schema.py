@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from order_messages import credit_refused, order_cancelled, order_created, stock_short
-from order_messages.body import Body, UnreadableMessage
+from order_messages.body import MessageBody, UnreadableBody
 from order_messages.credit_refused import CreditRefused
 from order_messages.order_cancelled import OrderCancelled
 from order_messages.order_created import OrderCreated, OrderedItem
@@ -46,7 +46,7 @@ def encoded(body: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize(("kind", "body"), EACH_VERSION)
-def test_a_consumer_reads_what_producers_of_each_version_wrote(kind: type[Body], body: dict[str, Any]) -> None:
+def test_a_consumer_reads_what_producers_of_each_version_wrote(kind: type[MessageBody], body: dict[str, Any]) -> None:
     read = kind.read(encoded(body)).model_dump(mode="json")
     assert {name: read[name] for name in body} == body
 
@@ -57,7 +57,7 @@ def test_a_message_of_version_1_has_no_items() -> None:
 
 
 @pytest.mark.parametrize(("kind", "body"), EACH_VERSION)
-def test_fields_of_a_newer_producer_are_passed_over(kind: type[Body], body: dict[str, Any]) -> None:
+def test_fields_of_a_newer_producer_are_passed_over(kind: type[MessageBody], body: dict[str, Any]) -> None:
     assert kind.read(encoded(body | {"version": 9, "coupon": {"name": "spring"}})).order_id == "order-1"
 
 
@@ -69,15 +69,15 @@ def test_a_consumer_of_version_1_reads_what_the_producer_writes_today() -> None:
 
 
 @pytest.mark.parametrize(("kind", "body"), EACH_VERSION)
-def test_what_is_written_is_read_again(kind: type[Body], body: dict[str, Any]) -> None:
+def test_what_is_written_is_read_again(kind: type[MessageBody], body: dict[str, Any]) -> None:
     message = kind.read(encoded(body))
     assert kind.read(message.encode()) == message
 
 
 @pytest.mark.parametrize(("kind", "body"), FIRST_VERSIONS)
-def test_a_missing_field_is_named(kind: type[Body], body: dict[str, Any]) -> None:
+def test_a_missing_field_is_named(kind: type[MessageBody], body: dict[str, Any]) -> None:
     for field in body.keys() - {"version"}:
-        with pytest.raises(UnreadableMessage, match=field):
+        with pytest.raises(UnreadableBody, match=field):
             kind.read(encoded({name: value for name, value in body.items() if name != field}))
 
 
@@ -88,14 +88,14 @@ def test_a_missing_field_is_named(kind: type[Body], body: dict[str, Any]) -> Non
      ("version", 0), ("version", "2"), ("items", [{"name": "tea"}]), ("items", [{"name": "tea", "quantity": 0}])],
 )  # fmt: skip
 def test_a_wrong_field_is_named(field: str, value: object) -> None:
-    with pytest.raises(UnreadableMessage, match=field):
+    with pytest.raises(UnreadableBody, match=field):
         OrderCreated.read(encoded(CREATED_2 | {field: value}))
 
 
 @given(st.binary())
 def test_any_other_bytes_are_no_message(body: bytes) -> None:
     for kind in (OrderCreated, OrderCancelled, StockShort, CreditRefused):
-        with pytest.raises(UnreadableMessage):
+        with pytest.raises(UnreadableBody):
             kind.read(body)
 
 

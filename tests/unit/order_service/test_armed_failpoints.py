@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from order_service.service_layer.armed_failpoints import FailingListener
+from order_service.service_layer.armed_failpoints import FailingTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt, properties
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
@@ -44,9 +44,9 @@ class Desk:
         self.lost: list[tuple[str, str]] = []
         self._folder = folder
         self._decided = Decided(decision)
-        self._listener = FailingListener(
+        self._listener = FailingTransactionListener(
             self._decided,
-            ArmedFailpoints(folder),
+            ArmedFailpoints(folder, lambda: 1_000),
             lambda transaction_id, failpoint: self.lost.append((transaction_id, failpoint)),
             end_process=lambda: self.executed_before_the_end.append(self._decided.executed),
             wait=self.waited_s.append,

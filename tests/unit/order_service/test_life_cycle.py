@@ -1,4 +1,5 @@
-from order_service.domain.life_cycle import OrderEvent, OrderState, next_state
+from order_messages.states import OrderState
+from order_service.domain.life_cycle import OrderEvent, next_state
 
 PLACED, AWAITING, PAID = OrderState.PLACED, OrderState.AWAITING_PAYMENT, OrderState.PAID
 CANCELLED, EXPIRED = OrderState.CANCELLED, OrderState.EXPIRED

@@ -6,9 +6,9 @@ import pytest
 
 from order_service.adapters import order_broker
 from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
-from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.attempt import Attempt, TransactionFailed
 from order_service.service_layer.order_message import order_message
-from order_service.service_layer.sending import BrokerUnavailable, OutcomePending
+from order_service.service_layer.sending import OutcomePending
 from rocketmq_broker.client import ClientError, LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from tests.component.order_service.conftest import an_order
@@ -84,7 +84,7 @@ def test_an_order_is_sent_with_its_attempt(broker: OrderBroker, producer: Produc
 def test_a_half_message_that_was_not_stored_is_no_order(broker: OrderBroker, producer: Producer) -> None:
     producer.answer = ClientError("no route")
     attempt = Attempt(an_order())
-    with pytest.raises(BrokerUnavailable, match="nothing was ordered"):
+    with pytest.raises(TransactionFailed, match="nothing was ordered"):
         broker.send_in_transaction(order_message(attempt.wanted), attempt)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from credit_service.adapters.tables import CreditDatabase
 from inventory_service.adapters.tables import InventoryDatabase
 from order_service.adapters.tables import OrderDatabase
-from pipelines.sources.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS
+from pipelines.sources.databases.tables import BALANCES, CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reconciliation.md").read_text()
 _, _, COMPARED = PAGE.partition("## What is compared")

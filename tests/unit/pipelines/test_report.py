@@ -4,9 +4,8 @@ from rich.console import Console
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
-from pipelines.judging.totals import FindingTotal, Money
+from pipelines.judging.totals import FindingTotal, Money, Tolerance
 from pipelines.telling.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
-from pipelines.tolerance import Tolerance
 
 ALL_FAIL = Tolerance()
 

@@ -8,9 +8,8 @@ from rich.console import Console
 from pipelines.commands.verdict import Verdict, exit_with
 from pipelines.errors import UnreadableDatabase
 from pipelines.judging.classes import Finding
-from pipelines.judging.totals import FindingTotal
+from pipelines.judging.totals import FindingTotal, Tolerance
 from pipelines.telling.report import age, amount
-from pipelines.tolerance import Tolerance
 
 WORKER_TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed: Traceback (most recent call last):
   File "pipelines/adbc.py", line 79, in _cursor

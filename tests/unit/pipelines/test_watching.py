@@ -2,7 +2,7 @@
 
 import threading
 
-from pipelines.commands.watching import watch
+from pipelines.commands.watch_command import watch
 from pipelines.errors import UnreadableDatabase
 
 

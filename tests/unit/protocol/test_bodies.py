@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.fastjson import standard_json
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.protocol import BodyError
@@ -27,7 +28,6 @@ from rocketmq_broker.protocol.bodies import (
     QueryConsumeQueueResponseBody,
     RegisterBrokerBody,
     ResetOffsetBody,
-    TopicConfig,
     TopicConfigSerializeWrapper,
     TopicList,
     TransactionInfo,

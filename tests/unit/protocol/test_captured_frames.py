@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.bodies import (
     ProducerTableInfo,
     RegisterBrokerBody,
     ResetOffsetBody,
-    SubscriptionGroupConfig,
+    SubscriptionGroupBody,
     TopicList,
     TopicStatsTable,
     UnlockBatchRequestBody,
@@ -95,7 +95,7 @@ REQUEST_BODIES: dict[int, type[Body]] = {
     RequestCode.LOCK_BATCH_MQ: LockBatchRequestBody,
     RequestCode.UNLOCK_BATCH_MQ: UnlockBatchRequestBody,
     RequestCode.REGISTER_BROKER: RegisterBrokerBody,
-    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: SubscriptionGroupConfig,
+    RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: SubscriptionGroupBody,
 }
 RESPONSE_BODIES: dict[int, type[Body]] = {
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: GetConsumerListByGroupResponseBody,

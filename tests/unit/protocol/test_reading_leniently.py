@@ -6,8 +6,9 @@ from typing import ClassVar
 import msgspec
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol import BodyError
-from rocketmq_broker.protocol.bodies import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody, TopicConfig, TopicList
+from rocketmq_broker.protocol.bodies import ConsumerOffsetSerializeWrapper, QueryCorrectionOffsetBody, TopicList
 from rocketmq_broker.protocol.body import Body, BodyPart, decode_body
 
 

@@ -10,9 +10,9 @@ from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, ReplyTo, Ser
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
 from rocketmq_broker.remoting.connection import Connection
-from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.remoting.dispatcher import RequestRefused, guard_of
 from rocketmq_broker.remoting.errors import RemotingTimeout, StoppedByHook
-from rocketmq_broker.remoting.rpc_hook import HookedRequests, guard_of
+from rocketmq_broker.remoting.rpc_hook import HookedRequests
 from tests.unit.remoting.fake_loop import FakeLoop
 
 HEADER = ViewMessageRequestHeader(offset=7)

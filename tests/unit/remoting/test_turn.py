@@ -6,7 +6,7 @@ from rocketmq_broker.remoting.turn import Turn
 
 
 async def test_a_turn_lasts_until_its_time_is_up_and_the_next_begins_when_the_loop_comes_round() -> None:
-    turn = Turn(asyncio.get_running_loop(), seconds=0)
+    turn = Turn(asyncio.get_running_loop(), lambda: 0, seconds=0)
     assert not turn.is_over()
     assert turn.is_over()
     await asyncio.sleep(0)
@@ -14,7 +14,7 @@ async def test_a_turn_lasts_until_its_time_is_up_and_the_next_begins_when_the_lo
 
 
 async def test_who_was_called_waits_behind_those_who_were_not() -> None:
-    turn = Turn(asyncio.get_running_loop(), seconds=0)
+    turn = Turn(asyncio.get_running_loop(), lambda: 0, seconds=0)
     called: list[str] = []
 
     def greedy() -> None:

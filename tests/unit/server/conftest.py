@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -14,7 +15,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import Record, decode_records, host_bytes
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
-from rocketmq_broker.protocol.command import RemotingCommand, encode_request
+from rocketmq_broker.protocol.command import Answerable, RemotingCommand, encode_request, encode_response
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
@@ -106,8 +107,10 @@ class CommitAtOnce:
     def appended(self, messages: int = 1) -> None:
         pass
 
-    def after_durable(self, position: int, connection: Wire, frame: bytes) -> None:
-        self._waiting.append((position, connection, frame))
+    def after_durable(
+        self, position: int, connection: Wire, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        self._waiting.append((position, connection, encode_response(request, ResponseCode.SUCCESS, header, body)))
 
     def wait(self, position: int) -> asyncio.Future[None]:
         self._futures.append(asyncio.get_running_loop().create_future())
@@ -190,6 +193,7 @@ class Desk:
             queues=self.topics,
             levels_ms=config.delay_levels_ms,
             clock=self.clock,
+            longest_sleep_s=1.0,
         )
         self.pulls = PullProcessor(
             store=self.store,
@@ -210,7 +214,7 @@ class Desk:
             identity=IDENTITY,
             store=self.store,
             group_commit=self.commit,
-            destination=SendDestination(self.topics, self.groups),
+            destination=SendDestination(self.topics, self.groups, Random(1)),
             half_messages=self.half_messages,
             region_id="DefaultRegion",
             is_trace_on=True,
@@ -228,6 +232,7 @@ class Desk:
             offsets=self.offsets,
             highest_delay_level=18,
             clock=self.clock,
+            random=Random(1),
         )
         clients = ClientProcessor(
             producer_groups=self.producers,

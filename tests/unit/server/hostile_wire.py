@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 from rocketmq_broker.message import properties as props
@@ -99,6 +100,7 @@ class HostileWire:
             queues=broker.topics,
             levels_ms=broker.store.config.delay_levels_ms,
             clock=lambda: broker.now_ms,
+            longest_sleep_s=1.0,
         )
 
     def _add_processors(self, subscription_groups: SubscriptionGroups) -> None:
@@ -115,13 +117,13 @@ class HostileWire:
         filters = MessageFilters(is_property_filter_enabled=True)
         for processor in (
             SendProcessor(
-                identity=IDENTITY, store=store, group_commit=commit, destination=SendDestination(topics, groups),
+                identity=IDENTITY, store=store, group_commit=commit, destination=SendDestination(topics, groups, Random(1)),
                 half_messages=broker.half_messages, region_id="r", is_trace_on=True, statistics=statistics,
                 highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
             ),
             SendBackProcessor(
                 store=store, group_commit=commit, topic_table=topics, subscription_groups=groups, consumer_groups=consumers,
-                offsets=offsets, statistics=statistics, highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
+                offsets=offsets, statistics=statistics, highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock, random=Random(1),
             ),
             PullProcessor(
                 store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers, offset_commits=commits,
@@ -144,10 +146,10 @@ class HostileWire:
             ConsumerCallProcessor(
                 identity=IDENTITY, store=store, topic_table=topics, consumer_groups=consumers, offsets=offsets, tasks=Tasks()
             ),
-            QueryProcessor(store=store, tasks=Tasks()),
+            QueryProcessor(store=store, tasks=Tasks(), steady_ns=lambda: 0),
             DeadLetterProcessor(
                 parked=broker.parked, store=store, group_commit=commit, topic_table=topics, subscription_groups=groups,
-                clock=clock,
+                clock=clock, random=Random(1),
             ),
         ):  # fmt: skip
             self._dispatcher.add(cast(Any, processor).handlers)

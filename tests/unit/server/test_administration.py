@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies import (
@@ -20,7 +21,7 @@ from rocketmq_broker.protocol.bodies import (
     ProducerConnection,
     QueryConsumeTimeSpanBody,
     ResetOffsetBody,
-    SubscriptionGroupConfig,
+    SubscriptionGroupBody,
     SubscriptionGroupWrapper,
     TopicStatsTable,
     UnlockBatchRequestBody,
@@ -59,7 +60,6 @@ from rocketmq_broker.server.pulling import query_processor
 from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.query_processor import QueryProcessor
 from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
-from rocketmq_broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 CONSUMER = ConsumerData(group_name="g", subscription_data_set=[SubscriptionData(topic="orders")])
@@ -72,7 +72,7 @@ def desk(desk: Desk) -> Desk:
     deletion = TopicDeletion(desk.store, desk.offsets, lock, Checkpoints(desk.store, lock, 5))
     processors = [
         OffsetProcessor(store=desk.store, offsets=desk.offsets, offset_commits=desk.offset_commits, young_queue_bytes=500),
-        QueryProcessor(store=desk.store, tasks=Tasks()),
+        QueryProcessor(store=desk.store, tasks=Tasks(), steady_ns=time.monotonic_ns),
         LockProcessor(clock=desk.clock),
         TopicAdminProcessor(**shared, offsets=desk.offsets, registration=None, deletion=deletion, tasks=Tasks()),
         GroupAdminProcessor(
@@ -213,7 +213,7 @@ async def test_a_deleted_topic_takes_its_messages_and_offsets_along(desk: Desk) 
 
 
 def test_a_groups_settings_are_set_listed_and_deleted(desk: Desk) -> None:
-    body = SubscriptionGroupConfig(group_name="g", retry_max_times=3).encode()
+    body = SubscriptionGroupBody(group_name="g", retry_max_times=3).encode()
     assert desk.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body).code == ResponseCode.SUCCESS
     listed = SubscriptionGroupWrapper.decode(desk.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG).body)
     assert listed.subscription_group_table["g"].retry_max_times == 3

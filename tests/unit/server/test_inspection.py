@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.bodies import BrokerStatsData, QueryConsumeQueueResponseBody
@@ -18,7 +19,6 @@ from rocketmq_broker.protocol.headers import (
 from rocketmq_broker.server.operators.consume_queue_processor import ConsumeQueueProcessor
 from rocketmq_broker.server.operators.flow_processor import FlowProcessor
 from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
-from rocketmq_broker.store import TopicConfig
 from tests.e2e.clients import SEND
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 

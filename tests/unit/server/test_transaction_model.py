@@ -347,9 +347,9 @@ class TransactionalBroker(RuleBasedStateMachine):
 
     @rule()
     def disk_full(self) -> None:
-        self.broker.files.is_full = True
+        self.broker.disk.is_full = True
         self.broker.flush()
-        self.broker.files.is_full = False
+        self.broker.disk.is_full = False
         self.model.go_back_to(self.durable)
 
     @rule()
@@ -425,5 +425,5 @@ class TransactionalBroker(RuleBasedStateMachine):
         assert sorted(found) == self.model.ids(PENDING)
 
 
-TestTransactionalBroker = TransactionalBroker.TestCase
+TestTransactionalBroker = pytest.mark.slow(TransactionalBroker.TestCase)
 TestTransactionalBroker.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

@@ -10,10 +10,12 @@ from typing import Any, cast
 
 from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_record, host_bytes
-from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.command import RemotingCommand, decode_command, encode_request
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.command import Answerable, RemotingCommand, decode_command, encode_request, encode_response
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers import (
     CheckTransactionStateRequestHeader,
     EndTransactionRequestHeader,
@@ -23,22 +25,16 @@ from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.server.durability.group_commit import CommitListener, GroupCommit
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.durability.showing import CommitListener
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
 from rocketmq_broker.server.transactions import NoTransactions, build_transactions
-from rocketmq_broker.store import (
-    Appended,
-    ConsumerOffsets,
-    MessageStore,
-    StoreConfig,
-    StoreUnwritable,
-    TopicConfig,
-    TopicConfigs,
-)
-from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store import Appended, ConsumerOffsets, MessageStore, StoreConfig, StoreUnwritable, TopicConfigs
+from rocketmq_broker.store.memory_files import MemoryFiles
+from rocketmq_broker.testing.disk import Disk
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
@@ -150,10 +146,12 @@ class TransactionBroker:
         is_index_enabled: bool = True,
         reject_transaction_message: bool = False,
         queue_nums: int = 8,
+        longest_sleep_s: float = 1.0,
     ) -> None:
         self.now_ms = now_ms
         self._stepped_ms = 0
         self.files = files or MemoryFiles()
+        self.disk = Disk(self.files)
         self.policy = policy
         self.answer_timeout_ms = answer_timeout_ms
         self.is_index_enabled = is_index_enabled
@@ -166,13 +164,13 @@ class TransactionBroker:
             index_entries=1000,
             is_index_enabled=is_index_enabled,
         )
-        self.store = MessageStore.open(config, self.files)
+        self.store = MessageStore.open(config, self.disk)
         self.store.publish(self.store.written_position)
-        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.files)
+        self.consumer_offsets = ConsumerOffsets(ROOT / "config", self.disk)
         for topic, offset in (offsets or {}).items():
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
-        self.clock = BrokerClock(lambda: self.now_ms, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
+        self.clock = BrokerClock(lambda: self.now_ms * 1_000_000, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
         self.topics = self._topic_table(queue_nums)
         self.parked = ParkedMessages(self.store, self.topics)
         self.parked.load()
@@ -196,6 +194,8 @@ class TransactionBroker:
             policy=policy,
             clock=self.clock,
             expiry_clock=ExpiryClock(self.clock, self.clock.steady_ms, self.store.recovery.last_store_timestamp or None),
+            longest_sleep_s=longest_sleep_s,
+            idle_notes_s=2.0,
             checks_in_flight=ChecksInFlight(limit=in_flight_limit, answer_timeout_ms=answer_timeout_ms),
         )
         self.messages = self.transactions.messages
@@ -208,7 +208,7 @@ class TransactionBroker:
         self.flush()
 
     def _topic_table(self, queue_nums: int) -> TopicTable:
-        configs = TopicConfigs(ROOT / "config", self.files)
+        configs = TopicConfigs(ROOT / "config", self.disk)
         configs.load()
         rules = TopicRules(cluster="DefaultCluster", broker_name="broker-a")
         topics = TopicTable(configs, rules, clock=lambda: self.now_ms)
@@ -223,8 +223,10 @@ class TransactionBroker:
     def appended(self, messages: int = 1) -> None:
         self._has_appended = True
 
-    def after_durable(self, position: int, connection: Any, frame: bytes) -> None:
-        self._waiting.append((position, connection, frame))
+    def after_durable(
+        self, position: int, connection: Any, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        self._waiting.append((position, connection, encode_response(request, ResponseCode.SUCCESS, header, body)))
 
     def flush(self) -> None:
         """One group commit under SYNC_FLUSH."""

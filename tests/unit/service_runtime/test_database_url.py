@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import create_engine
 
 from pipelines.errors import UnusableDatabaseUrl
-from pipelines.sources.database_url import parse_database_url as pipelines_address
+from pipelines.sources.databases.database_url import parse_database_url as pipelines_address
 from service_runtime.database.database_url import UnusableUrl, masked, parse_database_url
 from service_runtime.database.engine import DatabaseUnusable, create_database_engine
 

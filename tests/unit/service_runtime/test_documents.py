@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 import credit_service.entrypoints.http as credits
 import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
+from rocketmq_broker.world import World
 
 PAGES = {"/", "/docs", "/openapi.json", "/static/{filename}"}
 """What the document need not describe."""
@@ -22,7 +23,7 @@ PAGES = {"/", "/docs", "/openapi.json", "/static/{filename}"}
 def client(request: pytest.FixtureRequest) -> FlaskClient:
     module: ModuleType = request.param
     # What the application works on is never asked here.
-    app: Flask = module.create_app(*[None] * module.create_app.__code__.co_argcount)
+    app: Flask = module.create_app(*[None] * (module.create_app.__code__.co_argcount - 1), World())
     return app.test_client()
 
 

@@ -2,6 +2,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from uuid import uuid4
 
 import pytest
 from flask import Flask
@@ -70,7 +71,7 @@ def test_an_id_of_any_length_does_not_fill_the_log() -> None:
 
 def an_app(seen: list[str]) -> Flask:
     app = Flask("shop")
-    name_requests(app)
+    name_requests(app, uuid4)
 
     def see() -> str:
         seen.append(current_ids()["request_id"])

@@ -1,3 +1,5 @@
+import time
+
 from flask import Flask
 
 from service_runtime.observing.metrics import new_metrics, serve_metrics
@@ -7,7 +9,7 @@ def an_app() -> Flask:
     app = Flask("shop")
     app.add_url_rule("/things/<name>", "thing", lambda name: name)
     app.before_request(lambda: ("away", 503) if app.config.get("IS_AWAY") else None)
-    serve_metrics(app, new_metrics())
+    serve_metrics(app, new_metrics(), time.monotonic)
     return app
 
 

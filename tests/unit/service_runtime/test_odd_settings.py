@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from credit_service.settings import ServiceSettings as CreditSettings
-from inventory_service.settings import Settings as InventorySettings
-from order_service.settings import Settings as OrderSettings
+from credit_service.settings import CreditSettings
+from inventory_service.settings import InventorySettings
+from order_service.settings import OrderSettings
 from service_runtime.settings.common import NamedSettings
 from service_runtime.starting.start import run_program
 

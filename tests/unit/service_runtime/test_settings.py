@@ -12,9 +12,9 @@ from service_runtime.settings.common import NamedSettings
 from service_runtime.starting.start import first_error
 
 CLASSES: list[type[NamedSettings]] = [
-    orders.Settings,
+    orders.OrderSettings,
     orders.MigrationSettings,
-    credits.ServiceSettings,
+    credits.CreditSettings,
     credits.WorkerSettings,
     credits.MigrationSettings,
 ]
@@ -78,40 +78,40 @@ def test_the_documented_names_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORDER_HTTP_HOST", "[::1]")
     monkeypatch.setenv("ORDER_HTTP_PORT", "81")
     monkeypatch.setenv("ORDER_MIGRATE_ON_START", "false")
-    settings = CliApp.run(orders.Settings, cli_args=["--order-http-port", "82"])
+    settings = CliApp.run(orders.OrderSettings, cli_args=["--order-http-port", "82"])
     assert (settings.http_host, settings.http_port, settings.migrate_on_start) == ("::1", 82, False)
-    assert CliApp.run(orders.Settings, cli_args=["--order-migrate-on-start"]).migrate_on_start
+    assert CliApp.run(orders.OrderSettings, cli_args=["--order-migrate-on-start"]).migrate_on_start
 
 
 @pytest.mark.parametrize(
     ("settings", "name", "value", "words"),
     [
-        (orders.Settings, "ORDER_DATABASE_URL", "orders.db", "the database URL cannot be read"),
+        (orders.OrderSettings, "ORDER_DATABASE_URL", "orders.db", "the database URL cannot be read"),
         (orders.MigrationSettings, "ORDER_DATABASE_URL", "mysql://ann:s3cret@db/x", "kind 'mysql'"),
         (credits.WorkerSettings, "CREDIT_DATABASE_URL", "postgresql://ann:s3@cret@db/x", "more than one @"),
-        (credits.ServiceSettings, "CREDIT_DATABASE_URL", "sqlite://s3cret.db", "three slashes"),
-        (orders.Settings, "ORDER_HTTP_HOST", "", "a host name or an address is expected"),
-        (orders.Settings, "ORDER_HTTP_HOST", "http://localhost", "without http://"),
-        (credits.ServiceSettings, "CREDIT_HTTP_HOST", "localhost:8081", "without a port"),
-        (credits.ServiceSettings, "CREDIT_HTTP_HOST", "local host", "a host name or an address is expected"),
-        (orders.Settings, "ORDER_HTTP_PORT", "http", "valid integer"),
-        (orders.Settings, "ORDER_HTTP_PORT", "65536", "less than or equal to 65535"),
-        (credits.ServiceSettings, "CREDIT_HTTP_PORT", "-1", "greater than or equal to 0"),
-        (orders.Settings, "ORDER_HTTP_KNOWN_HOSTS", "shop.example:80", "without a port"),
-        (credits.ServiceSettings, "CREDIT_HTTP_KNOWN_HOSTS", "http://shop.example", "without http://"),
-        (orders.Settings, "NAMESRV_ADDR", "", "at least 1"),
-        (orders.Settings, "NAMESRV_ADDR", "localhost", "expected host:port"),
-        (orders.Settings, "NAMESRV_ADDR", "a:9876 b:9876", "expected host:port"),
-        (credits.ServiceSettings, "NAMESRV_ADDR", "a:98765", "expected host:port"),
-        (credits.ServiceSettings, "NAMESRV_ADDR", "a:0", "expected host:port"),
-        (credits.ServiceSettings, "REDIS_URL", "http://:s3cret@localhost", "redis://"),
+        (credits.CreditSettings, "CREDIT_DATABASE_URL", "sqlite://s3cret.db", "three slashes"),
+        (orders.OrderSettings, "ORDER_HTTP_HOST", "", "a host name or an address is expected"),
+        (orders.OrderSettings, "ORDER_HTTP_HOST", "http://localhost", "without http://"),
+        (credits.CreditSettings, "CREDIT_HTTP_HOST", "localhost:8081", "without a port"),
+        (credits.CreditSettings, "CREDIT_HTTP_HOST", "local host", "a host name or an address is expected"),
+        (orders.OrderSettings, "ORDER_HTTP_PORT", "http", "valid integer"),
+        (orders.OrderSettings, "ORDER_HTTP_PORT", "65536", "less than or equal to 65535"),
+        (credits.CreditSettings, "CREDIT_HTTP_PORT", "-1", "greater than or equal to 0"),
+        (orders.OrderSettings, "ORDER_HTTP_KNOWN_HOSTS", "shop.example:80", "without a port"),
+        (credits.CreditSettings, "CREDIT_HTTP_KNOWN_HOSTS", "http://shop.example", "without http://"),
+        (orders.OrderSettings, "NAMESRV_ADDR", "", "at least 1"),
+        (orders.OrderSettings, "NAMESRV_ADDR", "localhost", "expected host:port"),
+        (orders.OrderSettings, "NAMESRV_ADDR", "a:9876 b:9876", "expected host:port"),
+        (credits.CreditSettings, "NAMESRV_ADDR", "a:98765", "expected host:port"),
+        (credits.CreditSettings, "NAMESRV_ADDR", "a:0", "expected host:port"),
+        (credits.CreditSettings, "REDIS_URL", "http://:s3cret@localhost", "redis://"),
         (credits.WorkerSettings, "REDIS_URL", "redis://:s3cret@localhost:port", "redis://"),
-        (orders.Settings, "FAILPOINTS", "explode", "'explode' is no failpoint"),
-        (orders.Settings, "ORDER_SEND_TIMEOUT_MS", "3s", "valid integer"),
-        (orders.Settings, "ORDER_DATABASE_START_TIMEOUT_S", "nan", "less than or equal to 86400"),
-        (credits.ServiceSettings, "CREDIT_TASK_TIMEOUT_S", "inf", "less than or equal to 3600"),
-        (orders.Settings, "ORDER_STOP_TIMEOUT_S", "inf", "less than or equal to 3600"),
-        (orders.Settings, "ORDER_HTTP_THREADS", "4", "greater than or equal to 8"),
+        (orders.OrderSettings, "FAILPOINTS", "explode", "'explode' is no failpoint"),
+        (orders.OrderSettings, "ORDER_SEND_TIMEOUT_MS", "3s", "valid integer"),
+        (orders.OrderSettings, "ORDER_DATABASE_START_TIMEOUT_S", "nan", "less than or equal to 86400"),
+        (credits.CreditSettings, "CREDIT_TASK_TIMEOUT_S", "inf", "less than or equal to 3600"),
+        (orders.OrderSettings, "ORDER_STOP_TIMEOUT_S", "inf", "less than or equal to 3600"),
+        (orders.OrderSettings, "ORDER_HTTP_THREADS", "4", "greater than or equal to 8"),
     ],
 )
 def test_a_wrong_setting_is_named_with_what_is_expected_and_without_its_secret(
@@ -127,12 +127,12 @@ def test_a_wrong_setting_is_named_with_what_is_expected_and_without_its_secret(
 
 
 def test_orders_being_placed_leave_threads_for_other_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert orders.Settings().placed_at_once == 32
+    assert orders.OrderSettings().placed_at_once == 32
     monkeypatch.setenv("ORDER_HTTP_THREADS", "8")
-    assert orders.Settings().placed_at_once == 2
+    assert orders.OrderSettings().placed_at_once == 2
     monkeypatch.setenv("ORDER_PLACING_MAX", "3")
     with pytest.raises(ValidationError) as raised:
-        orders.Settings()
+        orders.OrderSettings()
     assert first_error(raised.value) == (
         "ORDER_PLACING_MAX: 3 of 8 threads (ORDER_HTTP_THREADS) leave too few for other requests: 2 are possible"
     )

@@ -1,15 +1,16 @@
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from flask import Flask
 from pydantic import ValidationError
 from pydantic_settings import SettingsConfigDict
 
+from rocketmq_broker.known_hosts import KnownHosts
 from service_runtime.http.api_document import ApiDescription
 from service_runtime.http.application import create_application
 from service_runtime.http.write_guard import WriteGuard, WritingSettings
 from service_runtime.settings.common import names_beginning_with
-from service_runtime.settings.known_hosts import KnownHosts
 
 
 class Settings(WritingSettings):
@@ -21,11 +22,12 @@ def an_app(guard: WriteGuard) -> Flask:
         "shop",
         [],
         hosts=KnownHosts(),
-        lane_of={},
+        threads=8,
         problem_of={},
         max_body_bytes=100,
         description=ApiDescription("Shop", "1"),
         guard=guard,
+        new_uuid=uuid4,
     )
     app.add_url_rule("/thing", "read", lambda: "read")
     app.add_url_rule("/thing", "write", lambda: "written", methods=["PUT"])

@@ -2,18 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from rocketmq_broker.store import (
-    ConsumerOffsets,
-    DamagedStore,
-    DataVersion,
-    DelayOffsets,
-    SubscriptionGroupConfig,
-    SubscriptionGroups,
-    TopicConfig,
-    TopicConfigs,
-)
+from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
+from rocketmq_broker.store import ConsumerOffsets, DamagedStore, DataVersion, DelayOffsets, SubscriptionGroups, TopicConfigs
 from rocketmq_broker.store.tables import fastjson
 
 CONSUMER_OFFSETS = """{
@@ -204,7 +197,7 @@ def test_attributes_of_topics_are_kept_as_rocketmq_5_keeps_them(tmp_path: Path) 
     (tmp_path / "topics.json").write_text(content)
     topics = TopicConfigs(tmp_path)
     topics.load()
-    assert topics.get("orders") == TopicConfig("orders", 4, 4, attributes=(("message.type", "FIFO"),))
+    assert topics.get("orders") == TopicConfig("orders", 4, 4, attributes={"message.type": "FIFO"})
     (tmp_path / "topics.json").unlink()
     topics.persist()
     assert (tmp_path / "topics.json").read_text() == content
@@ -315,12 +308,12 @@ def test_a_table_whose_entries_are_encoded_one_by_one_is_written_as_one_that_is_
     for _ in range(2):
         expected = {
             "dataVersion": topics.data_version.as_json(),
-            "topicConfigTable": {config.topic_name: config.as_json() for config in topics},
+            "topicConfigTable": {config.topic_name: dict(sorted(msgspec.to_builtins(config).items())) for config in topics},
         }
         topics.persist()
         assert (tmp_path / "topics.json").read_bytes() == fastjson.encode(expected)
         for name, count in (("a", 1), ('"b"', 2), ("c", 3), ("a", 4)):
-            topics.put(TopicConfig(name, count, count, attributes=(("message.type", "FIFO"),)), 5)
+            topics.put(TopicConfig(name, count, count, attributes={"message.type": "FIFO"}), 5)
         topics.persist()
         topics.remove("c", 6)
         topics.put(TopicConfig("a", 7, 7), 8)

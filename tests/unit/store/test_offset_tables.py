@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.store import ConsumerOffsets, DelayOffsets
-from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store.memory_files import MemoryFiles
+from rocketmq_broker.testing.disk import Disk
 
 
 def test_a_group_without_offsets_in_a_topic_takes_none_away_from_another(tmp_path: Path) -> None:
@@ -71,7 +72,7 @@ def test_offsets_are_to_be_written_when_they_changed_or_their_file_is_gone(tmp_p
 
 
 def test_offsets_that_the_disk_refused_are_still_to_be_written(tmp_path: Path) -> None:
-    files = MemoryFiles()
+    files = Disk(MemoryFiles())
     offsets = ConsumerOffsets(tmp_path, files)
     offsets.commit("a", "orders", 0, 1)
     files.is_full = True

@@ -16,10 +16,10 @@ from rocketmq_broker.admin.asking.figures import consume_stats
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.client.instance.name_servers import NameServers
+from rocketmq_broker.message.record import records_of
 from rocketmq_broker.message.topics import HALF_TOPIC, TRANSACTION_CONSUMER_GROUP
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.network import on_network
-from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.detour import Detour, DetourNetwork
 from tutorials.race.brokers.losses import Losses
 from tutorials.race.brokers.raced_broker import BrokerCannotRun, RacedBroker
@@ -141,7 +141,7 @@ class ApacheBroker(RacedBroker):
         """See RacedBroker."""
         segment = self._home / "store" / "commitlog" / f"{0:020}"
         with segment.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as commit_log:
-            return count_records(commit_log)
+            return sum(1 for _ in records_of(commit_log))
 
     def _peer(self, verb: str, *more: str, environment: dict[str, str] | None = None) -> Process:
         return self._processes.add(f"peer-{verb}", [str(PEER), verb, str(self._home), *more], environment=environment)

@@ -5,8 +5,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Final, Self
 
+from rocketmq_broker.message.record import records_of
 from rocketmq_broker.testing import RocketMQ
-from tutorials.race.brokers.commit_log import count_records
 from tutorials.race.brokers.raced_broker import RacedBroker
 
 QUIET_MINUTES: Final = 5
@@ -74,4 +74,4 @@ class OwnBroker(RacedBroker):
 
     def count_records(self) -> int:
         """See RacedBroker."""
-        return count_records(self._rocketmq.commit_log())
+        return sum(1 for _ in records_of(self._rocketmq.commit_log()))

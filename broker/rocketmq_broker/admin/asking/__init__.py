@@ -1,1 +1,1 @@
-"""What brokers are asked: the requests, and the answers as one reads them."""
+"""The requests to brokers, and their answers as people read them."""

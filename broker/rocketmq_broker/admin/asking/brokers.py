@@ -1,4 +1,4 @@
-"""Which brokers to ask."""
+"""Finds the brokers to ask."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class BrokerAddress(NamedTuple):
 
 
 async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, broker_addr: str | None) -> list[BrokerAddress]:
-    """The broker at `broker_addr`, or else all masters that the name servers know. Raises CannotAsk if there are none."""
+    """Returns the broker at `broker_addr`, or else all masters that the name servers know. Raises CannotAsk if there are none."""
     if broker_addr is not None:
         try:
             split_address(broker_addr)
@@ -41,7 +41,7 @@ async def find_brokers(remoting: RemotingClient, *, namesrv_addr: str | None, br
 
 
 def masters_of(cluster: ClusterInfo | None) -> list[BrokerAddress]:
-    """The masters that a name server knows, by name."""
+    """Returns the masters that a name server knows, by name."""
     return [
         BrokerAddress(name, broker.master_address)
         for name, broker in sorted((cluster.broker_addr_table if cluster is not None else {}).items())

@@ -38,7 +38,7 @@ class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
 async def newest_discarded(
     requests: BrokerRequests, limit: int, is_wanted: Callable[[DiscardedMessage], bool]
 ) -> list[DiscardedMessage]:
-    """The last ones that are wanted, newest first."""
+    """Returns the newest `limit` discarded messages that `is_wanted` accepts, newest first."""
     found: list[DiscardedMessage] = []
     async for page in pages(requests, topics.CHECK_MAX_TIME_TOPIC):
         for message in filter(is_wanted, map(read_discarded, page)):
@@ -49,14 +49,14 @@ async def newest_discarded(
 
 
 async def discarded_with_id(requests: BrokerRequests, word: str) -> list[DiscardedMessage]:
-    """Discarded messages with that transaction id or key, newest first."""
+    """Returns the discarded messages with that transaction id or key, newest first."""
     records = await requests.query(topics.CHECK_MAX_TIME_TOPIC, word)
     messages = [await with_resumption(requests, read_discarded(record)) for record in records]
     return sorted(messages, key=lambda message: message.commit_log_offset, reverse=True)
 
 
 async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -> DiscardedMessage:
-    """Adds whether the message was resumed, that is, whether a later half message was made from it. Needs the broker's index."""
+    """Adds whether the message was resumed: a later half message was made from it. Needs the broker's index."""
     if message.transaction_id is None:
         return message
     halves = await requests.query(topics.HALF_TOPIC, message.transaction_id)
@@ -70,7 +70,7 @@ async def with_resumption(requests: BrokerRequests, message: DiscardedMessage) -
 
 
 def read_discarded(record: Record) -> DiscardedMessage:
-    """What a record of the discard topic says."""
+    """Decodes a record of the discard topic."""
     return DiscardedMessage(
         message_id=offset_message_id(record.store_host, record.commit_log_offset),
         commit_log_offset=record.commit_log_offset,

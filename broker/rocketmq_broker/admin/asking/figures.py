@@ -1,4 +1,4 @@
-"""What one broker tells of its topics, its groups and itself, by requests that Apache's brokers know as well."""
+"""Statistics and settings of one broker, its topics and its groups, by requests that Apache's brokers know as well."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rocketmq_broker.protocol.java_properties import parse_properties
 
 
 async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | None:
-    """Where each queue of a topic begins and ends; None if the broker has no such topic. Raises CannotAsk, Refused."""
+    """Returns each queue's first and last offset in a topic; None if the broker has no such topic. Raises CannotAsk, Refused."""
     header = GetTopicStatsInfoRequestHeader(topic=topic)
     answer = await broker.ask(RequestCode.GET_TOPIC_STATS_INFO, header, ResponseCode.TOPIC_NOT_EXIST)
     if answer.code == ResponseCode.TOPIC_NOT_EXIST:
@@ -38,35 +38,35 @@ async def topic_stats(broker: BrokerRequests, topic: str) -> TopicStatsTable | N
 
 
 async def system_topics(broker: BrokerRequests) -> frozenset[str]:
-    """The topics of the broker's own, which nobody made. Raises CannotAsk, Refused."""
+    """Returns the broker's own topics, which no user made. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER, None)
     with understood(broker.address):
         return frozenset(TopicList.decode(answer.body).topic_list)
 
 
 async def consumer_groups(broker: BrokerRequests) -> list[str]:
-    """All consumer groups that the broker knows. Raises CannotAsk, Refused."""
+    """Returns all consumer groups that the broker knows. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, None)
     with understood(broker.address):
         return sorted(SubscriptionGroupWrapper.decode(answer.body).subscription_group_table)
 
 
 async def consume_stats(broker: BrokerRequests, group: str, topic: str | None = None) -> ConsumeStats:
-    """How far a group is in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
+    """Returns a group's offsets in each queue of a topic, or of all its topics. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_CONSUME_STATS, GetConsumeStatsRequestHeader(consumer_group=group, topic=topic))
     with understood(broker.address):
         return ConsumeStats.decode(answer.body)
 
 
 async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
-    """The groups that consume a topic, or have done so. Raises CannotAsk, Refused."""
+    """Returns the groups that consume a topic now or have consumed it. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.QUERY_TOPIC_CONSUME_BY_WHO, QueryTopicConsumeByWhoRequestHeader(topic=topic))
     with understood(broker.address):
         return sorted(GroupList.decode(answer.body).group_list)
 
 
 async def consumers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
-    """The members of a consumer group that are online. Raises CannotAsk, Refused."""
+    """Returns the members of a consumer group that are online. Raises CannotAsk, Refused."""
     header = GetConsumerConnectionListRequestHeader(consumer_group=group)
     answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, header, ResponseCode.CONSUMER_NOT_ONLINE)
     if answer.code == ResponseCode.CONSUMER_NOT_ONLINE:
@@ -76,31 +76,31 @@ async def consumers(broker: BrokerRequests, group: str) -> list[ClientConnection
 
 
 async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
-    """The members of a producer group that are online. Raises CannotAsk, Refused."""
+    """Returns the members of a producer group that are online. Raises CannotAsk, Refused."""
     header = GetProducerConnectionListRequestHeader(producer_group=group)
     answer = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, header, ResponseCode.SYSTEM_ERROR)
     if answer.code == ResponseCode.SYSTEM_ERROR:
-        return []  # this is how RocketMQ answers where nobody of the group is online
+        return []  # RocketMQ answers so if no member of the group is online
     with understood(broker.address):
         return ProducerConnection.decode(answer.body).connection_set
 
 
 async def all_producers(broker: BrokerRequests) -> dict[str, list[ProducerInfo]]:
-    """All producers that are online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
+    """Returns the producers online, by group. Raises CannotAsk, Refused; NotSupported at Apache's brokers before 4.9.5."""
     answer = await broker.ask(RequestCode.GET_ALL_PRODUCER_INFO, None)
     with understood(broker.address):
         return ProducerTableInfo.decode(answer.body).data
 
 
 async def runtime_info(broker: BrokerRequests) -> dict[str, str]:
-    """The broker's figures, by the names that mqadmin shows. Raises CannotAsk, Refused."""
+    """Returns the broker's figures, by the names that mqadmin shows. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_RUNTIME_INFO, None)
     with understood(broker.address):
         return KVTable.decode(answer.body).table
 
 
 async def settings(broker: BrokerRequests) -> dict[str, str]:
-    """The broker's settings, by the names of broker.conf. Raises CannotAsk, Refused."""
+    """Returns the broker's settings, by the names of broker.conf. Raises CannotAsk, Refused."""
     answer = await broker.ask(RequestCode.GET_BROKER_CONFIG, None)
     with understood(broker.address):
         return parse_properties(answer.body.decode())

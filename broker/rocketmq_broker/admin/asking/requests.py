@@ -1,4 +1,4 @@
-"""What one broker is asked, and how its refusals read."""
+"""Requests to one broker, and its refusals as errors."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ T = TypeVar("T")
 
 
 class BrokerRequests:
-    """One broker. All methods raise CannotAsk or Refused."""
+    """The requests that one broker answers. All methods raise CannotAsk or Refused."""
 
     def __init__(self, remoting: RemotingClient, address: str) -> None:
         self.address = address
         self._remoting = remoting
 
     async def list_pending(self, header: ListPendingTransactionsRequestHeader) -> TransactionList:
-        """A page of pending transactions."""
+        """Returns a page of pending transactions."""
         return await self._transactions(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)
 
     async def show(self, header: ShowTransactionRequestHeader) -> TransactionList:
-        """Transactions by id, key or half offset."""
+        """Finds transactions by id, key or half offset."""
         return await self._transactions(AdminRequestCode.SHOW_TRANSACTION, header)
 
     async def decide(self, header: DecideTransactionRequestHeader) -> TransactionInfo:
@@ -76,7 +76,7 @@ class BrokerRequests:
         return self._one((await self._transactions(AdminRequestCode.DECIDE_TRANSACTION, header)).transactions)
 
     async def list_decided(self, header: ListDecidedTransactionsRequestHeader) -> TransactionList:
-        """What was decided with a reason, the latest first."""
+        """Returns the transactions decided with a reason, the latest first."""
         return await self._transactions(AdminRequestCode.LIST_DECIDED_TRANSACTIONS, header)
 
     async def resume(self, message_id: str) -> None:
@@ -84,13 +84,13 @@ class BrokerRequests:
         await self.ask(RequestCode.RESUME_CHECK_HALF_MESSAGE, ResumeCheckHalfMessageRequestHeader(msg_id=message_id))
 
     async def count_parked(self) -> ParkedCounts:
-        """How many dead letters and discarded messages nobody has treated yet."""
+        """Counts the dead letters and discarded messages that nobody has treated yet."""
         answer = await self.ask(AdminRequestCode.COUNT_PARKED_MESSAGES, None)
         with understood(self.address):
             return ParkedCounts.decode(answer.body)
 
     async def marks(self, header: ListMarksRequestHeader) -> list[MarkInfo]:
-        """What was done about parked messages."""
+        """Returns the marks of parked messages: how operators treated them."""
         return await self._marks(AdminRequestCode.LIST_MARKS, header)
 
     async def retry(self, header: RetryDeadLetterRequestHeader) -> MarkInfo:
@@ -98,25 +98,25 @@ class BrokerRequests:
         return self._one(await self._marks(AdminRequestCode.RETRY_DEAD_LETTER, header))
 
     async def dismiss(self, header: DismissDeadLetterRequestHeader) -> MarkInfo:
-        """A dead letter needs no attention any more; durable when it returns."""
+        """Marks a dead letter as needing no attention; durable when it returns."""
         return self._one(await self._marks(AdminRequestCode.DISMISS_DEAD_LETTER, header))
 
     async def send(self, header: SendMessageRequestHeaderV2, body: bytes) -> SendMessageResponseHeader:
-        """Stores a message; it is stored when it returns, and the answer says where."""
+        """Stores a message before it returns. The answer holds its position."""
         stored = ResponseCode.FLUSH_DISK_TIMEOUT, ResponseCode.FLUSH_SLAVE_TIMEOUT, ResponseCode.SLAVE_NOT_AVAILABLE
         answer = await self.ask(RequestCode.SEND_MESSAGE_V2, header, *stored, body=body)
         with understood(self.address):
             return answer.decode_header(SendMessageResponseHeader)
 
     async def topics(self) -> dict[str, int]:
-        """The broker's topics, and how many queues each has to read from."""
+        """Returns the broker's topics, each with its number of queues to read from."""
         answer = await self.ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         with understood(self.address):
             table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
 
     async def offsets(self, topic: str, queue_id: int) -> tuple[int, int]:
-        """The queue offset of a queue's first message, and that after its last one."""
+        """Returns the queue offset of a queue's first message, and the offset after its last one."""
         first = await self.ask(RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=queue_id))
         end = await self.ask(RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=topic, queue_id=queue_id))
         with understood(self.address):
@@ -124,7 +124,7 @@ class BrokerRequests:
             return first_offset, max(first_offset, end.decode_header(GetMaxOffsetResponseHeader).offset)
 
     async def pull(self, topic: str, queue_id: int, queue_offset: int, count: int) -> tuple[list[Record], int]:
-        """Messages from that queue offset on, and where to go on; none if there is nothing, or no such topic yet."""
+        """Returns messages starting at that queue offset, and the next offset to pull. Finds none in a missing queue or topic."""
         header = PullMessageRequestHeader(
             consumer_group=TOOLS_GROUP,
             topic=topic,
@@ -152,20 +152,20 @@ class BrokerRequests:
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else [], next_offset
 
     async def query(self, topic: str, key: str) -> list[Record]:
-        """Messages of a topic, also of the broker's own ones, with that key or unique id."""
+        """Finds messages of a topic, system topics included, with that key or unique id."""
         header = QueryMessageRequestHeader(topic=topic, key=key, max_num=_FIND_ALL, begin_timestamp=0, end_timestamp=FOREVER_MS)
         answer = await self.ask(RequestCode.QUERY_MESSAGE, header, ResponseCode.QUERY_NOT_FOUND)
         with understood(self.address):
             return decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
 
     async def view(self, commit_log_offset: int) -> Record:
-        """The message at that commit log offset, of any topic."""
+        """Returns the message at that commit log offset, of any topic."""
         data = await self.view_bytes(commit_log_offset)
         with understood(self.address):
             return decode_record(data)
 
     async def view_bytes(self, commit_log_offset: int) -> bytes:
-        """The record at that commit log offset as the store has it, not verified."""
+        """Returns the stored record at that commit log offset, not verified."""
         header = ViewMessageRequestHeader(offset=commit_log_offset)
         return (await self.ask(RequestCode.VIEW_MESSAGE_BY_ID, header)).body
 
@@ -185,7 +185,7 @@ class BrokerRequests:
         return entries[0]
 
     async def ask(self, code: int, header: CommandHeader | None, *also_fine: ResponseCode, body: bytes = b"") -> RemotingCommand:
-        """The answer, which has the code SUCCESS or one of `also_fine`."""
+        """Returns the answer, which has the code SUCCESS or one of `also_fine`."""
         try:
             answer = await self._remoting.invoke(self.address, code, header, body, timeout_ms=TIMEOUT_MS)
         except RemotingError as error:
@@ -201,13 +201,13 @@ class BrokerRequests:
 
 
 def is_stored_at(message_id: MessageId, address: str) -> bool:
-    """Whether an offset message id names the broker at that address."""
+    """Returns whether an offset message id names the broker at that address."""
     return f"{message_id.host}:{message_id.port}" == address
 
 
 @contextmanager
 def understood(address: str) -> Iterator[None]:
-    """Raises CannotAsk where what the broker at that address answered cannot be decoded."""
+    """Raises CannotAsk if the block cannot decode an answer of the broker at that address."""
     try:
         yield
     except (ProtocolError, CorruptRecord, ValueError) as error:

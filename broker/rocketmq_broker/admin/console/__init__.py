@@ -1,6 +1,6 @@
-"""The console: what the operators' commands show and do, in a browser (`rocketmq-admin console`).
+"""The console: the operators' commands in a browser (`rocketmq-admin console`).
 
-`create_console` is the door; a program that mounts screens of its own beside those of the broker hands in an `Extension`.
+`create_console` is the entry point. A program adds screens of its own by an `Extension`.
 """
 
 from rocketmq_broker.admin.console.application import Extension, create_console

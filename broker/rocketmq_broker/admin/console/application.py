@@ -1,4 +1,4 @@
-"""Puts the console together: screens, forms, the layers around them, and what extensions add."""
+"""Assembles the console: screens, forms, the layers around them, and extensions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What a program adds that mounts screens of its own beside those of the broker."""
+    """The screens, forms and templates that another program adds to the console."""
 
     sections: Sequence[Section] = ()
     """Entries of the navigation, before the console's own."""
@@ -51,12 +51,12 @@ class Extension:
 
 
 def create_console(settings: ConsoleSettings, target: Target, extension: Extension | None = None) -> Starlette:
-    """The console for the brokers that the target means, as an ASGI application. `state.streams` has its live pages."""
+    """Returns the console for the target's brokers, as an ASGI application. `state.streams` holds its live pages."""
     added = extension or Extension()
     world, brokers, streams = current_world(), Brokers(target), Streams()
     sampler = Sampler(brokers, world)
     pages = Pages([*added.sections, *OWN_SECTIONS], [added.templates] if added.templates is not None else [])
-    routes = Routes(brokers, pages, streams)
+    routes = Routes(brokers, pages, streams, world.wall_ms)
     screens = [*own_screens(sampler, added.witnesses), *added.screens]
     middleware = [
         Middleware(Guard, settings=settings),

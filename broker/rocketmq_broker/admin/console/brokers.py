@@ -14,14 +14,14 @@ from rocketmq_broker.remoting.client import RemotingClient
 
 
 class Brokers:
-    """Finds the brokers anew for each question: they come and go."""
+    """The brokers of the target, found again for each question because they come and go."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._remoting: RemotingClient | None = None
 
     async def open(self) -> None:
-        """Connects to nothing yet. Raises CannotAsk if account or TLS of the environment cannot be used."""
+        """Creates the client without connecting. Raises CannotAsk if account or TLS of the environment cannot be used."""
         try:
             self._remoting = open_remoting(None, None, None, os.environ)
         except IllegalConfiguration as error:
@@ -33,11 +33,11 @@ class Brokers:
             await self._remoting.close()
 
     async def session(self) -> Session:
-        """All brokers that the target means. Raises CannotAsk if there are none."""
+        """Returns a session with all brokers of the target. Raises CannotAsk if there are none."""
         return Session([requests for _, requests in await self.addressed()])
 
     async def addressed(self) -> list[tuple[BrokerAddress, BrokerRequests]]:
-        """All brokers that the target means, with their names and addresses. Raises CannotAsk if there are none."""
+        """Returns all brokers of the target, with their names and addresses. Raises CannotAsk if there are none."""
         if self._remoting is None:
             raise CannotAsk("the console is not started yet")
         namesrv_addr, broker_addr = self._target.namesrv_addr, self._target.broker_addr
@@ -46,7 +46,7 @@ class Brokers:
 
 
 def the_broker_at(session: Session, address: str) -> BrokerRequests:
-    """The broker of the session with that address: no other address is ever asked. Raises Refused."""
+    """Returns the session's broker with that address, or its only broker if the address is empty. Raises Refused."""
     for broker in session.brokers:
         if broker.address == address:
             return broker

@@ -1,4 +1,4 @@
-"""What a form of the console does: asked for by POST, with the token that only a page of this console has."""
+"""The effect of a form of the console, requested by POST with the token that only a page of this console has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.admin.console.visit import Visit
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """Something that changes what a broker has."""
+    """An action that changes a broker's data."""
 
     path: str
     do: Callable[[Visit], Awaitable[str]]

@@ -1,4 +1,4 @@
-"""Keeps strangers out: other sites' forms, other names for this machine, bodies without an end, and scripts in pages."""
+"""Protects the console from other sites' forms, other names for this machine, endless bodies, and scripts in pages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rocketmq_broker.admin.console.settings import ConsoleSettings
+from rocketmq_broker.known_hosts import KnownHosts
 
 MOST_BODY_BYTES: Final = 64 * 1024
 SECURITY_HEADERS: Final = {
@@ -21,7 +22,6 @@ SECURITY_HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-_LOOPBACK_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class BodyTooLong(Exception):
@@ -33,11 +33,10 @@ class Guard:
 
     def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
         self._app = app
-        self._hosts = None if settings.password is not None else _LOOPBACK_NAMES | {settings.host}
-        """Without a password any page of the web could ask the console by a name that leads to 127.0.0.1."""
+        self._hosts = KnownHosts(settings.host, knows_any_name=settings.password is not None)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answers what is refused; hands on the rest."""
+        """Answers refused requests; passes on the others."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -51,25 +50,9 @@ class Guard:
             await PlainTextResponse("The form is too long.\n", 413)(scope, receive, _with_security_headers(send))
 
     def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
-        host = headers.get("host", "")
-        if self._hosts is not None and _without_port(host) not in self._hosts:
-            return PlainTextResponse("This console answers under the name of this machine's loopback address only.\n", 421)
-        if method not in ("GET", "HEAD") and not _is_same_origin(headers, host):
-            return PlainTextResponse("The form is of another site: it is refused.\n", 403)
-        return None
-
-
-def _is_same_origin(headers: Headers, host: str) -> bool:
-    origin = headers.get("origin")
-    if origin is not None and origin.partition("://")[2] != host:
-        return False
-    return headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
-
-
-def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+        names = ("host", "origin", "sec-fetch-site")
+        refusal = self._hosts.refusal(method, *(headers.get(name) for name in names))
+        return None if refusal is None else PlainTextResponse(f"{refusal.detail}\n", refusal.status)
 
 
 def _bounded(receive: Receive) -> Receive:

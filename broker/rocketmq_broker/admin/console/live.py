@@ -1,4 +1,4 @@
-"""Parts of pages as server-sent events: drawn anew again and again, sent where they changed."""
+"""Parts of pages as server-sent events: drawn again and again, sent when they changed."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ class Streams:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further page can be live."""
+        """True if no further page can be live."""
         return self._open >= self._most
 
     async def begun(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str] | None:
-        """Events that have begun, so that they count; None where as many pages are live as may be."""
+        """Starts the events of a live page, which counts from now. Returns None at the limit of live pages."""
         if self.is_full:
             return None
         parts = self.of(draw, every_s)
         return _with_first(await anext(parts), parts)
 
     async def of(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
-        """Events with the part as it is now, and whenever it changed."""
+        """Yields events with the current part, and with each change."""
         self._open += 1
         try:
             shown, silent_s = None, 0.0
@@ -69,6 +69,6 @@ async def _with_first(first: str, others: AsyncGenerator[str]) -> AsyncGenerator
 
 
 def server_sent_event(name: str, data: str) -> str:
-    """One event; a line of `data` each."""
+    """Formats one event, with a `data` line for each line of `data`."""
     lines = "".join(f"data: {line}\n" for line in data.splitlines() or [""])
     return f"event: {name}\n{lines}\n"

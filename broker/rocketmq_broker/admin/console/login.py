@@ -1,4 +1,4 @@
-"""The password: who has given it carries a signed cookie; whoever guesses is slowed down."""
+"""The password check: a signed cookie marks visitors who gave it; repeated guesses are slowed down."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _MOST_ADDRESSES: Final = 10_000
 
 @dataclass(slots=True)
 class _Guesses:
-    """What came from one address since it last gave the right password."""
+    """The wrong passwords from one address since its last right one."""
 
     wrong: int = 0
     shut_until_s: float = 0.0
 
 
 class Door:
-    """Compares passwords. After five wrong ones it is shut for the address they came from: a minute, then two, up to an hour."""
+    """Compares passwords. After five wrong ones it refuses their address for a minute, then two, up to an hour."""
 
     def __init__(self, password: str, world: World) -> None:
         self._password = password
@@ -44,12 +44,12 @@ class Door:
         """By address, the one that guessed last at the end."""
 
     def shut_for_s(self, address: str) -> float:
-        """For how many seconds no password from the address is looked at; 0 if one is."""
+        """Returns for how many seconds the address is refused; 0 if it is not."""
         guesses = self._guesses.get(_network(address))
         return max(0.0, guesses.shut_until_s - self._world.steady_s()) if guesses is not None else 0.0
 
     def opens_for(self, password: str, address: str) -> bool:
-        """Whether it is the password; a wrong one is counted against the address."""
+        """Returns whether the password is right. Counts a wrong one against the address."""
         network = _network(address)
         if hmac.compare_digest(password.encode(), self._password.encode()):
             self._guesses.pop(network, None)
@@ -66,18 +66,18 @@ class Door:
 
 
 def _network(address: str) -> str:
-    """The address; of IPv6 its network, all of which belongs to one who has one address."""
+    """Returns an IPv4 address, or the network of an IPv6 address: one client may own all of it."""
     return ":".join(address.split(":")[:4]) if ":" in address and "." not in address else address
 
 
 class LoginWall:
-    """Sends everybody to the login page who has not given the password yet."""
+    """Sends visitors without a login to the login page."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets the login page and the style through; hands on the requests of those who are in."""
+        """Passes on requests for the login page and the style, and those of visitors with a login."""
         if scope["type"] != "http" or scope["session"].get(_IS_IN) or _is_open(scope["path"]):
             await self._app(scope, receive, send)
             return
@@ -95,7 +95,7 @@ class Login:
         self._pages = pages
 
     async def show(self, request: Request) -> Response:
-        """The form."""
+        """Shows the form."""
         return self._form(request, None)
 
     async def enter(self, request: Request) -> Response:
@@ -119,7 +119,7 @@ class Login:
 
 
 def path_within(path: str) -> str:
-    """The path, if it leads to a page of this console; the first page otherwise."""
+    """Returns the path if it leads to a page of this console; else the first page."""
     is_within = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_within else "/"
 

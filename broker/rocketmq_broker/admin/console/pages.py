@@ -1,4 +1,4 @@
-"""Turns facts into HTML: templates, the frame around each page, and how texts, times and addresses are written."""
+"""Renders facts as HTML: templates, the frame around each page, and the formats of texts, times and addresses."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Section(NamedTuple):
 
 
 class Pages:
-    """The templates of the console and of its extensions; what stands in a text of others is escaped."""
+    """The templates of the console and its extensions, which escape all foreign text."""
 
     def __init__(self, sections: Sequence[Section], templates: Sequence[Path] = ()) -> None:
-        """`templates` are folders of extensions; the console's own templates come first."""
+        """`templates` are folders of extensions; the console's own templates have precedence."""
         self._environment = Environment(
             loader=ChoiceLoader([FileSystemLoader(folder) for folder in (TEMPLATES, *templates)]),
             autoescape=True,
@@ -43,37 +43,37 @@ class Pages:
         self._environment.globals.update(url=url, sections=tuple(sections))
 
     def page(self, request: Request, template: str, *, title: str, status: int = 200, **facts: Any) -> HTMLResponse:
-        """A whole page; it says what the last form did, once."""
+        """Renders a whole page. It shows the result of the last form once."""
         session = request.scope.get("session", {})
         said = session.pop("said", None)
         frame = {"title": title, "path": request.url.path, "said": said, "csrf": session.get("csrf", "")}
         return HTMLResponse(self.part(template, **{**frame, **facts}), status)
 
     def part(self, template: str, **facts: Any) -> str:
-        """A part of a page."""
+        """Renders a part of a page."""
         return self._environment.get_template(template).render(facts)
 
 
 def url(path: str, **query: object) -> str:
-    """An address within the console; what is None is left out of its query."""
+    """Returns an address within the console. The query omits values that are None."""
     return str(URL(path).include_query_params(**{name: value for name, value in query.items() if value is not None}))
 
 
 def clock_text(ms: int | None) -> str:
-    """A time to the second, as this machine's clock shows it."""
+    """Formats a time to the second, in local time."""
     return time_text(ms)
 
 
 def milliseconds_text(ms: int | None) -> str:
-    """A time to the millisecond."""
+    """Formats a time to the millisecond, in local time."""
     return "" if ms is None else f"{time_text(ms)}.{ms % 1000:03d}"
 
 
 def _finalized(value: object) -> object:
-    """Control characters, and those that turn the direction of writing, become visible; markup of templates stays."""
+    """Makes control characters visible, and those that turn the direction of writing. Leaves markup of templates alone."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _lines(text: str) -> Markup:
-    """A text whose line breaks are kept, each line made printable."""
+    """Returns the text with its line breaks, each line made printable."""
     return Markup("\n").join(printable(line) for line in text.splitlines())

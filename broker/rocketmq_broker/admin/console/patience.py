@@ -1,6 +1,6 @@
-"""HTTP connections of the console with an end to their patience: half requests and silent clients make room for others.
+"""HTTP connections with bounded waits: half requests and silent clients make room for others.
 
-uvicorn alone waits without end for the rest of a request, and answers 503 to everybody while its connections are taken by such.
+uvicorn alone waits without end for the rest of a request, and answers 503 while such connections take all places.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _THEIR_TURN: Final = (h11.IDLE, h11.SEND_BODY)
 
 
 class PatientProtocol(H11Protocol):
-    """One connection. A client has to end its request in time: bytes that trickle in do not prolong it.
+    """A connection whose client must end its request in time: bytes that trickle in do not prolong it.
 
-    Where connections become many, a new one takes the place of the one that has kept us waiting for longest, of the address that
-    has most of them. Requests that are worked on, and live pages, keep theirs.
+    A new connection above the limit replaces the one that has waited longest, of the address with the most connections. Requests
+    in work and live pages keep theirs.
     """
 
     to_end_request_s: float = 20.0
@@ -31,29 +31,29 @@ class PatientProtocol(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is the client's turn: to ask, or to end what it asks."""
+        """True if the client has to begin or end a request."""
         return self.conn.their_state in _THEIR_TURN
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """See asyncio.Protocol."""
+        """Starts waiting for the first request. Closes the longest waiting connection if there are too many."""
         super().connection_made(transport)
         self._wait_anew()
         if len(self.connections) > self.crowd:
             self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """See asyncio.Protocol."""
+        """Stops waiting for the client."""
         self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """See asyncio.Protocol."""
+        """Stops waiting once the request is complete."""
         super().data_received(data)
         if not self.is_waiting:
             self._stop_waiting()
 
     def on_response_complete(self) -> None:
-        """A request is answered; the next one has patience of its own."""
+        """Waits for the next request, with its full time."""
         super().on_response_complete()
         self._wait_anew()
 

@@ -1,9 +1,9 @@
-"""From requests to screens and deeds, and from failures to pages with a sentence."""
+"""Maps requests to screens and deeds, and failures to pages with a sentence."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -32,13 +32,14 @@ logger = logging.getLogger(__name__)
 class Routes:
     """The routes of screens and deeds."""
 
-    def __init__(self, brokers: Brokers, pages: Pages, streams: Streams) -> None:
+    def __init__(self, brokers: Brokers, pages: Pages, streams: Streams, now_ms: Callable[[], int]) -> None:
         self._brokers = brokers
         self._pages = pages
         self._streams = streams
+        self._now_ms = now_ms
 
     def of_screens(self, screens: Iterable[Screen]) -> list[Route]:
-        """Each screen at its path, and what is live of it below, at `live`."""
+        """Returns a route for each screen at its path, and for its live part at `live` below."""
         routes = []
         for screen in screens:
             routes.append(Route(screen.path, self._page_of(screen), methods=["GET"]))
@@ -47,17 +48,17 @@ class Routes:
         return routes
 
     def of_deeds(self, deeds: Iterable[Deed]) -> list[Route]:
-        """Each deed at its path, by POST alone."""
+        """Returns a route for each deed at its path, by POST only."""
         return [Route(deed.path, self._doing(deed), methods=["POST"]) for deed in deeds]
 
     @property
     def exception_handlers(self) -> Mapping[Any, Any]:
-        """Pages for what fails; none of them shows a traceback."""
+        """Pages for failures, none with a traceback."""
         return {AdminError: self._on_admin_error, HTTPException: self._on_http_error, Exception: self._on_any_error}
 
     def _page_of(self, screen: Screen) -> Any:
         async def page(request: Request) -> Response:
-            visit = Visit(self._brokers, request.query_params)
+            visit = Visit(self._brokers, request.query_params, self._now_ms)
             facts = await screen.find(visit)
             heading = screen.heading(visit) if screen.heading is not None else screen.title
             live = f"{live_path(screen)}?{request.url.query}" if screen.refresh_s is not None else None
@@ -78,7 +79,7 @@ class Routes:
         return stream
 
     async def _part(self, screen: Screen, request: Request) -> str:
-        visit = Visit(self._brokers, request.query_params)
+        visit = Visit(self._brokers, request.query_params, self._now_ms)
         try:
             facts = await screen.find(visit)
         except AdminError as error:
@@ -95,7 +96,7 @@ class Routes:
                 return self._trouble(
                     request, 403, "The form is too old, or it is of another site. Go back, reload the page and try again."
                 )
-            visit = Visit(self._brokers, form)
+            visit = Visit(self._brokers, form, self._now_ms)
             said = await deed.do(visit)
             logger.info("asked for by %s: %s", request.client.host if request.client else "?", printable(said))
             request.session["said"] = said
@@ -121,7 +122,7 @@ class Routes:
 
 
 def live_path(screen: Screen) -> str:
-    """Where a screen's live part is."""
+    """Returns the path of a screen's live part."""
     return f"{screen.path.rstrip('/')}/live"
 
 

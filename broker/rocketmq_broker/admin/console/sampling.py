@@ -1,4 +1,4 @@
-"""Figures of the last minutes: asked again and again while the console runs."""
+"""Samples the brokers' figures while the console runs, and keeps the last minutes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MOST_SAMPLES: Final = int(SPAN_MS / 1000 / EVERY_S) + 2
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The figures of all brokers together at one moment; None for what no broker told."""
+    """The figures of all brokers together at one moment; None for a figure that no broker gave."""
 
     at_ms: int
     stored: int | None = None
@@ -46,17 +46,17 @@ class Sampler:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begins to ask."""
+        """Starts asking in a task."""
         self._task = asyncio.create_task(self._ask_on(), name="console-sampler")
 
     async def stop(self) -> None:
-        """Ends."""
+        """Cancels the task, and waits for its end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
     def charts(self) -> list[Chart]:
-        """The figures as charts."""
+        """Returns the figures as charts."""
         return charts_of(list(self._samples))
 
     async def _ask_on(self) -> None:
@@ -74,7 +74,7 @@ class Sampler:
 
 
 def charts_of(samples: Sequence[Sample]) -> list[Chart]:
-    """Rates from what was counted, and what waits."""
+    """Draws the rates of counters, and the numbers of waiting messages."""
     return [
         chart("Messages stored", "a second", _rates(samples, lambda sample: sample.stored), span_ms=SPAN_MS),
         chart("Messages delivered", "a second", _rates(samples, lambda sample: sample.delivered), span_ms=SPAN_MS),
@@ -84,7 +84,7 @@ def charts_of(samples: Sequence[Sample]) -> list[Chart]:
 
 
 def added(at_ms: int, samples: Sequence[Sample]) -> Sample:
-    """One sample of several brokers: None counts where any of them does not tell."""
+    """Adds the samples of several brokers. None counts if any broker gives no figure."""
     return Sample(
         at_ms,
         _sum([sample.stored for sample in samples]),
@@ -100,7 +100,7 @@ def _sum(figures: Sequence[int | None]) -> int | None:
 
 
 def _rates(samples: Sequence[Sample], figure: Callable[[Sample], int | None]) -> list[Point]:
-    """How much was counted a second between neighbours; a count that fell belongs to a broker that was started anew."""
+    """Returns the increase per second between neighbouring samples. Ignores a count that fell: its broker was restarted."""
     points: list[Point] = []
     for earlier, later in pairwise(samples):
         before, after = figure(earlier), figure(later)

@@ -1,4 +1,4 @@
-"""A screen: a page whose middle part the server draws anew while somebody looks at it."""
+"""A screen: a page whose middle part the server redraws while a visitor looks at it."""
 
 from __future__ import annotations
 

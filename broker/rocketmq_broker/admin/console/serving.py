@@ -1,4 +1,4 @@
-"""The console as a server: until SIGINT or SIGTERM, its live pages ended first."""
+"""Runs the console as a server until SIGINT or SIGTERM. Live pages end first."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ _STOP_WITHIN_S: Final = 2
 
 
 class _Server(uvicorn.Server):
-    """Ends live pages when it is told to stop: nobody else would."""
+    """A server that ends live pages when it stops: uvicorn would wait for them."""
 
     def __init__(self, config: uvicorn.Config, streams: Streams) -> None:
         super().__init__(config)
         self._streams = streams
 
     def stop(self) -> None:
-        """Begins to end; `serve` returns soon."""
+        """Asks the server to end; `serve` returns soon."""
         self._streams.stopping.set()
         self.should_exit = True
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """A signal ends the server and nothing else: uvicorn would send it to the process once more."""
+        """Lets a signal end the server and nothing else: uvicorn would send it to the process once more."""
         loop = asyncio.get_running_loop()
         numbers = signal.SIGINT, signal.SIGTERM
         for number in numbers:
@@ -47,7 +47,7 @@ class _Server(uvicorn.Server):
 
 
 async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[str], None]) -> None:
-    """Serves until a signal. `on_ready` gets the address once it listens. Raises UnusableSettings if it cannot listen there."""
+    """Serves until a signal. Calls `on_ready` with the address once it listens. Raises UnusableSettings if it cannot listen."""
     server = _Server(server_config(app), app.state.streams)
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     with server.capture_signals():
@@ -57,7 +57,7 @@ async def serve(app: Starlette, settings: ConsoleSettings, on_ready: Callable[[s
 
 
 def server_config(app: Starlette, connection: type[PatientProtocol] = PatientProtocol) -> uvicorn.Config:
-    """What uvicorn is to do. It believes a proxy about who visits only where FORWARDED_ALLOW_IPS names the proxy."""
+    """Configures uvicorn. It believes a proxy about the visitor's address only if FORWARDED_ALLOW_IPS names the proxy."""
     return uvicorn.Config(
         app,
         http=connection,
@@ -73,7 +73,7 @@ def server_config(app: Starlette, connection: type[PatientProtocol] = PatientPro
 
 
 async def _bound(settings: ConsoleSettings) -> list[Any]:
-    """Sockets that listen. asyncio binds them: a failure is an OSError here, and the end of the program in uvicorn."""
+    """Returns listening sockets. asyncio binds them: a failure is an OSError here, but would end the program in uvicorn."""
     loop = asyncio.get_running_loop()
     try:
         bound = await loop.create_server(asyncio.Protocol, settings.host, settings.port, start_serving=False)

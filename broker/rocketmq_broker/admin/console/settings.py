@@ -1,13 +1,13 @@
-"""Where the console listens, and who may come in."""
+"""The console's address and password."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rocketmq_broker.known_hosts import is_loopback
 from rocketmq_broker.remoting.client import split_address
 
 PASSWORD: Final = "ROCKETMQ_CONSOLE_PASSWORD"
@@ -21,7 +21,7 @@ class UnusableSettings(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """An address to listen on, and the password that visitors give."""
+    """An address to listen on, and the visitors' password."""
 
     host: str = "127.0.0.1"
     port: int = 8088
@@ -31,36 +31,26 @@ class ConsoleSettings:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only programs on this machine reach the port."""
-        return is_loopback(self.host)
+        """True if only programs on this machine reach the port."""
+        return is_loopback(self.host.strip("[]"))
 
 
 def console_settings(listen: str, environment: Mapping[str, str], password_file: str | None = None) -> ConsoleSettings:
-    """The settings for `HOST:PORT`, with the password of a file or of the environment. Raises UnusableSettings.
+    """Returns the settings for `HOST:PORT`, with the password from a file or the environment. Raises UnusableSettings.
 
-    A password never stands on a command line: other users of the machine can read that.
+    There is no option for the password itself: other users of the machine can read command lines.
     """
     try:
         host, port = split_address(listen)
     except ValueError as error:
         raise UnusableSettings(f"--listen: {error}") from None
     password = _password(environment, password_file)
-    if password is None and not is_loopback(host):
+    if password is None and not is_loopback(host.strip("[]")):
         raise UnusableSettings(
             f"the console on {listen} can be reached from other machines, and needs a password: put one into a file and name it "
             f"with --password-file, or set {PASSWORD}"
         )
     return ConsoleSettings(host, port, password)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only programs on this machine reach the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def _password(environment: Mapping[str, str], password_file: str | None) -> str | None:

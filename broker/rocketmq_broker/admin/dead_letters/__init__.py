@@ -1,1 +1,1 @@
-"""Dead letters of consumer groups: which there are, what they hold, and how they are treated."""
+"""Dead letters of consumer groups: their list, their content and their treatment."""

@@ -174,7 +174,7 @@ async def _treat_each(
     as_json: bool,
     is_dry_run: bool = False,
 ) -> None:
-    """Treats what is named, or all untreated ones of the group. The failures are told after the rest is done."""
+    """Treats the named dead letters, or all untreated ones of the group. Prints the failures at the end."""
     chosen = _named(session, messages, group) if messages else _untreated(session, group or "")
     treated: list[tuple[str, DeadLetter]] = []
     try:
@@ -187,7 +187,7 @@ async def _treat_each(
             treated.append((found.requests.address, msgspec.structs.replace(found.letter, treatment=treatment)))
             if not as_json:
                 say(told(found, treatment))
-    finally:  # a broker may go away in the middle, and what was done by then is done
+    finally:  # a broker may go away in the middle: print the letters treated by then
         if as_json:
             print_json(treated)
     if not as_json and not treated and not session.failures:

@@ -1,4 +1,4 @@
-"""All of a dead letter: its properties, its body, and what was done about it."""
+"""A dead letter in full: its properties, its body, and its treatments."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.message import properties as props
 
 
 class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
-    """All that there is to know of a dead letter."""
+    """A dead letter with its properties, body and history."""
 
     letter: DeadLetter
     properties: dict[str, str]
@@ -26,7 +26,7 @@ class DeadLetterContent(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def content_of(found: FoundLetter) -> DeadLetterContent:
-    """The dead letter with its properties, its body and its history."""
+    """Returns the dead letter with its properties, its body and its history."""
     body = read_body(found.record)
     return DeadLetterContent(
         letter=found.letter,

@@ -11,7 +11,7 @@ from rocketmq_broker.message.record import Record
 
 
 class Treated(msgspec.Struct, frozen=True, rename="camel"):
-    """What somebody did about it."""
+    """A treatment of a dead letter by an operator."""
 
     treatment: str
     """`retried` or `dismissed`."""
@@ -47,7 +47,7 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def read_dead_letter(record: Record) -> DeadLetter:
-    """What a record of a dead-letter topic says."""
+    """Decodes a record of a dead-letter topic."""
     place = offset_message_id(record.store_host, record.commit_log_offset)
     return DeadLetter(
         offset_message_id=place,

@@ -1,4 +1,4 @@
-"""Finding dead letters: the groups that have some, those of a group, and one by its id. Apache's brokers can be asked as well."""
+"""Finds dead letters: the groups that have some, those of one group, and one by its id. Apache's brokers can be asked as well."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FoundLetter(NamedTuple):
 
 
 async def groups_with_dead_letters(requests: BrokerRequests) -> list[DeadLetterGroup]:
-    """All groups of a broker that have dead letters, by name."""
+    """Returns all groups of a broker that have dead letters, by name."""
     untreated = await _untreated(requests)
     groups = []
     for topic, queues in sorted(await _dead_letter_topics(requests, None)):
@@ -61,7 +61,7 @@ async def groups_with_dead_letters(requests: BrokerRequests) -> list[DeadLetterG
 
 
 async def dead_letters_of(requests: BrokerRequests, group: str, *, newest_first: bool = True) -> AsyncIterator[FoundLetter]:
-    """The dead letters of a group, with what was done about each."""
+    """Yields the dead letters of a group, each with its last treatment."""
     for topic, queues in await _dead_letter_topics(requests, group):
         for queue_id in range(queues):
             async for page in pages(requests, topic, queue_id, newest_first=newest_first):
@@ -70,7 +70,7 @@ async def dead_letters_of(requests: BrokerRequests, group: str, *, newest_first:
 
 
 async def find_dead_letters(session: Session, word: str, group: str | None) -> list[FoundLetter]:
-    """The dead letters with that id or key, oldest first: of that group, or of any. Raises Refused if there is none."""
+    """Finds the dead letters with that id or key, oldest first: of that group, or of any. Raises Refused if there is none."""
     answers = await session.ask_each(lambda broker: _with_key(broker, word, group))
     found = [one for _, ones in answers for one in ones] or await _at_place(session, word)
     found = [one for one in found if group in (None, one.letter.consumer_group)]
@@ -89,7 +89,7 @@ async def _with_key(requests: BrokerRequests, word: str, group: str | None) -> l
 
 
 async def _at_place(session: Session, word: str) -> list[FoundLetter]:
-    """The dead letter with that offset message id, if there is one."""
+    """Returns the dead letter with that offset message id, if there is one."""
     try:
         place = parse_offset_message_id(word)
     except ValueError:
@@ -107,7 +107,7 @@ async def _at_place(session: Session, word: str) -> list[FoundLetter]:
 
 
 async def _dead_letter_topics(requests: BrokerRequests, group: str | None) -> list[tuple[str, int]]:
-    """The dead-letter topics of a broker, and how many queues each has."""
+    """Returns the dead-letter topics of a broker, each with its number of queues."""
     wanted = topics.dead_letter_topic(group) if group is not None else None
     return [
         (topic, queues)
@@ -129,7 +129,7 @@ async def _parked_ms(requests: BrokerRequests, topic: str, queue_id: int, queue_
 
 
 async def _with_treatments(requests: BrokerRequests, records: Iterable[Record]) -> list[FoundLetter]:
-    """The dead letters of one queue, with what was done about each."""
+    """Returns the dead letters of one queue, each with its last treatment."""
     letters = [(read_dead_letter(record), record) for record in records]
     treatments = await latest_treatments(requests, [letter for letter, _ in letters])
     return [

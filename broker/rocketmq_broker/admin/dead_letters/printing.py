@@ -1,4 +1,4 @@
-"""What the user sees of dead letters."""
+"""Prints dead letters."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from rocketmq_broker.admin.telling.printing import print_facts, print_table, tim
 
 
 def print_groups(rows: Sequence[tuple[str, DeadLetterGroup]], now_ms: int) -> None:
-    """Consumer groups with dead letters, one a line."""
+    """Prints consumer groups with dead letters, one a line."""
     columns = ("consumer group", "untreated", "stored", "latest")
     print_table(columns, [(address, _group_cells(group, now_ms)) for address, group in rows])
 
 
 def print_letters(rows: Sequence[tuple[str, DeadLetter]], now_ms: int) -> None:
-    """Dead letters of a group, one a line."""
+    """Prints dead letters of a group, one a line."""
     columns = ("parked", "redeliveries", "retries", "topic", "keys", "message id", "offset message id", "since then")
     print_table(columns, [(address, _letter_cells(letter, now_ms)) for address, letter in rows])
 
 
 def print_contents(rows: Sequence[tuple[str, DeadLetterContent]]) -> None:
-    """All of each dead letter, one below the other."""
+    """Prints each dead letter in full, one below the other."""
     for address, content in rows:
         letter = content.letter
         print_facts(

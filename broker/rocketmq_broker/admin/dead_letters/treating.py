@@ -1,4 +1,4 @@
-"""Retrying and dismissing dead letters. At Apache's brokers the tool itself sends what is retried to the group's retry topic."""
+"""Retries and dismisses dead letters. At Apache's brokers the tool itself sends a retried message to the group's retry topic."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PRODUCER_GROUP: Final = "DEAD_LETTER_RETRY"
 
 
 def the_one_meant(found: list[FoundLetter], word: str) -> FoundLetter:
-    """The only dead letter that nobody has treated, or the only one there is. Raises Refused if several could be meant."""
+    """Returns the only untreated dead letter, or the only one at all. Raises Refused if several match."""
     candidates = [one for one in found if one.letter.treatment is None] or found
     if len(candidates) > 1:
         ids = ", ".join(f"{one.letter.offset_message_id} ({one.letter.consumer_group})" for one in candidates)
@@ -31,7 +31,7 @@ def the_one_meant(found: list[FoundLetter], word: str) -> FoundLetter:
 
 
 def refuse_what_was_treated(found: FoundLetter, *, again: bool) -> None:
-    """Raises Refused for a dead letter that was treated, unless `again`, as `retry` would."""
+    """Raises Refused for a treated dead letter, unless `again`, as `retry` would."""
     letter = found.letter
     if letter.treatment is not None and not again:
         done = letter.treatment.treatment
@@ -48,7 +48,7 @@ async def retry(found: FoundLetter, *, again: bool, reason: str) -> Treated:
 
 
 async def dismiss(found: FoundLetter, *, reason: str) -> Treated:
-    """Takes a dead letter out of the list, and keeps why. Raises Refused if it was treated, NotSupported at Apache's brokers."""
+    """Removes a dead letter from the list, and keeps the reason. Raises Refused if treated, NotSupported at Apache's brokers."""
     header = DismissDeadLetterRequestHeader(found.letter.commit_log_offset, reason)
     return treatment_of(await found.requests.dismiss(header))
 

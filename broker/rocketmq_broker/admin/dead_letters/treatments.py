@@ -1,4 +1,4 @@
-"""What was done about dead letters: by the marks that our brokers keep, or by what Apache's brokers hold in the retry topic."""
+"""Treatments of dead letters: read from our brokers' marks, or from the retry topic at Apache's brokers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARKS_AT_ONCE: Final = 1000
 
 
 async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter]) -> dict[int, Treated]:
-    """What was done last about these dead letters of one queue, by commit log offset."""
+    """Returns the last treatment of each of these dead letters of one queue, by commit log offset."""
     if not letters:
         return {}
     try:
@@ -29,7 +29,7 @@ async def latest_treatments(requests: BrokerRequests, letters: list[DeadLetter])
 
 
 async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> list[Treated]:
-    """All that was done about a dead letter, the latest first, as far as the broker knows."""
+    """Returns all known treatments of a dead letter, the latest first."""
     topic = topics.dead_letter_topic(letter.consumer_group)
     header = ListMarksRequestHeader(topic, letter.queue_id, letter.queue_offset, history=True)
     try:
@@ -39,7 +39,7 @@ async def treatment_history(requests: BrokerRequests, letter: DeadLetter) -> lis
 
 
 def treatment_of(mark: MarkInfo) -> Treated:
-    """What a mark says."""
+    """Converts a mark to a treatment."""
     return Treated(mark.treatment, mark.at_ms, mark.by, mark.reason, mark.retries)
 
 
@@ -53,7 +53,7 @@ async def _marks(requests: BrokerRequests, letters: list[DeadLetter]) -> list[Ma
 
 
 async def _retry_seen(requests: BrokerRequests, letter: DeadLetter) -> Treated | None:
-    """The retry that the group's retry topic holds. Without an index it cannot be told."""
+    """Returns the retry found in the group's retry topic. Finds none without an index."""
     retried = [
         record
         for record in await requests.query(topics.retry_topic(letter.consumer_group), letter.message_id)

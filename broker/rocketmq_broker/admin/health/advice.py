@@ -1,4 +1,4 @@
-"""What to do about a name server or broker that does not let this tool in: mistakes with TLS and with accounts have names."""
+"""Advice about a name server or broker that refuses this tool: the usual mistakes with TLS and with accounts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _WITHOUT_EFFECT: Final = (
 
 
 def about_connection(error: BaseException | None) -> str | None:
-    """What to do about a connection that failed because of TLS; None if that was not the reason."""
+    """Advises on a connection that failed because of TLS; None if TLS was not the reason."""
     while error is not None:
         if isinstance(error, CertificateRefused):
             return _CERTIFICATE
@@ -63,12 +63,12 @@ def about_connection(error: BaseException | None) -> str | None:
 
 
 def about_refusal(text: str) -> str:
-    """What to do where a broker refuses to tell of itself."""
+    """Advises on a broker's refusal to give its figures."""
     return next((advice for words, advice in _DENIALS if words in text), _ADMINS_ACCOUNT)
 
 
 def unused_tls(environment: Mapping[str, str]) -> list[Finding]:
-    """Settings of TLS that do nothing, because it is not switched on. Says nothing where it is switched off on purpose."""
+    """Finds TLS settings without effect because TLS is off. Finds none if ROCKETMQ_TLS_ENABLE is set."""
     names = [name for name in _WITHOUT_EFFECT if environment.get(name)]
     if environment.get("ROCKETMQ_TLS_ENABLE") or not names:
         return []

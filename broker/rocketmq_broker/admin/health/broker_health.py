@@ -1,4 +1,4 @@
-"""Is one broker well: can it be reached, does it store messages, does anything wait for a person?"""
+"""The health of one broker: its reachability, its store, and the messages that wait for a person."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_PENDING: Final = 1000
 
 
 class BrokerFound(NamedTuple):
-    """What one broker says."""
+    """The findings of one broker."""
 
     findings: list[Finding]
     version: Spoken | None
@@ -36,14 +36,14 @@ class BrokerFound(NamedTuple):
 
 
 def subject_of(broker: BrokerAddress) -> str:
-    """What findings about a broker call it."""
+    """Returns the name of a broker in findings."""
     return f"broker {broker.name} at {broker.address}" if broker.name else f"broker at {broker.address}"
 
 
 async def examine_broker(
     requests: BrokerRequests, broker: BrokerAddress, *, is_elsewhere: bool, clock_ms: Callable[[], int]
 ) -> BrokerFound:
-    """Asks a broker. `is_elsewhere`: its name server has another machine's address; `clock_ms` is this machine's clock."""
+    """Examines a broker. `is_elsewhere`: its name server is on another machine; `clock_ms` is this machine's clock."""
     subject = subject_of(broker)
     try:
         configured = await settings(requests)
@@ -136,7 +136,7 @@ def _pending(subject: str, pending: TransactionList) -> Finding:
 
 
 def _is_abandoned(info: TransactionInfo) -> bool:
-    """A producer that has just started is online with its first heartbeat: within 30 seconds."""
+    """Returns whether a pending transaction has no producer online, and is older than the 30 s between two heartbeats."""
     return info.is_producer_online is False and (info.age_ms or 0) >= _YOUNG_MS
 
 

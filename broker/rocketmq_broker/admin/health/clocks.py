@@ -1,6 +1,6 @@
-"""Whether a broker's clock shows what this machine's does.
+"""Compares a broker's clock with this machine's.
 
-No request asks a broker for its time. But its figures have the date of its start and how long it has run since, in whole seconds.
+No request asks a broker for its time. But its figures hold the date of its start and its running time, in whole seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RESOLUTION_MS: Final = 1_000
 
 
 def broker_time_ms(figures: Mapping[str, str]) -> int | None:
-    """What the broker's clock showed, rounded down by a second at most; None where its figures do not say."""
+    """Returns the broker's time, rounded down by a second at most; None if its figures lack it."""
     booted, runtime = figures.get("bootTimestamp", ""), _RUNTIME.fullmatch(figures.get("runtime", ""))
     if runtime is None or not is_number(booted):
         return None
@@ -29,9 +29,10 @@ def broker_time_ms(figures: Mapping[str, str]) -> int | None:
 
 
 def clock_difference_ms(figures: Mapping[str, str], asked_ms: int, answered_ms: int) -> int | None:
-    """How far the broker's clock is ahead at least, behind if negative; 0 where no difference can be told.
+    """Returns the least amount by which the broker's clock is ahead, negative if behind; 0 if no difference is certain.
 
-    `asked_ms` and `answered_ms` are this machine's times before and after the broker's answer. None where it does not say.
+    `asked_ms` and `answered_ms` are this machine's times before and after the broker's answer. Returns None if its figures lack a
+    time.
     """
     broker_ms = broker_time_ms(figures)
     if broker_ms is None:
@@ -43,7 +44,7 @@ def clock_difference_ms(figures: Mapping[str, str], asked_ms: int, answered_ms: 
 
 
 def clock(subject: str, figures: Mapping[str, str], asked_ms: int, answered_ms: int) -> Finding:
-    """What is found of the broker's clock."""
+    """Returns the finding about the broker's clock."""
     difference = clock_difference_ms(figures, asked_ms, answered_ms)
     if difference is None:
         return fine(subject, "It does not say what its clock shows.")

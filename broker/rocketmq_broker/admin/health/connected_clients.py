@@ -1,4 +1,4 @@
-"""The clients of one broker, and the versions that they speak."""
+"""The clients of one broker, and their versions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_GROUPS: Final = 200
 
 
 async def examine_clients(subject: str, requests: BrokerRequests) -> list[Finding]:
-    """What is found of the clients that are connected now. A broker that does not tell of them is none the worse."""
+    """Returns findings about the clients connected now. A broker that cannot list them counts as healthy."""
     try:
         clients = [
             Spoken(f"producer group {group}", producer.version)

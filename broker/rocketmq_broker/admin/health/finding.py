@@ -1,4 +1,4 @@
-"""What `doctor` finds."""
+"""The findings of `doctor`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def fine(subject: str, what: str, **facts: str | int) -> Finding:
-    """Something as it should be."""
+    """Returns a finding that needs nobody."""
     return Finding(subject, False, what, None, facts)
 
 
 def wrong(subject: str, what: str, what_to_do: str, **facts: str | int) -> Finding:
-    """Something that needs a person."""
+    """Returns a finding that needs a person."""
     return Finding(subject, True, what, what_to_do, facts)

@@ -1,4 +1,4 @@
-"""Do the name servers answer, and which brokers do they know?"""
+"""The health of the name servers, and the brokers that they know."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rocketmq_broker.remoting.client import RemotingClient
 
 
 class NameServersFound(NamedTuple):
-    """What the name servers say."""
+    """The findings of all name servers."""
 
     findings: list[Finding]
     masters: list[BrokerAddress]
@@ -31,7 +31,7 @@ class NameServersFound(NamedTuple):
 
 
 async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | None) -> NameServersFound:
-    """Asks each name server. Raises CannotAsk if an address is none."""
+    """Examines each name server. Raises CannotAsk for an invalid address."""
     try:
         addresses = name_server_addresses(namesrv_addr)
     except ClientError as error:

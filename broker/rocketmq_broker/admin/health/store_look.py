@@ -1,6 +1,6 @@
 """What a store on this machine's disk says: who uses it, whether it is whole, and what the broker's next start would do about it.
 
-Nothing is written, and no lock is taken: the store is opened over files in memory (OverlayFiles).
+Nothing is written, and no lock is taken: the store is opened over files in memory (MemoryFiles).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.admin.health.finding import Finding, fine, wrong
-from rocketmq_broker.admin.health.overlay_files import OverlayFiles
 from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.store import (
@@ -29,7 +28,8 @@ from rocketmq_broker.store import (
     SubscriptionGroups,
     TopicConfigs,
 )
-from rocketmq_broker.store.files import open_regular
+from rocketmq_broker.store.files import OsFileSystem, open_regular
+from rocketmq_broker.store.memory_files import MemoryFiles
 
 _UNIT_SIZE: Final = 20
 _NAME_LENGTH: Final = 20
@@ -42,7 +42,7 @@ _BACKUP: Final = "Keep a copy of the store before the broker starts."
 
 
 def examine_store(root: Path, now_ms: int) -> list[Finding]:
-    """What is found of the store under `root` (storePathRootDir)."""
+    """Examines the store under `root` (storePathRootDir)."""
     subject = f"store {root}"
     if not (root / "commitlog").is_dir():
         what_to_do = "Name the folder that broker.conf calls storePathRootDir; it has a folder commitlog in it."
@@ -60,7 +60,7 @@ def _log(subject: str, root: Path, now_ms: int) -> Iterator[Finding]:
         return
     config = store_config(root)
     try:
-        next_start = _opened(config, OverlayFiles())
+        next_start = _opened(config, _over_the_disk())
         everything = _opened(config, _without_notes(root))
     except (StoreError, OSError) as error:
         yield wrong(subject, f"A broker would not start on it: {error}.", f"{_BACKUP} See what the message names.")
@@ -78,17 +78,22 @@ def _log(subject: str, root: Path, now_ms: int) -> Iterator[Finding]:
 
 
 def _opened(config: StoreConfig, files: FileSystem) -> RecoveryReport:
-    """What opening the store finds and does; nothing of it reaches the disk. The index is left out: it is made of the log."""
+    """Opens the store and returns its recovery report. Nothing reaches the disk. Leaves out the index: the log rebuilds it."""
     for name in files.list(config.index_directory):
         files.unlink(config.index_directory / name)
     return MessageStore.open(config, files).recovery
 
 
-def _without_notes(root: Path) -> OverlayFiles:
-    """The store as if nothing told how far it was whole: the whole commit log is read."""
-    files = OverlayFiles()
+def _over_the_disk() -> MemoryFiles:
+    return MemoryFiles(OsFileSystem())
+
+
+def _without_notes(root: Path) -> MemoryFiles:
+    """Hides the notes on how far the store is intact, so that opening it reads the whole commit log."""
+    files = _over_the_disk()
     for name in ("checkpoint", "progress.json"):
-        files.hide(root / name)
+        if files.size(root / name) is not None:
+            files.unlink(root / name)
     files.close(files.open(root / "abort", create=True))
     return files
 
@@ -118,7 +123,7 @@ def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[Findin
 
 
 def _tables(subject: str, root: Path) -> Iterator[Finding]:
-    directory, files = root / "config", OverlayFiles()
+    directory, files = root / "config", _over_the_disk()
     for table in (
         TopicConfigs(directory, files),
         SubscriptionGroups(directory, files),
@@ -136,7 +141,7 @@ def _tables(subject: str, root: Path) -> Iterator[Finding]:
 
 
 def _disk(subject: str, root: Path) -> Iterator[Finding]:
-    percent = OverlayFiles().used_ratio(root) * 100
+    percent = OsFileSystem().used_ratio(root) * 100
     if percent < _FULL_PERCENT:
         yield fine(subject, f"Its disk is {percent:.0f} % full; above {_FULL_PERCENT} % a broker would refuse messages.")
     else:
@@ -147,7 +152,7 @@ def _disk(subject: str, root: Path) -> Iterator[Finding]:
 
 
 def user_of(lock: Path) -> int | None:
-    """The process that has locked the file, or None; found out without locking it."""
+    """Returns the process that holds the lock on the file, or None. Takes no lock."""
     try:
         file = open_regular(lock, os.O_RDONLY)
     except FileNotFoundError:
@@ -161,7 +166,7 @@ def user_of(lock: Path) -> int | None:
 
 
 def store_config(root: Path) -> StoreConfig:
-    """How the store was made, as far as its files show it; RocketMQ's defaults where they do not."""
+    """Derives the store's settings from its files. Uses RocketMQ's defaults for the others."""
     usual = StoreConfig(root=root, store_host=host_bytes("127.0.0.1", 0))
     queues = next((folder for folder in sorted(root.glob("consumequeue/*/*")) if _segments(folder)), None)
     return StoreConfig(
@@ -174,7 +179,7 @@ def store_config(root: Path) -> StoreConfig:
 
 
 def _file_size(folder: Path) -> int:
-    """How long each file of the folder is: from one's name to the next one's, or the only one's length."""
+    """Returns the length of each file of the folder: the distance of two names, or the only file's length."""
     starts = _segments(folder)
     if len(starts) > 1:
         return starts[1] - starts[0]

@@ -1,6 +1,6 @@
-"""Which release each program speaks for, and which of them are too old or do not go together (RocketMQ's MQVersion).
+"""The RocketMQ release of each program, and findings about old or mismatched ones (RocketMQ's MQVersion).
 
-Each frame says its program's version by a number: from 4.0.0 on two numbers for each release, the first one for its snapshots,
+Each frame carries its program's version as a number: since 4.0.0 two numbers for each release, the first one for its snapshots,
 and ten releases to a minor version.
 
     212 4.0.0-SNAPSHOT | 213 4.0.0 | 214 4.0.1-SNAPSHOT | ... | 407 4.9.7 | ... | 413 5.0.0 | ... | 479 5.3.3
@@ -34,14 +34,14 @@ OLDEST: Final = Version(4, 3, 0)
 
 
 class Spoken(NamedTuple):
-    """A program, and the number by which it says its version."""
+    """A program, and its version number."""
 
     subject: str
     number: int
 
 
 def version_of(number: int) -> Version | None:
-    """The release with that number; None for one before 4.0.0, whose numbers follow another rule."""
+    """Returns the release with that number; None before 4.0.0, whose numbers follow another rule."""
     if number < _FIRST:
         return None
     release = (number - _FIRST) // _NUMBERS_TO_A_RELEASE
@@ -49,18 +49,18 @@ def version_of(number: int) -> Version | None:
 
 
 def version_text(number: int) -> str:
-    """How people call the release with that number."""
+    """Names the release with that number."""
     version = version_of(number)
     return f"a release before 4.0.0 (version number {number})" if version is None else str(version)
 
 
 def is_too_old(number: int) -> bool:
-    """Whether a program of that version knows no check-back."""
+    """Returns whether that version has no check-back."""
     return (version_of(number) or Version(0, 0, 0)) < OLDEST
 
 
 def too_old(subject: str, number: int) -> list[Finding]:
-    """What is wrong with a broker or name server of that version, if it is too old."""
+    """Returns a finding if the version of a broker or name server is too old."""
     if not is_too_old(number):
         return []
     what = f"It is {version_text(number)}: transactional messages with check-back came with {OLDEST}."
@@ -68,7 +68,7 @@ def too_old(subject: str, number: int) -> list[Finding]:
 
 
 def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[Finding]:
-    """Name servers of an older release line than the broker: they do not know what it registers."""
+    """Finds name servers of an older release line than the broker: they do not know its registrations."""
     of_broker = version_of(broker.number)
     findings = []
     for name_server in name_servers:
@@ -82,7 +82,7 @@ def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[Finding]:
 
 
 def clients_found(subject: str, clients: Sequence[Spoken]) -> list[Finding]:
-    """What the versions of a broker's clients say."""
+    """Summarizes the versions of a broker's clients."""
     if not clients:
         return [fine(subject, "No client is connected.")]
     counts = Counter(version_text(client.number) for client in clients)

@@ -1,1 +1,1 @@
-"""Single messages: `message` finds them, `tail` follows them, `send` makes one."""
+"""Single messages: `message` finds them, `tail` follows them, `send` sends one."""

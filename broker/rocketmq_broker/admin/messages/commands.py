@@ -13,9 +13,10 @@ from rocketmq_broker.admin.messages.following import follow
 from rocketmq_broker.admin.messages.printing import print_line, print_messages
 from rocketmq_broker.admin.messages.sending import new_message
 from rocketmq_broker.admin.messages.sending import send as send_message
-from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
+from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
 from rocketmq_broker.admin.session import Session, run
 from rocketmq_broker.admin.telling.printing import print_json, say
+from rocketmq_broker.world import current_world
 
 FROM_STDIN = "-"
 
@@ -94,7 +95,9 @@ def send(
     content = sys.stdin.buffer.read() if body == FROM_STDIN else body.encode()
 
     async def work(session: Session) -> None:
-        address, sent = await send_message(session, new_message(topic, content, keys or [], tag, properties or []), now_ms())
+        address, sent = await send_message(
+            session, new_message(topic, content, keys or [], tag, properties or []), current_world()
+        )
         if as_json:
             print_json([(address, sent)])
         else:

@@ -1,4 +1,4 @@
-"""All of one message, as people and programs see it."""
+"""One message in full, for people and programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.message.record import Record, host_text
 
 
 class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
-    """A message, and where it is stored."""
+    """A message, and its position."""
 
     topic: str
     queue_id: int
@@ -37,7 +37,7 @@ class MessageContent(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def content_of(record: Record) -> MessageContent:
-    """What a record says."""
+    """Decodes a record."""
     body = read_body(record)
     return MessageContent(
         topic=record.topic.decode(errors="replace"),

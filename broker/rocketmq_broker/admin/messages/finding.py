@@ -1,4 +1,4 @@
-"""Finding messages by offset message id, unique id or key, and which groups have consumed one."""
+"""Finds messages by offset message id, unique id or key, and the groups that have consumed one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Consumption(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class FoundMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """A message, and what the groups that consume its topic have done about it."""
+    """A message, and its state at each group that consumes its topic."""
 
     message: MessageContent
     consumed_by: list[Consumption]
 
 
 async def find_messages(session: Session, word: str, topic: str | None) -> list[tuple[str, FoundMessage]]:
-    """The messages with that id or key, each with the address of its broker, oldest first. Raises Refused if there is none."""
+    """Finds the messages with that id or key, each with its broker's address, oldest first. Raises Refused if there is none."""
     found = await _at_place(session, word)
     if not found:
         answers = await session.ask_each(lambda broker: _with_word(broker, word, topic))
@@ -48,7 +48,7 @@ async def find_messages(session: Session, word: str, topic: str | None) -> list[
 
 
 async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[Consumption]:
-    """What the offsets of the groups say of a message. Raises CannotAsk, Refused."""
+    """Compares the groups' offsets with a message's. Raises CannotAsk, Refused."""
     if message.topic in topics.CONSUMED_BY_THE_BROKER:
         return []
     return [
@@ -59,7 +59,7 @@ async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[C
 
 
 async def _is_consumed(broker: BrokerRequests, group: str, message: MessageContent) -> bool | None:
-    """None if the group has no offset in the message's queue."""
+    """Returns whether the group has consumed the message; None if it has no offset in the message's queue."""
     table = (await consume_stats(broker, group, message.topic)).offset_table
     for queue, offsets in table.items():
         if _is_same(queue, message):
@@ -72,7 +72,7 @@ def _is_same(queue: MessageQueue, message: MessageContent) -> bool:
 
 
 async def _at_place(session: Session, word: str) -> list[tuple[BrokerRequests, MessageContent]]:
-    """The message with that offset message id, if there is one. A unique id looks alike, but names no broker here."""
+    """Finds the message with that offset message id. A unique id looks alike, but names no broker here."""
     try:
         place = parse_offset_message_id(word)
     except ValueError:

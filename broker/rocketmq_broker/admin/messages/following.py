@@ -1,4 +1,4 @@
-"""Following a topic: its last messages, then each new one (`tail`)."""
+"""Follows a topic: its last messages, then each new one (`tail`)."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Line = tuple[str, MessageContent]
 
 
 async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line]:
-    """The last messages of a topic, then each new one, without an end. Raises Refused if no broker has the topic, CannotAsk.
+    """Yields the last messages of a topic, then each new one, for ever. Raises Refused if no broker has the topic, CannotAsk.
 
-    A broker that goes away later is complained of once, and asked again until it is back. In a queue messages come in their
-    order; those of several queues come by the times at which they were stored, as far as they are known already.
+    A broker that goes away later is reported once, and asked again until it is back. Messages of one queue keep their order;
+    those of several queues are sorted by store time, as far as they are known already.
     """
     followers = [_Follower(broker, topic) for broker in session.brokers]
     for line in await _begun(followers, topic, last):
@@ -37,7 +37,7 @@ async def follow(session: Session, topic: str, last: int) -> AsyncGenerator[Line
 
 
 async def newest_messages(session: Session, topic: str, last: int) -> list[Line]:
-    """The last messages of a topic, oldest first. Raises Refused if no broker has the topic, CannotAsk."""
+    """Returns the last messages of a topic, oldest first. Raises Refused if no broker has the topic, CannotAsk."""
     return await _begun([_Follower(broker, topic) for broker in session.brokers], topic, last)
 
 
@@ -49,7 +49,7 @@ async def _begun(followers: list[_Follower], topic: str, last: int) -> list[Line
 
 
 class _Follower:
-    """How far the topic has been read at one broker."""
+    """The reading positions of the topic at one broker."""
 
     def __init__(self, broker: BrokerRequests, topic: str) -> None:
         self.has_topic = False
@@ -59,7 +59,7 @@ class _Follower:
         self._is_away = False
 
     async def begin(self, last: int) -> list[Line]:
-        """Up to so many of the last messages of each queue; what comes later is new. Raises CannotAsk, Refused."""
+        """Returns up to `last` messages of each queue; later ones count as new. Raises CannotAsk, Refused."""
         lines: list[Line] = []
         for queue_id, extent in (await self._extents()).items():
             self._positions[queue_id] = max(extent.min_offset, extent.max_offset - last, 0)
@@ -67,13 +67,13 @@ class _Follower:
         return lines
 
     async def new_lines(self) -> list[Line]:
-        """What was stored since; nothing while the broker is away."""
+        """Returns the messages stored since the last call; none while the broker is away."""
         try:
             lines: list[Line] = []
             for queue_id, extent in (await self._extents()).items():
                 position = self._positions.setdefault(queue_id, 0)
                 if extent.max_offset < position:
-                    self._positions[queue_id] = extent.max_offset  # what a crash took back is stored anew
+                    self._positions[queue_id] = extent.max_offset  # messages lost by a crash are stored again
                 elif extent.max_offset > position:
                     lines += await self._read(queue_id, extent.max_offset)
         except AdminError as error:

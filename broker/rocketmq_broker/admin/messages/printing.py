@@ -1,4 +1,4 @@
-"""What the user sees of messages."""
+"""Prints messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST_BODY: Final = 200
 
 
 def print_messages(rows: Sequence[tuple[str, FoundMessage]]) -> None:
-    """All of each message, one below the other."""
+    """Prints each message in full, one below the other."""
     for address, found in rows:
         message = found.message
         print_facts(
@@ -39,7 +39,7 @@ def print_messages(rows: Sequence[tuple[str, FoundMessage]]) -> None:
 
 
 def print_line(address: str, message: MessageContent, *, as_json: bool) -> None:
-    """A message on one line, at once."""
+    """Prints a message on one line, and flushes it."""
     if as_json:
         print_json_line(address, message)
         return

@@ -1,4 +1,4 @@
-"""Sending one message from the command line."""
+"""Sends one message from the command line."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rocketmq_broker.client.producer.wire_message import check_message, to_wire,
 from rocketmq_broker.message import IllegalMessage, Message, topics
 from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.world import World
 
 PRODUCER_GROUP: Final = "rocketmq-admin"
 _QUEUES_OF_A_NEW_TOPIC: Final = 4
@@ -23,7 +24,7 @@ _ANY_QUEUE: Final = -1
 
 
 class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
-    """Where a message was stored."""
+    """The position of a stored message."""
 
     topic: str
     queue_id: int
@@ -33,7 +34,7 @@ class SentMessage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, properties: Sequence[str]) -> Message:
-    """A message; each of the properties is NAME=VALUE. Raises CannotAsk for what no broker would take."""
+    """Creates a message; each property is NAME=VALUE. Raises CannotAsk for a message that brokers refuse."""
     named = {}
     for one in properties:
         name, equals, value = one.partition("=")
@@ -48,11 +49,11 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
     return message
 
 
-async def send(session: Session, message: Message, now_ms: int) -> tuple[str, SentMessage]:
-    """Stores a message at a broker that has its topic, or at the first one, and returns where. Raises CannotAsk, Refused."""
-    broker = await _broker_for(session, message.topic)
+async def send(session: Session, message: Message, world: World) -> tuple[str, SentMessage]:
+    """Stores a message at a broker with its topic, or at the first one; returns its position. Raises CannotAsk, Refused."""
+    broker, now_ms = await _broker_for(session, message.topic), world.wall_ms()
     try:
-        wire = to_wire(with_unique_id(message, UniqueIdMaker().make(now_ms)))
+        wire = to_wire(with_unique_id(message, UniqueIdMaker(world).make(now_ms)))
     except MessageRefused as error:
         raise CannotAsk(str(error)) from None
     header = SendMessageRequestHeaderV2(

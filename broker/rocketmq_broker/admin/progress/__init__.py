@@ -1,1 +1,1 @@
-"""What the brokers hold, and how far consumer groups have come: `topics` and `groups`."""
+"""The brokers' topics, and the progress of consumer groups: `topics` and `groups`."""

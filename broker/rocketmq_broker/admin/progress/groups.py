@@ -1,4 +1,4 @@
-"""Consumer groups of a broker, and their lag: how many messages they have not consumed yet."""
+"""Consumer groups of a broker, and their lag: the messages that they have not consumed yet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class QueueProgress(msgspec.Struct, frozen=True, rename="camel"):
-    """How far a group is in one queue."""
+    """A group's progress in one queue."""
 
     group: str
     topic: str
@@ -39,7 +39,7 @@ class QueueProgress(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:
-    """Groups by name: those that are online or have consumed, or with `every_one` all that exist. Raises CannotAsk, Refused."""
+    """Returns groups by name: those online or with consumed messages; all groups with `every_one`. Raises CannotAsk, Refused."""
     found = [
         await _figures(broker, group) for group in await consumer_groups(broker) if every_one or not topics.is_system_group(group)
     ]
@@ -47,7 +47,7 @@ async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFig
 
 
 async def progress_of(broker: BrokerRequests, group: str) -> list[QueueProgress]:
-    """How far a group is, queue by queue; nothing if it has no offsets at this broker. Raises CannotAsk, Refused."""
+    """Returns a group's progress, queue by queue; nothing if it has no offsets at this broker. Raises CannotAsk, Refused."""
     table = (await consume_stats(broker, group)).offset_table
     in_order = sorted(table.items(), key=lambda entry: (entry[0].topic, entry[0].queue_id))
     return [_queue_progress(group, queue, offsets) for queue, offsets in in_order]

@@ -1,4 +1,4 @@
-"""What the user sees of topics and groups."""
+"""Prints topics and groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.admin.telling.printing import print_table, time_text
 
 
 def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:
-    """Topics, one a line."""
+    """Prints topics, one a line."""
     print_table(
         ("topic", "queues", "messages", "newest"),
         [(address, (one.topic, str(one.queues), str(one.messages), time_text(one.newest_ms))) for address, one in rows],
@@ -18,7 +18,7 @@ def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:
 
 
 def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
-    """Consumer groups, one a line."""
+    """Prints consumer groups, one a line."""
     print_table(
         ("consumer group", "online", "lag", "consumed up to", "topics"),
         [
@@ -29,7 +29,7 @@ def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
 
 
 def print_progress(rows: Sequence[tuple[str, QueueProgress]]) -> None:
-    """The queues of a group, one a line."""
+    """Prints the queues of a group, one a line."""
     print_table(
         ("topic", "queue", "offset", "end", "lag", "consumed up to"),
         [(address, _cells(one)) for address, one in rows],

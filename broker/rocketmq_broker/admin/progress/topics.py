@@ -1,4 +1,4 @@
-"""The topics of a broker, and how many messages each holds."""
+"""The topics of a broker, and the number of messages in each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFigures]:
-    """Topics by name: those of programs, or with `every_one` the broker's and the groups' own too. Raises CannotAsk, Refused."""
+    """Returns topics by name: those of programs, or with `every_one` also system and group topics. Raises CannotAsk, Refused."""
     own = await system_topics(broker)
     wanted = sorted((name, queues) for name, queues in (await broker.topics()).items() if every_one or _is_of_programs(name, own))
     return [await _figures(broker, name, queues) for name, queues in wanted]

@@ -1,1 +1,1 @@
-"""What was found, told as tables, as JSON and as text."""
+"""Prints answers as tables, as JSON and as text."""

@@ -10,7 +10,7 @@ from rocketmq_broker.message.record import Record, to_message
 
 
 class ReadBody(NamedTuple):
-    """A body, uncompressed where that can be done."""
+    """A body, uncompressed if possible."""
 
     text: str | None
     """None if it is no text in UTF-8."""
@@ -20,7 +20,7 @@ class ReadBody(NamedTuple):
 
 
 def read_body(record: Record) -> ReadBody:
-    """The body of a record."""
+    """Reads the body of a record."""
     body, problem = record.body, None
     try:
         body = to_message(record).body

@@ -1,4 +1,4 @@
-"""Spans of time as people write and read them."""
+"""Durations in a form for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 
 
 def parse_duration_ms(text: str) -> int:
-    """The milliseconds of `90s`, `5m`, `1h30m` or `2d`; a bare number counts seconds. Raises ValueError."""
+    """Parses `90s`, `5m`, `1h30m` or `2d` into milliseconds; a bare number counts seconds. Raises ValueError."""
     compact = text.replace(" ", "")
     if len(compact) > _LONGEST_TEXT:
         raise ValueError(f"{len(text)} characters are no duration: 90s, 5m, 1h30m or 2d are")
@@ -27,7 +27,7 @@ def parse_duration_ms(text: str) -> int:
 
 
 def duration_text(duration_ms: int) -> str:
-    """A duration in its two largest units: `850 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`."""
+    """Formats a duration in its two largest units: `850 ms`, `12 s`, `3 m 20 s`, `2 d 4 h`."""
     if duration_ms < 1000:
         return f"{duration_ms} ms"
     seconds = duration_ms // 1000

@@ -1,4 +1,4 @@
-"""Numbers in texts that come from elsewhere."""
+"""Numbers in foreign texts."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ _LONGEST: Final = 19
 
 
 def is_number(text: str) -> bool:
-    """Whether the text is a number of ASCII digits that is not too long to be one of RocketMQ's."""
+    """Returns whether the text is a number of ASCII digits, short enough to be one of RocketMQ's."""
     return text.isascii() and text.isdigit() and len(text) <= _LONGEST

@@ -22,35 +22,35 @@ WIDTH_OF_NO_TERMINAL: Final = 250
 
 
 def say(text: str) -> None:
-    """One line on the standard output, at once. Only this module prints: it makes the texts of strangers printable."""
+    """Prints a line to standard output, and flushes it. Only this module prints: it makes foreign texts printable."""
     print(printable(text), flush=True)
 
 
 def complain(text: str) -> None:
-    """One line on the standard error stream."""
+    """Prints a line to standard error."""
     print(printable(text), file=sys.stderr)
 
 
 def print_json(rows: Iterable[tuple[str, msgspec.Struct]]) -> None:
-    """An array with an object for each row; `broker` is the address of the one that has it."""
+    """Prints an array with an object for each row; `broker` is the address of the row's broker."""
     print_objects([_with_broker(address, row) for address, row in rows])
 
 
 def print_objects(objects: Sequence[object]) -> None:
-    """An array of what msgspec can write."""
+    """Prints an array of objects that msgspec can encode."""
     formatted = msgspec.json.format(msgspec.json.encode(objects), indent=2).decode()
     print("\n".join(_json_escaped(line) for line in formatted.split("\n")))
 
 
 def print_json_line(address: str, row: msgspec.Struct) -> None:
-    """One object on one line, at once: for a listing without an end."""
+    """Prints one object on one line, and flushes it: for a listing without an end."""
     print(_json_escaped(msgspec.json.encode(_with_broker(address, row)).decode()), flush=True)
 
 
 def print_listing(
     rows: Sequence[tuple[str, S]], print_rows: Callable[[Sequence[tuple[str, S]]], None], *, as_json: bool, nothing: str
 ) -> None:
-    """The rows as JSON, or as `print_rows` shows them, or the sentence `nothing` where there are none."""
+    """Prints the rows as JSON or with `print_rows`; prints the sentence `nothing` if there are none."""
     if as_json:
         print_json(rows)
     elif rows:
@@ -60,7 +60,7 @@ def print_listing(
 
 
 def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> None:
-    """One row a line: the address of a broker and its cells. Which broker has it is worth a column if there are several."""
+    """Prints a row a line: a broker's address and cells. Shows a column for the broker if there are several."""
     has_broker_column = len({address for address, _ in rows}) > 1
     table = Table(box=None, pad_edge=False)
     for column in (*(["broker"] if has_broker_column else []), *columns):
@@ -71,7 +71,7 @@ def print_table(columns: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
-    """A name and its value on each line; without those that have no value."""
+    """Prints a name and its value on each line. Omits empty values."""
     grid = Table.grid(padding=(0, 2))
     for name, value in facts:
         if value:
@@ -81,13 +81,13 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def time_text(ms: int | None) -> str:
-    """A time as this machine's clock shows it."""
+    """Formats a time in local time; empty for None."""
     if ms is None:
         return ""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(ms / 1000))
     except (OverflowError, ValueError, OSError):
-        return f"{ms} ms after 1970"  # a year that no clock here can show
+        return f"{ms} ms after 1970"  # the year is out of the system clock's range
 
 
 def _with_broker(address: str, row: msgspec.Struct) -> dict[str, object]:
@@ -95,7 +95,7 @@ def _with_broker(address: str, row: msgspec.Struct) -> dict[str, object]:
 
 
 def _json_escaped(line: str) -> str:
-    """A line of JSON in ASCII where a character cannot be printed as itself; such ones stand in strings alone."""
+    """Escapes characters of a JSON line that cannot be printed; they occur only within strings."""
     if line.isprintable():
         return line
     return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in line)

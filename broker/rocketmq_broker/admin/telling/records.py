@@ -1,4 +1,4 @@
-"""The bytes of a record, field by field: name, place and value of each (`rocketmq_broker.message.record` draws the layout)."""
+"""The bytes of a record, field by field: name, position and value of each (`rocketmq_broker.message.record` draws the layout)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MarkedField(NamedTuple):
 
 
 def marked_fields(record: bytes) -> list[MarkedField]:
-    """All fields of one record, in their order; together they are all of its bytes. Raises CorruptRecord."""
+    """Returns all fields of one record, in their order; together they cover all its bytes. Raises CorruptRecord."""
     head, _, topic_at, properties_at = read_fields(record)
     topic_length, properties_length = properties_at - 2 - topic_at, len(record) - properties_at
     fields, begin = [], 0

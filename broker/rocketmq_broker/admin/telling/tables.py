@@ -1,4 +1,4 @@
-"""What the user sees of transactions."""
+"""Prints transactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.protocol.bodies import TransactionInfo
 
 
 def print_pending(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """Pending transactions, one a line."""
+    """Prints pending transactions, one a line."""
     print_table(
         ("age", "checks", "next check", "producer group", "online", "topic", "keys", "transaction id", "half offset"),
         [(address, _pending_cells(info)) for address, info in rows],
@@ -19,7 +19,7 @@ def print_pending(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
 
 
 def print_discarded(rows: Sequence[tuple[str, DiscardedMessage]], now_ms: int) -> None:
-    """Discarded messages, one a line."""
+    """Prints discarded messages, one a line."""
     print_table(
         ("discarded", "checks", "producer group", "topic", "keys", "transaction id", "message id", "since then"),
         [(address, _discarded_cells(message, now_ms)) for address, message in rows],
@@ -27,7 +27,7 @@ def print_discarded(rows: Sequence[tuple[str, DiscardedMessage]], now_ms: int) -
 
 
 def print_decided(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """Decisions with a reason, one a line."""
+    """Prints decisions with a reason, one a line."""
     print_table(
         ("decided at", "outcome", "reason", "producer group", "topic", "keys", "transaction id", "half offset"),
         [(address, _decided_cells(info)) for address, info in rows],
@@ -35,7 +35,7 @@ def print_decided(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
 
 
 def print_transactions(rows: Sequence[tuple[str, TransactionInfo]]) -> None:
-    """All that is known of each transaction, one below the other."""
+    """Prints all known facts of each transaction, one below the other."""
     for address, info in rows:
         print_facts(_facts(address, info))
 

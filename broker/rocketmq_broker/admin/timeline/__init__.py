@@ -1,1 +1,1 @@
-"""What happened to one transaction, step by step, and who has it on record: `timeline`."""
+"""The steps of one transaction, each with its source: `timeline`."""

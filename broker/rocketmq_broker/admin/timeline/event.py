@@ -1,4 +1,4 @@
-"""A step of a transaction, and who has it on record."""
+"""A step of a transaction, and the part of RocketMQ that has it on record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OPERATOR = "operator"
 
 
 class Arrow(msgspec.Struct, frozen=True, rename="camel"):
-    """Who told whom, in a few words: what a sequence diagram draws."""
+    """A sender, a receiver and a few words: an arrow of a sequence diagram."""
 
     sender: str
     receiver: str
@@ -25,7 +25,7 @@ class Arrow(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that happened."""
+    """A step, with its time and its source."""
 
     at_ms: int | None
     """When; None where that is not on record."""
@@ -48,7 +48,7 @@ class Timeline(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def in_order(events: list[Event]) -> list[Event]:
-    """By time; an event without a time stays behind the one that it was told after."""
+    """Sorts events by time. An event without a time stays behind its predecessor."""
     keyed, latest_ms = [], 0
     for rank, event in enumerate(events):
         latest_ms = latest_ms if event.at_ms is None else event.at_ms

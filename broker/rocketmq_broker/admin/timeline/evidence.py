@@ -1,4 +1,4 @@
-"""What one broker has on record about a transaction. Apache's brokers have the records, and no list of check-backs."""
+"""One broker's records of a transaction. Apache's brokers have the records, but no list of check-backs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 
 class GroupEvidence(NamedTuple):
-    """What a consumer group did about the message."""
+    """A consumer group's records of the message."""
 
     group: str
     redeliveries: list[Record]
@@ -27,7 +27,7 @@ class GroupEvidence(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The records of a transaction, oldest first each."""
+    """The records of a transaction, each list oldest first."""
 
     transaction_id: str
     halves: list[Record]
@@ -41,7 +41,7 @@ class Evidence(NamedTuple):
 
 
 async def gather(broker: BrokerRequests, word: str) -> list[Evidence]:
-    """The transactions with that id, key or half offset, oldest first. Raises CannotAsk, Refused."""
+    """Returns the transactions with that id, key or half offset, oldest first. Raises CannotAsk, Refused."""
     infos = await _infos(broker, word)
     words = {info.transaction_id for info in infos if info.transaction_id} or {word}
     halves = [half for one in sorted(words) for half in await broker.query(topics.HALF_TOPIC, one)]
@@ -85,7 +85,7 @@ async def _of_group(broker: BrokerRequests, group: str, transaction_id: str) -> 
 
 
 def is_committed(record: Record) -> bool:
-    """Whether COMMIT has made the message of a half message."""
+    """Returns whether the record is the message that COMMIT made from a half message."""
     return record.sys_flag & sysflag.TRANSACTION_MASK == sysflag.TRANSACTION_COMMIT
 
 

@@ -1,7 +1,7 @@
-"""Half messages without a decision, as far as queues and index tell: what one knows of pending transactions at Apache's brokers.
+"""Half messages without a decision, found by queues and index: a view of pending transactions at Apache's brokers.
 
-Apache's broker lets nobody pull from the half topic before it has looked for pending transactions itself, and from the op topic
-perhaps never.
+Apache's broker refuses pulls from the half topic until its own first check of pending transactions, and from the op topic perhaps
+always.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class UndecidedHalf(NamedTuple):
 
 
 class UndecidedHalves(NamedTuple):
-    """What could be found out."""
+    """The half messages found without a decision."""
 
     halves: list[UndecidedHalf]
     """Newest first. Where op messages cannot be pulled, those that were rolled back are among them."""
@@ -42,10 +42,9 @@ class UndecidedHalves(NamedTuple):
 
 
 async def undecided_halves(broker: BrokerRequests) -> UndecidedHalves:
-    """The newest half messages without an op message and without a message that consumers see. Raises CannotAsk, Refused.
+    """Returns the newest half messages without an op message and without a message that consumers see. Raises CannotAsk, Refused.
 
-    A copy that the broker wrote at a check counts, not what it was made from. An op message further back than the newest 1,000 is
-    not found.
+    A copy that the broker wrote at a check replaces its original. An op message further back than the newest 1,000 is not found.
     """
     newest = await _newest(broker)
     first, end = await broker.offsets(topics.HALF_TOPIC, 0)
@@ -72,7 +71,7 @@ async def _newest(broker: BrokerRequests) -> list[Record]:
 
 
 async def _is_delivered(broker: BrokerRequests, half: UndecidedHalf) -> bool:
-    """Whether COMMIT has made a message of it."""
+    """Returns whether COMMIT has made a message of the half message."""
     if half.transaction_id is None:
         return False
     found = await broker.query(half.topic, half.transaction_id)
@@ -80,7 +79,7 @@ async def _is_delivered(broker: BrokerRequests, half: UndecidedHalf) -> bool:
 
 
 async def _decided(broker: BrokerRequests) -> set[int]:
-    """The queue offsets of half messages that op messages name."""
+    """Returns the queue offsets of half messages that op messages name."""
     decided: set[int] = set()
     seen = 0
     async for page in pages(broker, topics.OP_HALF_TOPIC):

@@ -1,4 +1,4 @@
-"""The story that the evidence tells: pure, and says what is not on record instead of guessing."""
+"""Builds a transaction's timeline from its evidence. Pure: it names missing records instead of guessing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rocketmq_broker.protocol.bodies import CheckBackInfo
 
 
 def tell(evidence: Evidence, witnessed: Sequence[Event] = ()) -> Timeline:
-    """The timeline of a transaction. `witnessed` is what others than the broker have on record about it, each with its time."""
+    """Returns the timeline of a transaction. `witnessed` holds the events of other programs, each with its time."""
     half = evidence.halves[0]
     before, after = _parted(witnessed, _first_step_after_the_producer(evidence))
     return Timeline(
@@ -39,7 +39,7 @@ def tell(evidence: Evidence, witnessed: Sequence[Event] = ()) -> Timeline:
 
 
 def _first_step_after_the_producer(evidence: Evidence) -> int | None:
-    """When the broker did something about the half message; None if it has not yet, or nobody knows when."""
+    """Returns the time of the broker's first action on the half message; None if there was none, or its time is unknown."""
     known = evidence.info.check_backs if evidence.info is not None else []
     times = [check_back.asked_ms for check_back in known]
     times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
@@ -47,7 +47,7 @@ def _first_step_after_the_producer(evidence: Evidence) -> int | None:
 
 
 def _parted(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event], list[Event]]:
-    """What happened up to that time, and the rest."""
+    """Splits events into those up to that time, and the rest."""
     before = [event for event in witnessed if at_ms is None or (event.at_ms or 0) <= at_ms]
     return before, [event for event in witnessed if event not in before]
 
@@ -61,7 +61,7 @@ def _state(evidence: Evidence) -> str:
 
 
 def _half_messages(evidence: Evidence, before: Sequence[Event]) -> Iterator[Event]:
-    """The half message, what the producer did then, and the half message's copies."""
+    """Yields the half message, the producer's events before the next step, and the half message's copies."""
     first, *copies = evidence.halves
     producer, host = _producer(evidence), host_text(first.born_host)
     what = f"half message of {producer} at {host} stored at commit log offset {first.commit_log_offset}: no consumer sees it"
@@ -77,7 +77,7 @@ def _half_messages(evidence: Evidence, before: Sequence[Event]) -> Iterator[Even
 
 
 def _is_loss(event: Event, producer: str) -> bool:
-    """Whether a witness saw the producer's decision get lost: then nobody need guess."""
+    """Returns whether a witness saw the loss of the producer's decision, which makes a guess unnecessary."""
     return event.arrow is not None and event.arrow.is_lost and event.arrow.sender == producer
 
 
@@ -126,7 +126,7 @@ def _end(evidence: Evidence) -> Iterator[Event]:
 
 
 def _decision_arrow(evidence: Evidence, decision: str, effect: str) -> Arrow:
-    """Who decided; where a check-back's answer did, that is an arrow already, and only its effect is left to draw."""
+    """Returns the arrow of a decision. A check-back's answer has its own arrow: then only the effect is drawn."""
     if _reason(evidence):
         return Arrow(OPERATOR, BROKER, f"{decision} by hand")
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
@@ -135,7 +135,7 @@ def _decision_arrow(evidence: Evidence, decision: str, effect: str) -> Arrow:
 
 
 def _by(evidence: Evidence, decision: str) -> str:
-    """Who decided, as far as that is on record."""
+    """Names the author of a decision, if it is on record."""
     if reason := _reason(evidence):
         return f" by hand ({reason})"
     if evidence.info is not None and _answered_ms(evidence.info.check_backs, decision) is not None:
@@ -171,7 +171,7 @@ def _count(count: int | str, noun: str) -> str:
 
 
 def _checks(evidence: Evidence) -> int:
-    """How often a producer was asked."""
+    """Returns the number of check-backs to producers."""
     if evidence.info is not None and evidence.info.checks is not None:
         return evidence.info.checks
     counts = [

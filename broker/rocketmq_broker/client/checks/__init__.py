@@ -1,1 +1,1 @@
-"""First mistakes, answered by a sentence."""
+"""Checks of a program's first mistakes; each answers with a sentence."""

@@ -1,4 +1,4 @@
-"""Whether a producer or consumer runs, and on which event loop: a call at the wrong moment gets a sentence."""
+"""The lifecycle of a producer or consumer, on one event loop: a call at the wrong moment raises with a sentence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ Running = TypeVar("Running")
 
 
 class Lifecycle(Generic[Running]):
-    """Not started, running on one event loop, shut down: in this order, each once.
+    """Three states in order, each once: not started, running on one event loop, shut down.
 
-    It keeps what exists only while the client runs, and gives it to none but a call that may use it.
+    It keeps the parts that exist only while the client runs, and returns them only to calls that may use them.
     """
 
     def __init__(self, who: str) -> None:
@@ -26,11 +26,11 @@ class Lifecycle(Generic[Running]):
 
     @property
     def is_started(self) -> bool:
-        """Whether it was started, even if it is shut down by now."""
+        """Returns whether the client was started, even if it is shut down now."""
         return self._loop is not None
 
     def require_new(self) -> None:
-        """Raises NotRunning if it was started or shut down before."""
+        """Raises NotRunning if the client was started or shut down before."""
         if self._is_stopped:
             raise NotRunning(f"{self._who} was shut down and cannot be started again: make a new one")
         if self._loop is not None:
@@ -38,20 +38,20 @@ class Lifecycle(Generic[Running]):
 
     @property
     def running_parts(self) -> Running | None:
-        """What runs now, on whatever event loop; None before the start and from the shutdown on."""
+        """Returns the running parts, to any event loop; None before the start and after the shutdown."""
         return self._running
 
     def started(self, running: Running) -> None:
-        """It runs, on the event loop of the caller, and consists of this."""
+        """Records that the client runs, with these parts, on the caller's event loop."""
         self._loop = asyncio.get_running_loop()
         self._running = running
 
     def start_failed(self) -> None:
-        """What was started is stopped again, as if it had never been."""
+        """Goes back to the state before the start, after the parts are stopped."""
         self._loop = self._running = None
 
     def running(self) -> Running:
-        """What runs. Raises NotRunning unless it runs, and on the caller's event loop."""
+        """Returns the running parts. Raises NotRunning unless they run on the caller's event loop."""
         if self._is_stopped:
             raise NotRunning(f"{self._who} is not running: it was shut down")
         if self._running is None:
@@ -61,7 +61,7 @@ class Lifecycle(Generic[Running]):
         return self._running
 
     def stop(self) -> Running | None:
-        """What ran until now and has to be ended; None if nothing did. From now on nothing is started or sent.
+        """Returns the parts to be stopped; None if nothing ran. Refuses all later starts and sends.
 
         Raises NotRunning on another event loop.
         """
@@ -72,7 +72,7 @@ class Lifecycle(Generic[Running]):
         return running
 
     def change(self, change: Callable[[], None]) -> None:
-        """Make a change that the background work will read: at once, or on the event loop if that runs in another thread.
+        """Makes a change that the background work will read: at once, or on the event loop if that runs in another thread.
 
         Raises NotRunning after the shutdown.
         """

@@ -1,4 +1,4 @@
-"""Listeners, checked before they are called: each refusal says what is wrong and how a listener looks."""
+"""Checks of listeners before their first call: each refusal names the mistake and shows a right listener."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TRANSACTION_METHODS = {"execute_local_transaction": ("message", "arg"), "check_
 
 
 def check_message_listener(consumer: str, listener: object) -> None:
-    """Raises IllegalConfiguration unless this can be called as a MessageListener; `consumer` begins the sentence."""
+    """Raises IllegalConfiguration unless `listener` works as a MessageListener; `consumer` begins the sentence."""
     who = f"{consumer}: the message listener"
     if isinstance(listener, type):
         raise IllegalConfiguration(f"{who} is {kind_of(listener)}; a function or a method of an instance is expected")
@@ -23,7 +23,7 @@ def check_message_listener(consumer: str, listener: object) -> None:
 
 
 def check_transaction_listener(producer: str, listener: object) -> None:
-    """Raises IllegalConfiguration unless this has both methods of a TransactionListener; `producer` begins the sentence."""
+    """Raises IllegalConfiguration unless `listener` has both methods of a TransactionListener; `producer` begins the sentence."""
     if isinstance(listener, type):
         raise IllegalConfiguration(f"{producer}: the transaction listener is {kind_of(listener)}; pass an instance of it")
     for name, arguments in _TRANSACTION_METHODS.items():
@@ -36,7 +36,7 @@ def check_transaction_listener(producer: str, listener: object) -> None:
 
 
 def is_async(listener: object) -> bool:
-    """Whether calling this gives something to await: an async function, or an object that is called as one."""
+    """Returns whether a call of the listener returns an awaitable: an async function, or an object with an async `__call__`."""
     return any(inspect.iscoroutinefunction(each) for each in (listener, _called(listener)))
 
 
@@ -51,7 +51,7 @@ def _check_call(who: str, function: object, arguments: tuple[str, ...], answer: 
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except ValueError:
-        return  # some built-in functions do not say what they take
+        return  # some built-in functions do not tell their parameters
     try:
         signature.bind(*arguments)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""Producers and consumers as context managers: started on the way in, shut down on the way out."""
+"""Producers and consumers as context managers that start and shut down."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Self
 
 
 class RunsWithin:
-    """`async with client:` starts it and shuts it down, whatever happens within."""
+    """A base for `async with client:`, which starts the client and shuts it down after any outcome of the block."""
 
     @abstractmethod
     async def start(self) -> None:
-        """Begin."""
+        """Starts the client."""
 
     @abstractmethod
     async def shutdown(self) -> None:
-        """End."""
+        """Shuts the client down."""
 
     async def __aenter__(self) -> Self:
-        """Started. Raises what `start` raises, and then nothing runs."""
+        """Starts the client. Raises as `start` does, and then nothing runs."""
         await self.start()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Shut down."""
+        """Shuts the client down."""
         await self.shutdown()

@@ -1,4 +1,4 @@
-"""What a program sets, checked: names, types and ranges. Each refusal says what is wrong and what would be right."""
+"""Checks of a program's settings: names, types and ranges. Each refusal names the mistake and its correction."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_topic(topic: object) -> None:
 
 
 def refuse_unknown(client: object, unknown: Mapping[str, object], known: Iterable[str] = ()) -> None:
-    """Raises IllegalConfiguration if any setting is unknown. Known are the parameters of the client's class, and `known`."""
+    """Raises IllegalConfiguration if any setting is unknown. The class's parameters and those in `known` are known."""
     if unknown:
         parameters = inspect.signature(type(client)).parameters.values()
         named = [parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]

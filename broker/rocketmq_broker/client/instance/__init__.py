@@ -1,1 +1,1 @@
-"""What all clients of a process share: name servers, routes, heartbeats, calls to brokers."""
+"""The common parts of all clients of a process: name servers, routes, heartbeats, calls to brokers."""

@@ -1,4 +1,4 @@
-"""How a client comes in: what it signs its requests with, and whether it speaks TLS; by settings or by the environment."""
+"""A client's credentials and TLS, by settings or by the environment."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ def open_remoting(
     environment: Mapping[str, str],
     rpc_hook: RpcHook | None = None,
 ) -> RemotingClient:
-    """Connections for a client. What is None, the environment says; `tls=False` speaks plainly whatever it says.
+    """Returns the connections of a client. The environment replaces what is None; `tls=False` means no TLS in any environment.
 
     Requests and answers pass `rpc_hook`, if there is one.
-
     Raises IllegalConfiguration.
     """
     if tls is None:
@@ -40,9 +39,9 @@ def open_remoting(
 
 
 def credentials_of(environment: Mapping[str, str]) -> SessionCredentials | None:
-    """ROCKETMQ_ACCESS_KEY, with ROCKETMQ_SECRET_KEY or a file that ROCKETMQ_SECRET_KEY_FILE names; None without any.
+    """Reads ROCKETMQ_ACCESS_KEY, and ROCKETMQ_SECRET_KEY or the file ROCKETMQ_SECRET_KEY_FILE; None without any.
 
-    ROCKETMQ_SECURITY_TOKEN may be there as well. Raises IllegalConfiguration.
+    ROCKETMQ_SECURITY_TOKEN may be set as well. Raises IllegalConfiguration.
     """
     access_key = environment.get("ROCKETMQ_ACCESS_KEY", "")
     secret_key = _secret(environment, "ROCKETMQ_SECRET_KEY")
@@ -55,7 +54,7 @@ def credentials_of(environment: Mapping[str, str]) -> SessionCredentials | None:
 
 
 def tls_of(environment: Mapping[str, str]) -> ClientTls | None:
-    """What ROCKETMQ_TLS_ENABLE and the variables beside it say; None unless it is true. Raises IllegalConfiguration.
+    """Reads ROCKETMQ_TLS_ENABLE and the variables beside it; None unless it is true. Raises IllegalConfiguration.
 
     ROCKETMQ_TLS_TRUST_CERT_PATH, ROCKETMQ_TLS_AUTH_SERVER, ROCKETMQ_TLS_CHECK_HOSTNAME, ROCKETMQ_TLS_CERT_PATH,
     ROCKETMQ_TLS_KEY_PATH, ROCKETMQ_TLS_KEY_PASSWORD and ROCKETMQ_TLS_KEY_PASSWORD_FILE are fields of ClientTls.
@@ -76,7 +75,7 @@ def tls_of(environment: Mapping[str, str]) -> ClientTls | None:
 
 
 def _secret(environment: Mapping[str, str], name: str) -> str:
-    """The variable, or what is in the file that NAME_FILE names: containers hand secrets over in files."""
+    """Returns the variable, or the content of the file in NAME_FILE: containers pass secrets in files."""
     given, path = environment.get(name, ""), environment.get(f"{name}_FILE", "")
     if given and path:
         raise IllegalConfiguration(f"{name} and {name}_FILE are both set: one or the other")

@@ -1,4 +1,4 @@
-"""Requests to the master of a broker name, wherever it is now."""
+"""Requests to the master of a broker name, at its present address."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ TIMEOUT_MS = 3000
 
 
 class BrokerCalls:
-    """Finds the broker by its name and asks it. All methods raise BrokerUnreachable or RequestTimedOut."""
+    """The requests to brokers by their names. All methods raise BrokerUnreachable or RequestTimedOut."""
 
     def __init__(self, remoting: RemotingClient, routes: Routes) -> None:
-        """`routes` says where brokers are."""
+        """`routes` finds the brokers' addresses."""
         self.remoting = remoting
         self.routes = routes
 
@@ -29,7 +29,7 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """The answer, if it says SUCCESS. Raises BrokerError otherwise."""
+        """Returns the answer if it is SUCCESS. Raises BrokerError otherwise."""
         address = await self.routes.address_of(broker_name)
         return await ask_for_success(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
@@ -42,9 +42,9 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """The answer of the broker at that address, whatever its code."""
+        """Returns the answer of the broker at that address, with any code."""
         return await ask(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
     async def tell_master(self, broker_name: str, code: RequestCode, header: CommandHeader, body: bytes = b"") -> None:
-        """Send a one-way request."""
+        """Sends a one-way request."""
         await tell(self.remoting, await self.routes.address_of(broker_name), code, header, body)

@@ -1,4 +1,4 @@
-"""One request to one address, with what can go wrong said in the client's words."""
+"""One request to one address, with its errors in the client's words."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def ask(
     *,
     timeout_ms: int,
 ) -> RemotingCommand:
-    """The answer, whatever its code. Raises BrokerUnreachable or RequestTimedOut."""
+    """Returns the answer, with any code. Raises BrokerUnreachable or RequestTimedOut."""
     try:
         return await remoting.invoke(address, code, header, body, timeout_ms=timeout_ms)
     except RemotingTimeout:
@@ -37,7 +37,7 @@ async def ask_for_success(
     *,
     timeout_ms: int,
 ) -> RemotingCommand:
-    """The answer, if it says SUCCESS. Raises BrokerError otherwise, BrokerUnreachable or RequestTimedOut without one."""
+    """Returns the answer if it is SUCCESS. Raises BrokerError otherwise, BrokerUnreachable or RequestTimedOut without one."""
     answer = await ask(remoting, address, code, header, body, timeout_ms=timeout_ms)
     if answer.code != ResponseCode.SUCCESS:
         raise BrokerError(answer.code, answer.remark, address)
@@ -45,7 +45,7 @@ async def ask_for_success(
 
 
 async def tell(remoting: RemotingClient, address: str, code: RequestCode, header: CommandHeader, body: bytes = b"") -> None:
-    """Send a one-way request. Raises BrokerUnreachable if there is no connection and none can be made."""
+    """Sends a one-way request. Raises BrokerUnreachable if there is no connection and none can be made."""
     try:
         await remoting.invoke_oneway(address, code, header, body)
     except RemotingError as error:

@@ -1,9 +1,8 @@
-"""How a client names itself to brokers (RocketMQ's ClientConfig.buildMQClientId)."""
+"""The id of a client at brokers (RocketMQ's ClientConfig.buildMQClientId)."""
 
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 
-def new_client_id(address: str, instance_name: str | None = None) -> str:
-    """`address@instance`. Without an instance name `pid#nanoseconds`, so that each client of a process is one of its own."""
-    world = current_world()
+def new_client_id(world: World, address: str, instance_name: str | None = None) -> str:
+    """Returns `address@instance`. The default instance, `pid#nanoseconds`, differs for each client of a process."""
     return f"{address}@{instance_name or f'{world.process_id()}#{world.steady_ns()}'}"

@@ -1,4 +1,4 @@
-"""Heartbeats: how brokers know which groups live in this client (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
+"""Heartbeats, which tell brokers the groups of this client (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ LAST_RETRY_S = 2.0
 
 
 class Heartbeats:
-    """A heartbeat to every broker of interest: every 30 s, at once when asked, and with back-off to one that is away.
+    """Heartbeats to every broker of interest: every 30 s, at once on request, and with back-off to one that is away.
 
-    So a broker that was restarted knows the client again within moments, and can check back or notify it.
+    So a restarted broker soon knows the client again, and can check back or notify it.
     """
 
     def __init__(self, remoting: RemotingClient, routes: Routes, membership: Callable[[], HeartbeatData]) -> None:
-        """`membership` says what to tell brokers, asked anew each time."""
+        """`membership` returns the heartbeat's content; it is called for each heartbeat."""
         self._remoting = remoting
         self._routes = routes
         self._membership = membership
@@ -42,24 +42,24 @@ class Heartbeats:
         self._silent: set[str] = set()
 
     def start(self) -> None:
-        """Begin to send them."""
+        """Begins to send heartbeats."""
         self._tasks.start("client-heartbeats", self._beat())
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """Ends the background work."""
         await self._tasks.stop()
 
     def send_soon(self) -> None:
-        """Something changed, or a connection broke: send one without waiting for the next turn."""
+        """Sends a heartbeat soon, because the groups changed or a connection broke."""
         self._wake.set()
 
     async def send(self) -> bool:
-        """Send one to all brokers of interest; whether all answered."""
+        """Sends a heartbeat to all brokers of interest. Returns whether all answered."""
         answered = await self._send_to_all()
         return bool(answered) and all(answered)
 
     async def send_to_any(self) -> bool:
-        """Send one to all brokers of interest; whether one answered."""
+        """Sends a heartbeat to all brokers of interest. Returns whether any answered."""
         return any(await self._send_to_all())
 
     async def _send_to_all(self) -> list[bool]:
@@ -75,7 +75,7 @@ class Heartbeats:
         return await asyncio.gather(*(self._send_to(address, body) for address in addresses))
 
     async def unregister(self) -> None:
-        """Tell the brokers that the groups of this client leave it. A broker that is away will notice by itself."""
+        """Unregisters the groups of this client at the brokers. A broker that is away notices by itself."""
         data = self._membership()
         headers = [
             UnregisterClientRequestHeader(client_id=data.client_id, producer_group=producer.group_name)

@@ -1,4 +1,4 @@
-"""What every client object has: a name, connections, routes, heartbeats (RocketMQ's MQClientInstance)."""
+"""The basis of every client object: an id, connections, routes, heartbeats (RocketMQ's MQClientInstance)."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from rocketmq_broker.client.instance.name_servers import NameServers, name_serve
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.remoting.connection import Connection
-from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
-from rocketmq_broker.remoting.rpc_hook import RpcHook, guard_of
+from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler, guard_of
+from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 logger = logging.getLogger(__name__)
 
 RequestHandlers = Mapping[int, Handler]
-"""What the client does when a broker asks it something: called on the event loop; returns the answer's frame or None."""
+"""Handlers of brokers' requests by code: called on the event loop; each returns the answer's frame or None."""
 
 
 class ClientInstance:
-    """Connections, routes and heartbeats of one producer or consumer. Makes itself known to brokers, and stays known."""
+    """Connections, routes and heartbeats of one producer or consumer, which keep it known to brokers."""
 
     def __init__(
         self,
+        world: World,
         namesrv_addr: str | None,
         membership: Callable[[str], HeartbeatData],
         *,
@@ -38,13 +39,14 @@ class ClientInstance:
         rpc_hook: RpcHook | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
-        """`membership(client_id)` says which groups live in this client. Raises IllegalConfiguration.
+        """`membership(client_id)` returns the groups of this client. Raises IllegalConfiguration.
 
-        What is None of `namesrv_addr`, `credentials` and `tls`, the environment says. `rpc_hook` sees what leaves and what comes.
+        The environment replaces `namesrv_addr`, `credentials` and `tls` that are None. `rpc_hook` gets requests and answers.
         """
         addresses = name_server_addresses(namesrv_addr)
-        self.client_ip = current_world().local_address()
-        self.client_id = new_client_id(self.client_ip)
+        self.world = world
+        self.client_ip = world.local_address()
+        self.client_id = new_client_id(world, self.client_ip)
         self._dispatcher = Dispatcher(on_disconnected=[self._disconnected])
         if rpc_hook is not None:
             self._dispatcher.guard_by(guard_of(rpc_hook))
@@ -55,16 +57,16 @@ class ClientInstance:
         self._is_stopping = False
 
     def answer(self, handlers: RequestHandlers) -> None:
-        """Let these answer what brokers ask."""
+        """Adds handlers of brokers' requests."""
         self._dispatcher.add(handlers)
 
     def start(self) -> None:
-        """Begin the background work. Reaches for nobody yet: it is no error if nothing is up."""
+        """Begins the background work. It connects to nothing yet: brokers may be away."""
         self.routes.start()
         self.heartbeats.start()
 
     async def stop(self) -> None:
-        """Say goodbye to the brokers and close all connections."""
+        """Unregisters at the brokers and closes all connections."""
         self._is_stopping = True
         await self.heartbeats.stop()
         await self.heartbeats.unregister()

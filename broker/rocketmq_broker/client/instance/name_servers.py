@@ -1,4 +1,4 @@
-"""The name servers: asked one after the other until one answers (RocketMQ's MQClientAPIImpl)."""
+"""The name servers, asked in order until one answers (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
 NEXT_ONE_AFTER_MS = 1000
-"""How long one that is not the last may take: three seconds for one that hangs are a whole send."""
+"""Time for each name server but the last: three seconds for one that hangs are the time of a whole send."""
 
 _EXPECTED = "expected host:port, several of them joined by ';'"
 _HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
@@ -31,7 +31,7 @@ _HIGHEST_PORT = 65535
 
 
 def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
-    """The addresses in `host:port;host:port`; without it those of the environment's NAMESRV_ADDR, else 127.0.0.1:9876.
+    """Returns the addresses in `host:port;host:port`; the defaults are the environment's NAMESRV_ADDR and 127.0.0.1:9876.
 
     Raises IllegalConfiguration if one of them is no host and port.
     """
@@ -49,7 +49,7 @@ def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
 
 
 def _what_is_wrong(address: str) -> str | None:
-    """Why this is no host and port, or None if it is one."""
+    """Returns what is wrong with a host and port, or None."""
     parts = _HOST_AND_PORT.fullmatch(address)
     if parts is not None:
         return None if 1 <= int(parts["port"]) <= _HIGHEST_PORT else f"has a port that is not from 1 to {_HIGHEST_PORT}"
@@ -65,17 +65,17 @@ def _what_is_wrong(address: str) -> str | None:
 
 
 class NameServers:
-    """Knows where the brokers of a topic are, as long as one of the name servers is up."""
+    """A client of the name servers, which needs one of them to be up."""
 
     def __init__(self, addresses: tuple[str, ...], remoting: RemotingClient) -> None:
-        """`addresses` as `name_server_addresses` gives them."""
+        """`addresses`: the result of `name_server_addresses`."""
         self.addresses = addresses
         self._remoting = remoting
         self._first = 0
 
     @understood
     async def find_route(self, topic: str) -> TopicRouteData | None:
-        """The route of the topic; None if no name server knows it. Raises NameServerUnreachable if none answers."""
+        """Returns the route of the topic; None if no name server knows it. Raises NameServerUnreachable if none answers."""
         answer = await self._ask(
             RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         )
@@ -83,12 +83,12 @@ class NameServers:
 
     @understood
     async def cluster_info(self) -> ClusterInfo | None:
-        """All brokers that are registered. Raises NameServerUnreachable if no name server answers."""
+        """Returns all registered brokers. Raises NameServerUnreachable if no name server answers."""
         answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, None)
         return None if answer is None else ClusterInfo.decode(answer.body)
 
     async def _ask(self, code: RequestCode, header: CommandHeader | None) -> RemotingCommand | None:
-        """The first answer of success, or None if those that answered do not know (one that just began knows little)."""
+        """Returns the first successful answer, or None if no answering server knows the data (a fresh one knows little)."""
         failure: Exception | None = None
         someone_answered = False
         for step in range(len(self.addresses)):

@@ -1,4 +1,4 @@
-"""What producers and consumers ask about messages that were given up."""
+"""Requests of producers and consumers about parked messages."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from rocketmq_broker.protocol.headers import (
 )
 
 TIMEOUT_MS: Final = 1000
-"""Short: whoever asks how things are does not want to wait."""
+"""Short, because a status request should not wait."""
 
 
 class ParkedRequests:
-    """Asks one broker. Raises BrokerUnreachable, RequestTimedOut or BrokerError."""
+    """Requests to one broker. They raise BrokerUnreachable, RequestTimedOut or BrokerError."""
 
     def __init__(self, calls: BrokerCalls) -> None:
         """`calls` reaches the brokers."""
         self._calls = calls
 
     async def discarded(self, address: str, producer_group: str) -> int:
-        """How many discarded messages of the group nobody has resumed yet.
+        """Returns the number of the group's discarded messages that are not resumed.
 
-        Apache's brokers know neither groups nor resumptions: there, all that lie in TRANS_CHECK_MAX_TIME_TOPIC.
+        Apache's brokers record neither groups nor resumptions: they count all messages in TRANS_CHECK_MAX_TIME_TOPIC.
         """
         return await self._counted(address, lambda counts: counts.discarded.get(producer_group, 0), topics.CHECK_MAX_TIME_TOPIC)
 
     async def dead_letters(self, address: str, consumer_group: str) -> int:
-        """How many dead letters of the group nobody has treated yet; at Apache's brokers, all that are stored."""
+        """Returns the number of the group's untreated dead letters; Apache's brokers count all that are stored."""
         topic = topics.dead_letter_topic(consumer_group)
         return await self._counted(address, lambda counts: counts.dead_letters.get(consumer_group, 0), topic)
 
     async def _counted(self, address: str, of_group: Callable[[ParkedCounts], int], topic: str) -> int:
-        """`topic` holds the messages, at brokers that cannot count them."""
+        """Returns the group's count, or at brokers that cannot count the number of messages in `topic`."""
         try:
             answer = await self._calls.ask_at(address, AdminRequestCode.COUNT_PARKED_MESSAGES, None, timeout_ms=TIMEOUT_MS)
             if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:

@@ -1,4 +1,4 @@
-"""When something that a client does regularly is due next."""
+"""The times of a client's regular work."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import asyncio
 from typing import Final
 
 _EARLY_S: Final = 0.1
-"""What is done so shortly before a beat is done for it. Timers may fire a moment early."""
+"""Work done within this time before a beat counts as the beat's. Timers may fire a moment early."""
 
 
 class Rhythm:
-    """A beat every so many seconds. What is done in between does not move it.
+    """A beat at fixed intervals. Work between two beats does not move it.
 
-    So what a client does every 30 s stays together, and wakes its machine once.
+    So all 30 s work of a client stays together, and wakes its machine once.
     """
 
     def __init__(self, interval_s: float) -> None:
-        """Begins now, on the event loop that runs."""
+        """Begins now, on the running event loop."""
         self._interval_s = interval_s
         self._time = asyncio.get_running_loop().time
         self._next_s = self._time()
 
     def next_s(self, sooner_s: float | None = None) -> float:
-        """The event loop's time at the next beat, or after `sooner_s` seconds if that is sooner."""
+        """Returns the event loop's time of the next beat, or of `sooner_s` seconds later if that is sooner."""
         now_s = self._time()
         if now_s > self._next_s - _EARLY_S:
             self._next_s = now_s + self._interval_s

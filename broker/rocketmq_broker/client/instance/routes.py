@@ -1,4 +1,4 @@
-"""The routes of the topics a client uses, kept fresh (RocketMQ's MQClientInstance)."""
+"""The routes of the topics that a client uses, updated regularly (RocketMQ's MQClientInstance)."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from rocketmq_broker.remoting.tasks import Tasks
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOPIC_QUEUE_NUMS = 4
-"""How many queues producers ask for, unless told otherwise, when their message makes a topic (DefaultMQProducer)."""
+"""The default number of queues that producers ask for when their message creates a topic (DefaultMQProducer)."""
 POLL_INTERVAL_S = 30.0
 MISSING_INTERVAL_S = 2.0
-"""How soon to ask again for a topic that nobody knows yet, or when no name server answered."""
+"""Pause before the next request for an unknown topic, or after no name server answered."""
 _SOON_S = 0.5
 _PATIENCE_S = 1.0
-"""How long a topic that was never sent to waits for name servers that hang, where brokers create topics: half a send at most."""
+"""Wait of a new topic for name servers that hang, where brokers create topics: half of a send at most."""
 
 
 class Routes:
-    """A cache of routes: asked for at first use, then every 30 s. What was known stays known while name servers are away.
+    """A cache of routes, read at first use and then every 30 s. Known routes stay while name servers are away.
 
-    So do the queues of a topic that its first message created: brokers may have served it for long before a name server says so.
+    So do the queues of a topic that its first message created: brokers may serve it long before a name server knows it.
     """
 
     def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS) -> None:
         self._name_servers = name_servers
         self.queues_of_new_topics = queues_of_new_topics
-        """How many queues a topic gets that its first message creates, unless the broker has fewer for such topics."""
+        """The number of queues of a topic that its first message creates, unless the broker has fewer for such topics."""
         self._routes: dict[str, TopicRouteData] = {}
         self._publish_queues: dict[str, list[MessageQueue]] = {}
         self._cluster: Mapping[str, Mapping[int, str]] = {}
@@ -47,19 +47,19 @@ class Routes:
         self._wake = asyncio.Event()
         self._said: set[str] = set()
         self.on_change: Callable[[], None] = lambda: None
-        """Called after a topic's route changed."""
+        """Called after a change of a topic's route."""
 
     @property
     def asked_at(self) -> str:
-        """The addresses of the name servers, as NAMESRV_ADDR has them."""
+        """Returns the addresses of the name servers, in NAMESRV_ADDR's form."""
         return ";".join(self._name_servers.addresses)
 
     def start(self) -> None:
-        """Begin to keep the routes fresh."""
+        """Begins to update the routes."""
         self._tasks.start("client-routes", self._poll())
 
     async def stop(self) -> None:
-        """End what runs in the background."""
+        """Ends the background work."""
         fetching = set(self._fetching.values())
         for task in fetching:
             task.cancel()
@@ -67,15 +67,15 @@ class Routes:
         await asyncio.gather(*fetching, return_exceptions=True)
 
     def watch(self, topic: str) -> None:
-        """Keep the route of this topic fresh, also before it exists."""
+        """Keeps the route of this topic up to date, also before the topic exists."""
         self._watched.add(topic)
 
     def refresh_soon(self) -> None:
-        """A broker went away or refused: its routes may have changed."""
+        """Updates the routes soon, because a broker went away or refused."""
         self._wake.set()
 
     async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
-        """The queues a message to the topic can go to; those of a new topic if brokers create topics.
+        """Returns the queues for messages to the topic; those of a new topic if brokers create topics.
 
         Raises NoRoute or NameServerUnreachable.
         """
@@ -99,7 +99,7 @@ class Routes:
         )
 
     def _known_queues(self, topic: str) -> list[MessageQueue]:
-        """The queues to send to, by what is known; none if that says nothing, or that no broker takes messages now."""
+        """Returns the known queues for sending; none if they are unknown, or if no broker takes messages now."""
         queues = self._publish_queues.get(topic)
         if queues is None and (route := self._routes.get(topic)) is not None:
             queues = publish_queues(topic, route)
@@ -108,7 +108,7 @@ class Routes:
         return queues or []
 
     def _queues_of_template(self, topic: str) -> list[MessageQueue]:
-        """The queues of a topic that its first message creates. They count until a name server knows the topic (`_learn`)."""
+        """Returns the queues of a topic that its first message creates. They count until a name server knows it (`_learn`)."""
         template = self._routes.get(topics.AUTO_CREATE_TOPIC)
         if topic in self._routes or template is None:
             return []
@@ -119,22 +119,22 @@ class Routes:
         return queues
 
     def queues_to_subscribe(self, topic: str) -> list[MessageQueue] | None:
-        """The queues of a watched topic that can be read; None while the topic is not known."""
+        """Returns the readable queues of a watched topic; None while the topic is unknown."""
         route = self._routes.get(topic)
         return None if route is None else subscribe_queues(topic, route)
 
     async def refresh(self, topic: str) -> bool:
-        """Ask for the topic's route now; whether it is known. Raises NameServerUnreachable."""
+        """Reads the topic's route now. Returns whether it is known. Raises NameServerUnreachable."""
         self.watch(topic)
         return await self._fetch(topic) is not None or topic in self._routes
 
     async def refresh_if_unknown(self, topic: str) -> None:
-        """Ask for the topic's route unless it is known. Raises NameServerUnreachable, NoRoute if no name server knows it."""
+        """Reads the topic's route unless it is known. Raises NameServerUnreachable, NoRoute if no name server knows it."""
         if topic not in self._routes and not await self.refresh(topic):
             raise NoRoute(f"no broker has topic {topic}")
 
     async def address_of(self, broker_name: str, broker_id: int = MASTER_ID, *, or_any: bool = False) -> str:
-        """Where that broker is. With `or_any` another of the same name will do. Raises BrokerUnreachable."""
+        """Returns the broker's address. With `or_any` another broker of its name will do. Raises BrokerUnreachable."""
         for attempt in range(2):
             addresses = self._brokers.get(broker_name, {})
             if (address := addresses.get(broker_id)) is not None:
@@ -147,12 +147,12 @@ class Routes:
 
     @property
     def brokers(self) -> Mapping[str, Mapping[int, str]]:
-        """Broker name -> broker id -> address, of all brokers with a topic of interest."""
+        """Returns addresses by broker name and broker id, for all brokers with a topic of interest."""
         return self._brokers
 
     @property
     def masters(self) -> list[str]:
-        """The addresses of those that are masters."""
+        """Returns the addresses of the masters."""
         return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
 
     async def _poll(self) -> None:
@@ -168,7 +168,7 @@ class Routes:
             await asyncio.sleep(_SOON_S)
 
     async def _refresh_all(self) -> bool:
-        """Whether every watched topic is known afterwards, or may stay unknown."""
+        """Updates all routes. Returns whether every watched topic is known, or may stay unknown."""
         all_known = True
         for topic in sorted(self._watched):
             try:
@@ -190,7 +190,7 @@ class Routes:
         return all_known
 
     async def _fetch(self, topic: str) -> TopicRouteData | None:
-        """Ask the name servers, once however many want to know at the same time."""
+        """Asks the name servers, once for any number of simultaneous callers."""
         task = self._fetching.get(topic)
         if task is None:
             task = self._fetching[topic] = asyncio.get_running_loop().create_task(self._name_servers.find_route(topic))
@@ -204,10 +204,10 @@ class Routes:
     def _fetched(self, topic: str, task: asyncio.Task[TopicRouteData | None]) -> None:
         self._fetching.pop(topic, None)
         if not task.cancelled():
-            task.exception()  # whoever waited has it; if nobody did, it is no news
+            task.exception()  # the waiting callers have it; without one it is no news
 
     async def _fetch_cluster(self) -> bool:
-        """Whether there are brokers: a name server that has just started may know none yet."""
+        """Reads the brokers. Returns whether there are any: a name server that has just started may know none."""
         info = await self._name_servers.cluster_info()
         if info is None:
             return False

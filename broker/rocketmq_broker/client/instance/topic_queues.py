@@ -1,4 +1,4 @@
-"""From a topic's route to its queues (RocketMQ's MQClientInstance.topicRouteData2TopicPublishInfo and -SubscribeInfo)."""
+"""The queues of a topic's route (RocketMQ's MQClientInstance.topicRouteData2TopicPublishInfo and -SubscribeInfo)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
 MOST_QUEUES: Final = 65_535
-"""Of a topic at one broker. Brokers refuse more; a name server that says more would make a client build objects without end."""
+"""Queues of a topic at one broker. Brokers refuse more; the bound keeps a name server from filling a client's memory."""
 MOST_QUEUES_OF_A_TOPIC: Final = 4 * MOST_QUEUES
-"""At all brokers."""
+"""Queues of a topic at all brokers."""
 
 
 def check_queue_counts(topic: str, route: TopicRouteData) -> None:
-    """Raises NoRoute if the route has more queues than can be meant."""
+    """Raises NoRoute if the route has impossibly many queues."""
     counts = [max(data.read_queue_nums, data.write_queue_nums) for data in route.queue_datas]
     counts += [_count(topic, part) for part in filter(None, (route.order_topic_conf or "").split(";"))]
     if counts and (max(counts) > MOST_QUEUES or sum(counts) > MOST_QUEUES_OF_A_TOPIC):
@@ -26,7 +26,7 @@ def check_queue_counts(topic: str, route: TopicRouteData) -> None:
 
 
 def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
-    """The queues that can be sent to: writeable, on a broker whose master is up.
+    """Returns the queues for sending: writeable, on a broker whose master is up.
 
     `at_most` limits the queues of each broker: a topic that its first message will create has no more than the producer asks for.
     """
@@ -42,7 +42,7 @@ def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = N
 
 
 def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
-    """The queues that can be read."""
+    """Returns the readable queues."""
     return sorted(
         MessageQueue(topic, data.broker_name, queue_id)
         for data in route.queue_datas
@@ -59,7 +59,7 @@ def _count(topic: str, part: str) -> int:
 
 
 def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
-    """`broker-a:4;broker-b:4`: a topic in global order keeps these queues even while a broker is down."""
+    """Parses `broker-a:4;broker-b:4`: a topic in global order keeps these queues even while a broker is down."""
     queues = []
     for part in filter(None, order_topic_conf.split(";")):
         broker_name, _, count = part.rpartition(":")

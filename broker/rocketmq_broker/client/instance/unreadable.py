@@ -1,4 +1,4 @@
-"""Messages whose body cannot be had, and answers of brokers that make no sense."""
+"""Messages whose body cannot be read, and brokers' answers that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableMessage(MessageExt):
-    """A message whose compressed body is damaged, or longer than the consumer takes. `body` is as it is stored.
+    """A message whose compressed body is damaged, or longer than the consumer takes. `body` is the stored one.
 
-    No listener gets it: a push consumer moves it to the dead letters. A pull consumer hands it on for the program to judge.
+    No listener gets it: a push consumer moves it to the dead letters. A pull consumer returns it for the program to judge.
     """
 
     problem: str
-    """Why, in a sentence."""
+    """The reason, in a sentence."""
 
 
 def messages_of(records: Iterable[Record], broker_name: str, *, longest_body: int) -> tuple[list[MessageExt], int | None]:
-    """The messages of one pull, and the queue offset of the first that was left for the next pull, if one was.
+    """Returns the messages of one pull, and the queue offset of the first that is left for the next pull, or None.
 
-    What one pull holds uncompressed is bounded by `longest_body` as well: 32 bombs must not add up.
+    `longest_body` also bounds all bodies of one pull together when uncompressed: 32 bombs must not add up.
     """
     messages: list[MessageExt] = []
     room = longest_body
@@ -48,7 +48,7 @@ def messages_of(records: Iterable[Record], broker_name: str, *, longest_body: in
                 return messages, record.queue_offset
             message = unreadable(record, broker_name, str(error))
             if is_too_long:
-                room = 0  # its beginning was uncompressed, and took as long
+                room = 0  # uncompressing its beginning took as long
         messages.append(message)
         if is_compressed:
             room -= min(room, len(message.body))
@@ -56,7 +56,7 @@ def messages_of(records: Iterable[Record], broker_name: str, *, longest_body: in
 
 
 def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMessage:
-    """The record as a message that nobody can read; says so in the log."""
+    """Returns the record as a message that nobody can read, and logs it."""
     stored = to_message(replace(record, sys_flag=record.sys_flag & ~sysflag.COMPRESSED), broker_name)
     logger.error("message %s of topic %s cannot be read: %s", stored.message_id, stored.topic, problem)
     values = {field.name: getattr(stored, field.name) for field in fields(stored)}
@@ -64,7 +64,7 @@ def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMess
 
 
 def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Has a question raise UnreadableAnswer where the answer cannot be decoded: programs and loops catch ClientError alone."""
+    """Makes a request raise UnreadableAnswer for an answer that cannot be decoded: programs and loops catch ClientError alone."""
 
     @functools.wraps(ask)
     async def asked(*args: P.args, **kwargs: P.kwargs) -> T:

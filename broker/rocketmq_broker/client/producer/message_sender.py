@@ -1,4 +1,4 @@
-"""Sending a message: which queue, how often, how long (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
+"""Sending a message: its queue, its attempts, its time (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from rocketmq_broker.client.checks.argument_check import check_batch, check_target
 from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, NameServerUnreachable, SendFailed
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.client.producer.queue_selection import QueueSelector
 from rocketmq_broker.client.producer.send_requests import SendRequests
@@ -25,7 +24,7 @@ from rocketmq_broker.client.producer.wire_message import (
 from rocketmq_broker.message import Message, MessageQueue
 from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _WORTH_ANOTHER_TRY = frozenset(
     {
@@ -41,27 +40,30 @@ _FIRST_PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendSettings:
-    """How a producer sends."""
+    """The settings of a producer's sends."""
 
     timeout_ms: int = 3000
-    """For everything together: finding the route, all attempts, the pauses between them."""
+    """Time for a whole send: finding the route, all attempts, the pauses between them."""
     retry_times: int = 2
     """Further attempts after the first."""
     compress_over: int = COMPRESS_BODY_OVER
-    """Bodies longer than this are compressed (zlib)."""
+    """Bytes of a body above which it is compressed (zlib)."""
 
 
 class MessageSender:
-    """Sends messages for one producer group."""
+    """A sender of messages for one producer group."""
 
-    def __init__(self, group: str, requests: SendRequests, routes: Routes, ids: UniqueIdMaker, settings: SendSettings) -> None:
+    def __init__(
+        self, group: str, requests: SendRequests, routes: Routes, ids: UniqueIdMaker, settings: SendSettings, world: World
+    ) -> None:
         """`ids` makes the messages' ids."""
         self._group = group
         self._requests = requests
         self._routes = routes
         self._ids = ids
         self._settings = settings
-        self._selector = QueueSelector(current_world().random.randrange(1 << 16))
+        self._selector = QueueSelector(world.random.randrange(1 << 16))
+        self._now_ms = world.wall_ms
         self.latest = LatestSends()
 
     async def send(
@@ -72,16 +74,16 @@ class MessageSender:
         timeout_ms: int | None = None,
         new_id_each_attempt: bool = False,
     ) -> SendResult:
-        """Send and wait until the broker has stored it; retried on other brokers unless `queue` says where it has to go.
+        """Sends and waits until the broker has stored it; retries on other brokers unless `queue` is given.
 
-        `new_id_each_attempt` makes every attempt a message of its own, for those of which two must never count.
+        `new_id_each_attempt` gives every attempt its own message id, for messages of which two must never count.
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached.
         """
         check_message(message)
         check_target(queue, timeout_ms)
 
         def ready() -> WireMessage:
-            identified = with_unique_id(message, self._ids.make(now_ms()), replace=new_id_each_attempt)
+            identified = with_unique_id(message, self._ids.make(self._now_ms()), replace=new_id_each_attempt)
             return to_wire(identified, compress_over=self._settings.compress_over)
 
         return await self._send(message.topic, ready if new_id_each_attempt else _always(ready()), queue, timeout_ms)
@@ -89,19 +91,19 @@ class MessageSender:
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Send messages of one topic as one request: all are stored or none. Raises as `send` does."""
+        """Sends messages of one topic as one request: all are stored or none. Raises as `send` does."""
         check_target(queue, timeout_ms)
         batch = self._ready_batch(messages)
         return await self._send(batch.topic, _always(batch), queue, timeout_ms)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Send and not know. Raises MessageRefused, NoRoute, NameServerUnreachable or BrokerUnreachable if it could not leave."""
+        """Sends without an answer. Raises MessageRefused, NoRoute or NameServerUnreachable; BrokerUnreachable if it cannot go."""
         check_message(message)
         check_target(queue, None)
-        wire = to_wire(with_unique_id(message, self._ids.make(now_ms())), compress_over=self._settings.compress_over)
+        wire = to_wire(with_unique_id(message, self._ids.make(self._now_ms())), compress_over=self._settings.compress_over)
         queues = [queue] if queue else await self._queues(message.topic, _Deadline(self._settings.timeout_ms))
-        target = self._selector.select(queues, now_ms())
-        await self._requests.send_message_oneway(self._group, wire, target, born_ms=now_ms())
+        target = self._selector.select(queues, self._now_ms())
+        await self._requests.send_message_oneway(self._group, wire, target, born_ms=self._now_ms())
 
     async def _send(
         self, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None, timeout_ms: int | None
@@ -127,10 +129,10 @@ class MessageSender:
         attempts = 1 if queue else 1 + self._settings.retry_times
         failed: list[str] = []
         for attempt in range(attempts):
-            target = self._selector.select(queues, now_ms(), failed)
+            target = self._selector.select(queues, self._now_ms(), failed)
             try:
                 result = await self._requests.send_message(
-                    self._group, ready(), target, born_ms=now_ms(), timeout_ms=deadline.remaining_ms()
+                    self._group, ready(), target, born_ms=self._now_ms(), timeout_ms=deadline.remaining_ms()
                 )
             except (BrokerUnreachable, BrokerError) as error:
                 failure: ClientError = error
@@ -140,7 +142,7 @@ class MessageSender:
                 self._selector.broker_answered(target.broker_name)
                 return result
             failed.append(target.broker_name)
-            self._selector.broker_failed(target.broker_name, now_ms())
+            self._selector.broker_failed(target.broker_name, self._now_ms())
             self._routes.refresh_soon()
             only_failed_ones_left = {candidate.broker_name for candidate in queues} <= set(failed)
             pause_s = _FIRST_PAUSE_S * 2**attempt if only_failed_ones_left else 0
@@ -165,7 +167,7 @@ class MessageSender:
         check_batch(messages)
         for message in messages:
             check_message(message)
-        return to_wire_batch([with_unique_id(message, self._ids.make(now_ms())) for message in messages])
+        return to_wire_batch([with_unique_id(message, self._ids.make(self._now_ms())) for message in messages])
 
 
 def _now_s() -> float:

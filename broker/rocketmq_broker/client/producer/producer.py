@@ -29,6 +29,7 @@ from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ _TOPIC_APPEARS_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RunningProducer:
-    """What a producer consists of while it runs."""
+    """The parts of a running producer."""
 
     instance: ClientInstance
     requests: SendRequests
@@ -45,7 +46,7 @@ class RunningProducer:
 
 
 class Producer(RunsWithin):
-    """Sends messages. It can be started before any broker; what it cannot send it refuses with a ClientError that says why.
+    """A producer of messages. It can start before any broker; a ClientError gives the reason why a message cannot be sent.
 
     async with Producer("order-producers") as producer:
         await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
@@ -67,9 +68,9 @@ class Producer(RunsWithin):
     ) -> None:
         """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
 
-        `credentials` sign each request; without them ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment do, if set.
-        `tls` says how to speak TLS, True with the system's certificates; without it ROCKETMQ_TLS_ENABLE says whether to.
-        `rpc_hook` sees each request and each answer, and can stop it.
+        `credentials` sign each request; the default is ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment, if set.
+        `tls` sets TLS, True with the system's certificates; by default ROCKETMQ_TLS_ENABLE decides whether it is used.
+        `rpc_hook` gets each request and each answer, and can stop it.
         Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
         """
         refuse_unknown(self, unknown)
@@ -87,14 +88,16 @@ class Producer(RunsWithin):
         self._settings = SendSettings(
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
         )
-        self._replies = PendingReplies()
+        self._replies = PendingReplies(current_world().nonce)
         self._is_known = False
         self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
-        """Begin: from now on brokers learn of this producer as soon as they are up. It is no error if none is."""
+        """Starts the producer: brokers know it as soon as they are up. Brokers may be away."""
         self._lifecycle.require_new()
+        world = current_world()
         instance = ClientInstance(
+            world,
             self._namesrv_addr,
             self._membership,
             credentials=self._credentials,
@@ -103,28 +106,29 @@ class Producer(RunsWithin):
             queues_of_new_topics=self._queues_of_new_topics,
         )
         requests = SendRequests(BrokerCalls(instance.remoting, instance.routes))
-        sender = MessageSender(self.group, requests, instance.routes, UniqueIdMaker(instance.client_ip), self._settings)
+        ids = UniqueIdMaker(world, instance.client_ip)
+        sender = MessageSender(self.group, requests, instance.routes, ids, self._settings, world)
         instance.answer(self._handlers())
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.routes.watch(
             topics.AUTO_CREATE_TOPIC
-        )  # every broker that creates topics has it: so all are known from the start
+        )  # every broker that creates topics has it: so all brokers are known at once
         instance.start()
         self._lifecycle.started(RunningProducer(instance, requests, sender))
         logger.info("producer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self) -> None:
-        """Take leave of the brokers. Further sends raise NotRunning."""
+        """Unregisters at the brokers. Further sends raise NotRunning."""
         if (running := self._lifecycle.stop()) is not None:
             await self._stop(running)
 
     async def _stop(self, running: RunningProducer) -> None:
-        """What is left to do when nothing more is sent."""
+        """Stops the parts, after the last send."""
         await running.instance.stop()
         logger.info("producer %s stopped", self.group)
 
     async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
-        """Send and wait until the broker has stored it; tried again on other brokers unless `queue` says where it has to go.
+        """Sends and waits until the broker has stored it; retries on other brokers unless `queue` is given.
 
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
         then the message may be stored all the same.
@@ -132,7 +136,7 @@ class Producer(RunsWithin):
         return await self._lifecycle.running().sender.send(message, queue, timeout_ms=timeout_ms)
 
     async def request(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> MessageExt:
-        """Send a request and wait for its consumer's reply, `timeout_ms` altogether (by default send_timeout_ms).
+        """Sends a request and waits for its consumer's reply, `timeout_ms` altogether (by default send_timeout_ms).
 
         Raises as `send` does, and RequestTimedOut if nobody replied in time: the request may have been consumed all the same.
         """
@@ -151,31 +155,31 @@ class Producer(RunsWithin):
             self._replies.end(correlation_id)
 
     async def _be_heard(self, running: RunningProducer, timeout_ms: int) -> None:
-        """Replies come by way of a broker that knows this producer."""
+        """Makes brokers know this producer, because they deliver the replies."""
         if not self._is_known:
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout_ms / 1000):
                     self._is_known = await running.instance.heartbeats.send()
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Send and never know whether it was stored. Raises a ClientError only if it could not leave."""
+        """Sends without learning whether the message was stored. Raises a ClientError only if it cannot leave."""
         await self._lifecycle.running().sender.send_oneway(message, queue)
 
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Send messages of one topic as one: all are stored, next to each other, or none. Raises as `send` does."""
+        """Sends messages of one topic as one request: all are stored, next to each other, or none. Raises as `send` does."""
         return await self._lifecycle.running().sender.send_batch(messages, queue, timeout_ms=timeout_ms)
 
     async def is_heard(self) -> bool:
-        """Whether every broker of interest answers a heartbeat now: it takes messages then, and can check back."""
+        """Returns whether every broker of interest answers a heartbeat now: it then takes messages, and can check back."""
         return await self._lifecycle.running().instance.heartbeats.send()
 
     async def why_unsendable(self, topic: str) -> str | None:
-        """Why no message to the topic would be stored now; None if one broker at least would store it.
+        """Returns why no message to the topic would be stored now; None if at least one broker would store it.
 
-        It stores nothing. A message that was stored within the last second is the answer, and so are three in a row that were
-        refused; else the brokers of the topic are asked, for a second each time, whether they store. Apache's brokers answer too.
+        It stores nothing. A message stored within the last second decides, and so do three in a row that were
+        refused; otherwise the brokers of the topic are asked, for a second each, whether they store. Apache's brokers answer too.
         """
         check_topic(topic)
         running = self._lifecycle.running()
@@ -183,12 +187,12 @@ class Producer(RunsWithin):
         return await Sendability(calls, running.sender.latest).why_unsendable(topic)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """The queues a message to the topic can go to. Raises NoRoute or NameServerUnreachable."""
+        """Returns the queues for messages to the topic. Raises NoRoute or NameServerUnreachable."""
         check_topic(topic)
         return await self._lifecycle.running().instance.routes.queues_to_publish(topic)
 
     async def create_topic(self, topic: str, queue_count: int = 4) -> None:
-        """Create the topic on every broker, or change how many queues it has there. When this returns it can be sent to."""
+        """Creates the topic on every broker, or changes its number of queues there. The topic takes messages on return."""
         running = self._lifecycle.running()
         instance = running.instance
         check_topic(topic)
@@ -202,7 +206,7 @@ class Producer(RunsWithin):
         await self._until_known(instance, topic)
 
     async def _until_known(self, instance: ClientInstance, topic: str) -> None:
-        """A broker registers its new topic with the name servers by itself; that takes a moment."""
+        """Waits until the brokers have registered the new topic with the name servers."""
         try:
             async with asyncio.timeout(_TOPIC_APPEARS_WITHIN_S):
                 while not await instance.routes.refresh(topic):  # noqa: ASYNC110 (nobody tells us)
@@ -214,5 +218,5 @@ class Producer(RunsWithin):
         return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
 
     def _handlers(self) -> RequestHandlers:
-        """What brokers may ask of this producer."""
+        """Returns the handlers of brokers' requests to this producer."""
         return self._replies.handlers

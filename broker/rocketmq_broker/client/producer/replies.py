@@ -1,4 +1,4 @@
-"""Request and reply: a producer sends a message and waits for what its consumer answers (RocketMQ's RequestFutureHolder)."""
+"""Request and reply: a producer sends a message and waits for its consumer's reply (RocketMQ's RequestFutureHolder)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import logging
 import struct
+from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.client.errors import RequestTimedOut, SendFailed
@@ -17,25 +18,25 @@ from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import ReplyMessageRequestHeader
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 10_000
-"""So many requests of one producer may wait for their replies."""
+"""Requests of one producer that may wait for their replies."""
 _CORRELATION_BYTES: Final = 16
 
 
 class PendingReplies:
-    """The requests of one producer that wait for their replies. Belongs to the event loop."""
+    """The requests of one producer that wait for their replies. It belongs to the event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, nonce: Callable[[int], bytes]) -> None:
+        """`nonce` makes bytes that nobody else has."""
         self._waiting: dict[str, asyncio.Future[MessageExt]] = {}
-        self._new_id = current_world().nonce
+        self._new_id = nonce
         self.handlers: RequestHandlers = {RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self._arrived}
 
     def begin(self, message: Message, client_id: str, timeout_ms: int) -> tuple[str, Message]:
-        """The request's correlation id, and the message that carries it. Raises SendFailed if too many wait."""
+        """Returns the request's correlation id, and the message that carries it. Raises SendFailed if too many wait."""
         if len(self._waiting) >= MOST_WAITING:
             raise SendFailed(f"{MOST_WAITING} requests wait for their replies already: wait for some of them first")
         correlation_id = self._new_id(_CORRELATION_BYTES).hex()
@@ -50,7 +51,7 @@ class PendingReplies:
         return correlation_id, request
 
     async def reply(self, correlation_id: str, topic: str, timeout_ms: int) -> MessageExt:
-        """The reply. Raises RequestTimedOut."""
+        """Waits for the reply. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self._waiting[correlation_id]
@@ -60,14 +61,14 @@ class PendingReplies:
             ) from None
 
     def end(self, correlation_id: str) -> None:
-        """Nobody waits for it any more."""
+        """Ends the wait for a reply."""
         self._waiting.pop(correlation_id, None)
 
     def _arrived(self, connection: Connection, request: RemotingCommand) -> bytes:
         header = request.decode_header(ReplyMessageRequestHeader)
         try:
             reply = _reply(header, request.body)
-        except (MessageError, struct.error, ValueError) as error:  # a header may say more than a record can hold
+        except (MessageError, struct.error, ValueError) as error:  # a header may have values that no record can hold
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the reply cannot be read: {error}") from None
         waiting = self._waiting.get(reply.properties.get(properties.CORRELATION_ID, ""))
         if waiting is None or waiting.done():
@@ -78,7 +79,7 @@ class PendingReplies:
 
 
 def create_reply_message(request: MessageExt, body: bytes | str) -> Message:
-    """The reply to a request that a consumer got; any producer sends it (RocketMQ's MessageUtil.createReplyMessage).
+    """Returns the reply to a request that a consumer got; any producer sends it (RocketMQ's MessageUtil.createReplyMessage).
 
     Raises IllegalMessage if the message is no request.
     """
@@ -119,7 +120,7 @@ def _reply(header: ReplyMessageRequestHeader, body: bytes) -> MessageExt:
 
 
 def _host(address: str) -> bytes:
-    """HOST:PORT as records hold it, Java's `/HOST:PORT` as well; zeros if it is none."""
+    """Encodes HOST:PORT as records hold it, also Java's `/HOST:PORT`; zeros for other texts."""
     host, _, port = address.rpartition("/")[2].rpartition(":")
     host = host.strip("[]")
     try:

@@ -1,4 +1,4 @@
-"""Requests that producers make of brokers (RocketMQ's MQClientAPIImpl)."""
+"""Producers' requests to brokers (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _STORED: dict[int, SendStatus] = {
 
 
 class SendRequests:
-    """Sending and deciding. All raise BrokerUnreachable or RequestTimedOut, and where an answer is expected BrokerError."""
+    """Sends and decisions. All raise BrokerUnreachable or RequestTimedOut, and BrokerError where an answer is expected."""
 
     def __init__(self, calls: BrokerCalls) -> None:
         """`calls` reaches the brokers."""
@@ -36,7 +36,7 @@ class SendRequests:
     async def send_message(
         self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int, timeout_ms: int
     ) -> SendResult:
-        """Store the message in the queue."""
+        """Stores the message in the queue."""
         address = await self._calls.routes.address_of(queue.broker_name)
         header = self._header(group, message, queue, born_ms)
         answer = await self._calls.ask_at(address, _send_code(message), header, message.body, timeout_ms=timeout_ms)
@@ -54,16 +54,16 @@ class SendRequests:
         )
 
     async def send_message_oneway(self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int) -> None:
-        """Send the message to the queue and expect no answer."""
+        """Sends the message to the queue without an answer."""
         header = self._header(group, message, queue, born_ms)
         await self._calls.tell_master(queue.broker_name, _send_code(message), header, message.body)
 
     async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader) -> None:
-        """Tell the broker what was decided, one-way."""
+        """Sends the decision to the broker, one-way."""
         await self._calls.tell_master(broker_name, RequestCode.END_TRANSACTION, header)
 
     async def create_topic(self, address: str, topic: str, queue_count: int) -> None:
-        """Create the topic on the broker at that address, or change how many queues it has."""
+        """Creates the topic on the broker at that address, or changes its number of queues."""
         header = CreateTopicRequestHeader(
             topic=topic,
             default_topic=topics.AUTO_CREATE_TOPIC,

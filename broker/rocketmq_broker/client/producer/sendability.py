@@ -1,4 +1,4 @@
-"""Whether a message could be sent now: by what the latest sends came to, and by what brokers say of themselves."""
+"""The check whether a message could be sent now, by the results of the latest sends and by the brokers' own reports."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.java_properties import parse_properties
 
 TIMEOUT_MS: Final = 1000
-"""Short: whoever asks how things are does not want to wait."""
+"""Short, because a status request should not wait."""
 _JUST_NOW_S: Final = 1.0
 _LATELY_S: Final = 10.0
 _SO_MANY_FAILED: Final = 3
 _WARNING_PERCENT: Final = 90
-"""diskSpaceWarningLevelRatio where a broker names none: Apache's is a property of its Java process."""
+"""diskSpaceWarningLevelRatio of a broker that names none: Apache's is a property of its Java process."""
 
 
 class LatestSends:
-    """What the latest sends came to. One that was stored counts more than all that failed before."""
+    """The results of the latest sends. A stored message cancels all earlier failures."""
 
     def __init__(self) -> None:
         self._stored_s: float | None = None
@@ -31,37 +31,37 @@ class LatestSends:
         self._reason = ""
 
     def stored(self, now_s: float) -> None:
-        """A broker stored a message."""
+        """Notes that a broker stored a message."""
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """A broker answered and did not store a message, through no fault of that message. One that is away is asked anyway."""
+        """Notes that a broker refused a message that was legal. A broker that is away is asked anyway."""
         self._failed_s, self._reason = now_s, reason
         self._failures += 1
 
     def is_stored_just_now(self, now_s: float) -> bool:
-        """Whether a message was stored within the last second: then nobody needs to be asked."""
+        """Returns whether a message was stored within the last second: then no broker needs to be asked."""
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
-        """Why the latest sends were refused, if three or more were one after the other and the last one within ten seconds.
+        """Returns the reason of the latest refusals, if there are three or more in a row, the last less than ten seconds ago.
 
-        Brokers do not say all that keeps them from storing: a disk that hangs, half messages that they refuse.
+        Brokers do not report every obstacle to storing: a disk that hangs, half messages that they refuse.
         """
         is_lately = self._failures >= _SO_MANY_FAILED and now_s - self._failed_s < _LATELY_S
         return self._reason if is_lately else None
 
 
 class Sendability:
-    """Asks brokers whether they would store a message."""
+    """A check with brokers whether they would store a message."""
 
     def __init__(self, calls: BrokerCalls, latest: LatestSends) -> None:
-        """`latest` knows what the latest sends came to."""
+        """`latest` has the results of the latest sends."""
         self._calls = calls
         self._latest = latest
 
     async def why_unsendable(self, topic: str) -> str | None:
-        """Why no message to the topic would be stored now; None if one broker at least would store it."""
+        """Returns why no message to the topic would be stored now; None if at least one broker would store it."""
         now_s = asyncio.get_running_loop().time()
         if self._latest.is_stored_just_now(now_s):
             return None
@@ -100,7 +100,7 @@ class Sendability:
 
 
 def _number(text: str | None) -> float:
-    """The number, or 0 where there is none."""
+    """Returns the number in the text, or 0 without one."""
     try:
         return float(text or 0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A message made ready for the wire: its id, its compressed body, its flags (RocketMQ's DefaultMQProducerImpl.sendKernelImpl)."""
+"""A message in wire form: its id, its compressed body, its flags (RocketMQ's DefaultMQProducerImpl.sendKernelImpl)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH_PART = struct.Struct(">iiiii")
 
 @dataclass(frozen=True, slots=True)
 class WireMessage:
-    """What a send request carries of a message."""
+    """The parts of a message in a send request."""
 
     topic: str
     body: bytes
@@ -34,7 +34,7 @@ class WireMessage:
 
 
 def check_message(message: Message) -> None:
-    """Raises MessageRefused if no broker would take the message (RocketMQ's Validators.checkMessage), TypeError if it is none."""
+    """Raises MessageRefused if no broker would take it (RocketMQ's Validators.checkMessage), TypeError if it is no message."""
     if not isinstance(message, Message):
         raise TypeError(f"a Message is expected, as Message.of(topic, body) makes it; this is {kind_of(message)}")
     try:
@@ -50,19 +50,19 @@ def check_message(message: Message) -> None:
 
 
 def with_unique_id(message: Message, unique_id: str, *, replace: bool = False) -> Message:
-    """The message under this id; one that it has already stays unless it is to be replaced."""
+    """Returns the message with this id; an existing id stays unless `replace` is set."""
     return message if message.transaction_id and not replace else message.with_properties({properties.UNIQUE_KEY: unique_id})
 
 
 def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> WireMessage:
-    """The message, which must have its id, as a send request carries it. Raises MessageRefused if its properties are too long."""
+    """Returns the wire form of a message, which must have its id. Raises MessageRefused if its properties are too long."""
     body, sys_flag = _compressed(message.body, compress_over)
     if message.properties.get(properties.TRANSACTION_PREPARED) == "true":
         sys_flag |= sysflag.TRANSACTION_PREPARED
     carried = dict(message.properties)
     reconsume_times = 0
     max_reconsume_times = None
-    if message.topic.startswith(topics.RETRY_PREFIX):  # only there the broker looks for them, in the header
+    if message.topic.startswith(topics.RETRY_PREFIX):  # only for retry topics the broker reads them in the header
         reconsume_times = int(carried.pop(properties.RECONSUME_TIME, "0"))
         limit = carried.pop(properties.MAX_RECONSUME_TIMES, None)
         max_reconsume_times = None if limit is None else int(limit)
@@ -80,7 +80,7 @@ def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> Wir
 
 
 def to_wire_batch(messages: Sequence[Message]) -> WireMessage:
-    """Several messages, which must have their ids, as one request (RocketMQ's MessageBatch).
+    """Returns several messages, which must have their ids, as one request (RocketMQ's MessageBatch).
 
         TOTALSIZE 4 | 0 4 | 0 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
 

@@ -1,1 +1,1 @@
-"""Pulling messages, and where groups have come to."""
+"""Pulling messages, and the offsets of groups."""

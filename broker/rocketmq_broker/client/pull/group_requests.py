@@ -1,4 +1,4 @@
-"""Requests that the members of a consumer group make of brokers (RocketMQ's MQClientAPIImpl)."""
+"""Requests of a consumer group's members to brokers (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData
 
 
 class GroupRequests:
-    """Members, queue locks, messages handed back. All raise BrokerUnreachable, RequestTimedOut or BrokerError."""
+    """Members, queue locks, returned messages. All raise BrokerUnreachable, RequestTimedOut or BrokerError."""
 
     def __init__(self, calls: BrokerCalls) -> None:
         """`calls` reaches the brokers."""
@@ -30,7 +30,7 @@ class GroupRequests:
     async def consumer_send_message_back(
         self, group: str, message: MessageExt, delay_level: int, max_reconsume_times: int
     ) -> None:
-        """Let the broker redeliver the message to the group after a delay, or move it to the dead letters."""
+        """Makes the broker redeliver the message to the group after a delay, or move it to the dead letters."""
         header = ConsumerSendMsgBackRequestHeader(
             offset=message.commit_log_offset,
             group=group,
@@ -43,13 +43,13 @@ class GroupRequests:
         await self._calls.ask_master(message.broker_name, RequestCode.CONSUMER_SEND_MSG_BACK, header, timeout_ms=5000)
 
     async def check_client_config(self, group: str, client_id: str, broker_name: str, subscription: Subscription) -> None:
-        """Ask whether the broker can filter as the subscription says."""
+        """Asks the broker to check its filter for the subscription. Raises BrokerError if it cannot filter so."""
         body = CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription.to_wire())
         await self._calls.ask_master(broker_name, RequestCode.CHECK_CLIENT_CONFIG, None, body.encode())
 
     @understood
     async def consumer_ids(self, group: str, broker_name: str) -> list[str]:
-        """The client ids of the group's members, as that broker knows them."""
+        """Returns the client ids of the group's members that the broker knows."""
         header = GetConsumerListByGroupRequestHeader(consumer_group=group)
         answer = await self._calls.ask_master(broker_name, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header)
         return GetConsumerListByGroupResponseBody.decode(answer.body).consumer_id_list
@@ -58,7 +58,7 @@ class GroupRequests:
     async def lock_queues(
         self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]
     ) -> set[MessageQueue]:
-        """Reserve queues of one broker for this client, for a minute; returns those it got."""
+        """Locks queues of one broker for this client, for a minute. Returns the queues that it got."""
         body = LockBatchRequestBody(
             consumer_group=group, client_id=client_id, mq_set=[MessageQueueData.of(queue) for queue in queues]
         )
@@ -66,7 +66,7 @@ class GroupRequests:
         return {queue.to_queue() for queue in LockBatchResponseBody.decode(answer.body).lock_ok_mq_set}
 
     async def unlock_queues(self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]) -> None:
-        """Give back the reservation of queues of one broker."""
+        """Unlocks queues of one broker."""
         body = UnlockBatchRequestBody(
             consumer_group=group, client_id=client_id, mq_set=[MessageQueueData.of(queue) for queue in queues]
         )

@@ -1,4 +1,4 @@
-"""Which messages of a topic a consumer asks for, by tag or by SQL92 expression (RocketMQ's MessageSelector)."""
+"""The selection of a topic's messages, by tag or by SQL92 expression (RocketMQ's MessageSelector)."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSI
 
 @dataclass(frozen=True, slots=True)
 class MessageSelector:
-    """An expression and its kind. Where one is expected, a plain string stands for an expression by tag."""
+    """An expression and its kind. A plain string in its place is an expression by tag."""
 
     expression: str
     expression_type: str = EXPRESSION_TAG
 
     @classmethod
     def by_tag(cls, expression: str = SUBSCRIBE_ALL) -> Self:
-        """`*` for all messages, or tags: `a || b`."""
+        """Selects by tag: `*` for all messages, or tags: `a || b`."""
         return cls(expression)
 
     @classmethod
     def by_sql(cls, expression: str) -> Self:
-        """A condition on the messages' properties, `amount > 100 AND region IN ('north', 'south')`, that brokers evaluate.
+        """Selects by a condition on properties, `amount > 100 AND region IN ('north', 'south')`, that brokers evaluate.
 
         They do so only with enablePropertyFilter=true. TAGS is a property like others.
         """
@@ -30,5 +30,5 @@ class MessageSelector:
 
     @classmethod
     def of(cls, selector: MessageSelector | str | None) -> MessageSelector:
-        """The selector itself, or the one by tag that a string stands for."""
+        """Returns the selector itself, or a selector by tag for a string."""
         return selector if isinstance(selector, MessageSelector) else cls(selector or SUBSCRIBE_ALL)

@@ -1,4 +1,4 @@
-"""How far a group has consumed: kept by the brokers, or for broadcasting in a file of this machine (RocketMQ's OffsetStore)."""
+"""The consumer offsets of a group: at the brokers, or for broadcasting in a file of this machine (RocketMQ's OffsetStore)."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ logger = logging.getLogger(__name__)
 
 
 class OffsetStore(Protocol):
-    """Offsets in memory, and where they are kept."""
+    """Offsets in memory, and their storage."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Remember it; `persist` keeps it."""
+        """Keeps the offset in memory; `persist` stores it."""
 
     def forget(self, queue: MessageQueue) -> None:
-        """The queue belongs to somebody else now."""
+        """Drops the offset of a queue that another consumer has now."""
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """What is kept, None if nothing is. Raises ClientError if that cannot be found out."""
+        """Returns the stored offset, None without one. Raises ClientError if it cannot be read."""
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Keep what is remembered of these queues. `confirmed` waits for the answer. A failure is logged: the next turn heals."""
+        """Stores the offsets of these queues. `confirmed` waits for the answer. Only logs a failure: the next call repeats it."""
 
 
 class BrokerOffsetStore:
-    """Offsets that the group shares, kept by each queue's broker (RocketMQ's RemoteBrokerOffsetStore)."""
+    """Offsets that the group shares, stored by each queue's broker (RocketMQ's RemoteBrokerOffsetStore)."""
 
     def __init__(self, group: str, requests: QueueRequests) -> None:
         """`requests` reaches the brokers."""
@@ -47,20 +47,20 @@ class BrokerOffsetStore:
         self._offsets: dict[MessageQueue, int] = {}
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Remember it."""
+        """Keeps the offset in memory."""
         self._offsets[queue] = offset
 
     def forget(self, queue: MessageQueue) -> None:
-        """The queue belongs to another member now."""
+        """Drops the offset of a queue that another member has now."""
         self._offsets.pop(queue, None)
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """What the broker has. Unlike Apache's client, an error is never taken for 'nothing': that would skip messages."""
+        """Returns the broker's offset. Unlike Apache's client, it never takes an error for 'none': that would skip messages."""
         offset = await self._requests.committed_offset(self._group, queue)
         return None if offset is None or offset < 0 else offset
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Send them to the brokers, one-way unless `confirmed`."""
+        """Sends the offsets to the brokers, one-way unless `confirmed`."""
         offsets = {queue: self._offsets[queue] for queue in queues if queue in self._offsets}
         if not confirmed:
             await asyncio.gather(*(self._tell(queue, offset) for queue, offset in offsets.items()))
@@ -78,7 +78,7 @@ class BrokerOffsetStore:
 
 
 class OffsetSerializeWrapper(Body):
-    """The file of a broadcasting consumer, as Apache's client writes it."""
+    """The file of a broadcasting consumer, in the form of Apache's client."""
 
     lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
@@ -88,25 +88,25 @@ class LocalFileOffsetStore:
     """Offsets of one broadcasting consumer, in `directory/offsets.json` (RocketMQ's LocalFileOffsetStore)."""
 
     def __init__(self, directory: Path) -> None:
-        """Reads what is there. A file that cannot be read is passed over for the one before it (.bak), with a warning."""
+        """Reads the file. If it is unreadable, it reads the previous one (.bak) instead, with a warning."""
         self._path = directory / "offsets.json"
         self._backup = directory / "offsets.json.bak"
         self._kept = self._load(self._path) or self._load(self._backup) or {}
         self._offsets = dict(self._kept)
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Remember it."""
+        """Keeps the offset in memory."""
         self._offsets[queue] = offset
 
     def forget(self, queue: MessageQueue) -> None:
-        """Nobody else gets the queue: what is remembered stays."""
+        """Does nothing: no other consumer gets the queue."""
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """What is kept."""
+        """Returns the stored offset."""
         return self._offsets.get(queue)
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Write the file anew, if anything changed. It is on disk when this returns."""
+        """Writes the file if an offset changed. It is on disk on return."""
         if self._offsets == self._kept:
             return
         offsets = dict(self._offsets)

@@ -1,67 +1,67 @@
-"""One queue that is being consumed: what was pulled, what is not acknowledged yet, and the offset that may be committed."""
+"""One queue during consumption: its pulled messages, its unacknowledged ones, and the offset that may be committed."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final
 
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _PULL_TAKES_AT_MOST_S: Final = 30.0
-"""What a broker may hold a pull back, and the grace for its answer."""
+"""Time for which a broker may hold a pull, with the grace for its answer."""
 
 
 class ProcessQueue:
     """The messages of one queue between pull and acknowledgement (RocketMQ's ProcessQueue).
 
-    The committable offset is that of the oldest message not acknowledged, so a crash redelivers and never skips. Belongs to the
-    event loop: not safe for several threads, but for `withdrawn`, which listeners wait for in threads of their own.
+    The committable offset is that of the oldest unacknowledged message, so a crash redelivers and never skips. It belongs to the
+    event loop and is not thread-safe, except `withdrawn`, for which listeners wait in their threads.
     """
 
-    def __init__(self, queue: MessageQueue, begin_offset: int, *, now_s: Callable[[], float] | None = None) -> None:
-        """Consumption begins at `begin_offset`. `now_s` is a clock that never goes back."""
-        self.now_s = now_s or current_world().steady_s
-        """The clock by which the times of this queue are; any thread may ask it."""
+    def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
+        """Consumption begins at `begin_offset`."""
+        self.now_s = world.steady_s
+        """The clock of this queue's times; any thread may call it."""
         self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()
         self.queue = queue
         self.next_offset = begin_offset
-        """The offset to pull next: everything before it was pulled or filtered out."""
+        """The offset of the next pull: all messages before it were pulled or filtered out."""
         self.is_dropped = False
-        """Whether the queue now belongs to somebody else: results for it no longer count."""
-        self.withdrawn = Withdrawal()
-        """Set once listeners have to let go of the queue's messages soon; what they answer still counts until it is dropped."""
+        """Whether another consumer has the queue now, so that results for it no longer count."""
+        self.withdrawn = Withdrawal(world.watch)
+        """Set when listeners must soon let go of the queue's messages; their answers count until the queue is dropped."""
         self.message_bytes = 0
         self._unacknowledged: dict[int, MessageExt] = {}
         self._order: deque[int] = deque()
 
     @property
     def message_count(self) -> int:
-        """How many messages are not acknowledged."""
+        """Returns the number of unacknowledged messages."""
         return len(self._unacknowledged)
 
     @property
     def committable_offset(self) -> int:
-        """The offset from which a successor has to go on."""
+        """Returns the offset at which a successor must continue."""
         return self._order[0] if self._order else self.next_offset
 
     @property
     def cached_offsets(self) -> tuple[int, int] | None:
-        """The first and the last queue offset of the messages that are not acknowledged; None if there are none."""
+        """Returns the first and the last queue offset of the unacknowledged messages; None if there are none."""
         return (self._order[0], self._order[-1]) if self._order else None
 
     @property
     def span(self) -> int:
-        """How far the newest unacknowledged message is ahead of the oldest."""
+        """Returns the distance between the newest and the oldest unacknowledged message."""
         return self._order[-1] - self._order[0] if self._order else 0
 
     def put(self, messages: Iterable[MessageExt], next_offset: int) -> list[MessageExt]:
-        """Take in what one pull brought; returns the messages that are new.
+        """Adds the messages of one pull. Returns those that are new.
 
-        What lies before the present `next_offset` is a repetition and passed over.
+        Messages before the present `next_offset` are repetitions and skipped.
         """
         fresh = []
         self.pulled_s = self.now_s()
@@ -78,7 +78,7 @@ class ProcessQueue:
         return fresh
 
     def acknowledge(self, queue_offsets: Iterable[int]) -> None:
-        """These messages are done with: consumed, or safely handed back to the broker."""
+        """Removes messages that were consumed, or safely returned to the broker."""
         unacknowledged = self._unacknowledged
         for offset in queue_offsets:
             message = unacknowledged.pop(offset, None)
@@ -94,7 +94,7 @@ class ProcessQueue:
 
     @property
     def progress(self) -> QueueProgress:
-        """Whether the queue moves. A broker may hold a pull back for half a minute: silence counts from then on."""
+        """Returns the queue's progress. A broker may hold a pull for half a minute: silence counts after that."""
         now_s = self.now_s()
         stands_still_s = now_s - self._oldest_since_s if self._order else 0.0
         silent_s = now_s - self.pulled_s
@@ -103,14 +103,14 @@ class ProcessQueue:
         return QueueProgress(self.queue, len(self._unacknowledged), stands_still_s)
 
     def withdraw(self) -> None:
-        """Ask listeners to let go of messages that they only hold."""
+        """Asks listeners to let go of messages that they only hold."""
         self.withdrawn.set()
 
     def drop(self) -> None:
-        """The queue belongs to somebody else from now on."""
+        """Marks that another consumer has the queue now."""
         self.is_dropped = True
         self.withdrawn.set()
 
     def is_full(self, *, max_count: int, max_bytes: int, max_span: int | None) -> bool:
-        """Whether pulling has to wait until listeners catch up."""
+        """Returns whether pulling must wait until listeners catch up."""
         return self.message_count > max_count or self.message_bytes > max_bytes or (max_span is not None and self.span > max_span)

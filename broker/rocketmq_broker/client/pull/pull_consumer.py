@@ -20,7 +20,6 @@ from rocketmq_broker.client.checks.settings_check import (
 )
 from rocketmq_broker.client.errors import IllegalConfiguration, NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_loop import PullSettings
@@ -32,11 +31,12 @@ from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 
 @dataclass(frozen=True, slots=True)
 class _RunningConsumer:
-    """What a pull consumer consists of while it runs."""
+    """The parts of a running pull consumer."""
 
     instance: ClientInstance
     requests: QueueRequests
@@ -44,14 +44,14 @@ class _RunningConsumer:
 
 
 class PullConsumer(RunsWithin):
-    """Reads the queues that the program assigns, from where it says, and commits when it says so.
+    """A consumer of queues that the program assigns, at offsets that it chooses. It commits on request.
 
     `poll` reads ahead in the background; `pull` asks once for messages from an offset and remembers nothing.
 
-    async with PullConsumer("auditors") as consumer:
-        consumer.assign(await consumer.queues("orders"))
-        messages = await consumer.poll()
-        await consumer.commit()
+        async with PullConsumer("auditors") as consumer:
+            consumer.assign(await consumer.queues("orders"))
+            messages = await consumer.poll()
+            await consumer.commit()
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class PullConsumer(RunsWithin):
         pull_threshold_for_queue: int = 1000,
         **unknown: Never,
     ) -> None:
-        """`consume_from_where` holds for queues in which the group has no offset yet. Raises IllegalConfiguration.
+        """`consume_from_where` holds for queues in which the group has no offset. Raises IllegalConfiguration.
 
         `namesrv_addr`, `credentials`, `tls` and `rpc_hook` are those of a Producer.
         """
@@ -95,25 +95,26 @@ class PullConsumer(RunsWithin):
         self._is_assigned = False
 
     async def start(self) -> None:
-        """Begin. It is no error if no broker is up."""
+        """Starts the consumer. Brokers may be away."""
         self._lifecycle.require_new()
+        world = current_world()
         instance = ClientInstance(
-            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+            world, self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
         )
         requests = QueueRequests(BrokerCalls(instance.remoting, instance.routes))
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.start()
-        read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings)
+        read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings, world)
         self._lifecycle.started(_RunningConsumer(instance, requests, read_ahead))
 
     async def shutdown(self) -> None:
-        """Read no more. What was not committed comes again."""
+        """Stops reading. Messages that were not committed come again."""
         if (running := self._lifecycle.stop()) is not None:
             await running.read_ahead.stop()
             await running.instance.stop()
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """The queues of the topic that can be read. Raises NoRoute or NameServerUnreachable."""
+        """Returns the readable queues of the topic. Raises NoRoute or NameServerUnreachable."""
         check_topic(topic)
         routes = self._lifecycle.running().instance.routes
         await routes.refresh(topic)
@@ -123,7 +124,7 @@ class PullConsumer(RunsWithin):
         return queues
 
     def assign(self, queues: Iterable[MessageQueue], expression: MessageSelector | str = "*") -> None:
-        """Let `poll` read these queues and no others, each from where the group has come to; of them what is asked for."""
+        """Makes `poll` read these queues and no others, each from the group's offset, filtered by `expression`."""
         running = self._lifecycle.running()
         check_queues(queues)
         wanted = set(queues)
@@ -134,11 +135,11 @@ class PullConsumer(RunsWithin):
             running.read_ahead.give_up(queue)
         for queue in wanted - running.read_ahead.queues:
             running.instance.routes.watch(queue.topic)
-            running.read_ahead.read(queue, Subscription.parse(queue.topic, expression, now_ms()))
+            running.read_ahead.read(queue, Subscription.parse(queue.topic, expression, running.instance.world.wall_ms()))
         running.instance.heartbeats.send_soon()
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Let `poll` go on in an assigned queue at this offset. Raises IllegalConfiguration if it is not assigned."""
+        """Makes `poll` continue in an assigned queue at this offset. Raises IllegalConfiguration if it is not assigned."""
         read_ahead = self._lifecycle.running().read_ahead
         check_queue(queue)
         check_number("offset", offset, least=0)
@@ -147,7 +148,7 @@ class PullConsumer(RunsWithin):
         read_ahead.seek(queue, offset)
 
     async def poll(self, timeout_ms: int = 5000, *, max_messages: int = 32) -> list[MessageExt]:
-        """The next messages, in order within each queue; empty if none came in time.
+        """Returns the next messages, in order within each queue; empty if none came in time.
 
         Raises IllegalConfiguration before the first `assign`.
         """
@@ -161,11 +162,11 @@ class PullConsumer(RunsWithin):
         while not (messages := read_ahead.take(max_messages)):
             if not await read_ahead.wait(deadline_s - now_s()):
                 return []
-            self._lifecycle.running()  # a shutdown ends the wait as well
+            self._lifecycle.running()  # raises after a shutdown, which also ends the wait
         return messages
 
     async def commit(self) -> None:
-        """Keep on the brokers how far `poll` has given out messages, and wait until they have heard. Raises ClientError."""
+        """Stores on the brokers the offsets up to which `poll` has returned messages, and waits for them. Raises ClientError."""
         running = self._lifecycle.running()
         await running.requests.commit_offsets(self.group, running.read_ahead.committable_offsets)
 
@@ -178,11 +179,11 @@ class PullConsumer(RunsWithin):
         max_messages: int = 32,
         suspend_ms: int = 0,
     ) -> Pulled:
-        """Ask once for messages from `offset` on; with `suspend_ms` the broker waits that long for one. Raises ClientError."""
+        """Asks once for messages at and after `offset`; the broker waits up to `suspend_ms` for one. Raises ClientError."""
         check_queue(queue)
         check_number("offset", offset, least=0)
         check_number("max_messages", max_messages, least=1)
-        subscription = Subscription.parse(queue.topic, expression, now_ms())
+        subscription = Subscription.parse(queue.topic, expression, self._lifecycle.running().instance.world.wall_ms())
         requests = await self._requests_about(queue)
         return await requests.pull(
             self.group,
@@ -195,29 +196,29 @@ class PullConsumer(RunsWithin):
         )
 
     async def committed(self, queue: MessageQueue) -> int | None:
-        """How far the group has come in the queue; None if the broker has no offset for the group. Raises ClientError."""
+        """Returns the group's offset in the queue; None if the broker has none. Raises ClientError."""
         requests = await self._requests_about(queue)
         return await requests.committed_offset(self.group, queue)
 
     async def min_offset(self, queue: MessageQueue) -> int:
-        """The offset of the queue's oldest message. Raises ClientError."""
+        """Returns the offset of the queue's oldest message. Raises ClientError."""
         requests = await self._requests_about(queue)
         return await requests.min_offset(queue)
 
     async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset that the queue's next message gets. Raises ClientError."""
+        """Returns the offset of the queue's next message. Raises ClientError."""
         requests = await self._requests_about(queue)
         return await requests.max_offset(queue)
 
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset of the queue that stands for a time. Raises ClientError."""
+        """Returns the queue's offset for a time. Raises ClientError."""
         check_queue(queue)
         check_number("timestamp_ms", timestamp_ms, least=0)
         requests = await self._requests_about(queue)
         return await requests.search_offset(queue, timestamp_ms)
 
     async def _requests_about(self, queue: MessageQueue) -> QueueRequests:
-        """What asks the queue's broker, which is known from now on."""
+        """Returns the requests to the queue's broker, after reading its route if needed."""
         check_queue(queue)
         running = self._lifecycle.running()
         await running.instance.routes.refresh_if_unknown(queue.topic)

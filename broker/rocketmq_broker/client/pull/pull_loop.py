@@ -1,4 +1,4 @@
-"""Pulling one queue, over and over, as long as listeners keep up (RocketMQ's DefaultMQPushConsumerImpl.pullMessage)."""
+"""The pull loop of one queue, as fast as listeners consume (RocketMQ's DefaultMQPushConsumerImpl.pullMessage)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORGOTTEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSettings:
-    """How much is pulled, and how far pulling may run ahead of the listeners, for each queue."""
+    """The sizes of pulls, and the bounds on pulling ahead of the listeners, for each queue."""
 
     batch_size: int = 32
     max_count: int = 1000
@@ -44,21 +44,21 @@ class PullSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullEvents:
-    """Whom the loop tells what."""
+    """The callbacks of a pull loop."""
 
     on_messages: Callable[[ProcessQueue, list[MessageExt]], None]
     on_progress: Callable[[ProcessQueue], None]
-    """The committable offset may have moved."""
+    """Called when the committable offset may have moved."""
     on_illegal_offset: Callable[[ProcessQueue, int], None]
-    """The broker has not that offset; the loop ends, and someone has to begin anew at the one given."""
+    """Called when the broker lacks that offset; the loop ends, and the owner must restart it at the given one."""
     on_forgotten: Callable[[], None]
-    """The broker may not know the group's subscription, or was away: it wants a heartbeat."""
+    """Called when the broker may not know the group's subscription, or was away: it needs a heartbeat."""
     on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
-    """A pull of a topic brought so many messages."""
+    """Called after a pull with the topic, the number of messages, and the seconds it took."""
 
 
 class PullLoop:
-    """Pulls one queue until it is dropped. Failures are waited out and logged once."""
+    """A loop that pulls one queue until it is dropped. It waits after failures, and logs a series of them once."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PullLoop:
         settings: PullSettings,
         events: PullEvents,
     ) -> None:
-        """`subscription` is asked anew for each pull."""
+        """`subscription` is called for each pull."""
         self._group = group
         self._process_queue = process_queue
         self._subscription = subscription
@@ -81,7 +81,7 @@ class PullLoop:
         self._failed_before = False
 
     async def run(self) -> None:
-        """Pull until the queue is dropped or its offset turns out to be illegal."""
+        """Pulls until the queue is dropped or its offset is illegal."""
         loop = asyncio.get_running_loop()
         limits = self._settings
         queue = self._process_queue
@@ -142,7 +142,7 @@ class PullLoop:
                 logging.DEBUG
                 if isinstance(error, BrokerUnreachable) and not isinstance(error, UnreadableAnswer)
                 else logging.WARNING
-            )  # the heartbeats say it for all queues
+            )  # the heartbeats log it for all queues
             logger.log(level, "%s cannot be pulled: %s; it is tried again", self._process_queue.queue, error)
         self._broker_id = MASTER_ID
         return self._backoff.next_pause_s()
@@ -156,7 +156,7 @@ class PullLoop:
 
 
 def with_real_topic(message: MessageExt) -> MessageExt:
-    """The message as its listener knows it: one that comes from a retry topic under the topic it was first sent to."""
+    """Returns the message for its listener: one from a retry topic has the topic to which it was first sent."""
     real_topic = message.properties.get(properties.RETRY_TOPIC)
     if real_topic and message.topic.startswith(topics.RETRY_PREFIX):
         return replace(message, topic=real_topic)

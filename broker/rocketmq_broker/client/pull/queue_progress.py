@@ -1,4 +1,4 @@
-"""Whether the queues of a consumer move, for those who watch over it."""
+"""The progress of a consumer's queues, for supervision."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rocketmq_broker.message import MessageQueue
 
 @dataclass(frozen=True, slots=True)
 class QueueProgress:
-    """How one queue of a push consumer gets on."""
+    """The progress of one queue of a push consumer."""
 
     queue: MessageQueue
     unacknowledged: int
-    """Messages that were pulled, and that no listener has answered for yet."""
+    """Messages that were pulled and that no listener has answered for."""
     stands_still_s: float
-    """For how long its oldest unacknowledged message has been the same, or for how long no pull was answered with sense.
+    """Seconds for which its oldest unacknowledged message has been the same, or for which no pull had a usable answer.
 
     0 while neither is the case: a queue without messages moves as long as the broker answers.
     """

@@ -1,4 +1,4 @@
-"""Requests that read a queue and keep a group's place in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
+"""Requests that read a queue and keep a group's offset in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.headers import (
 
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
-"""A broker that has not answered this long after it should have is taken to be gone."""
+"""The delay of an answer after which a broker counts as gone."""
 
 _PULLED = (
     ResponseCode.SUCCESS,
@@ -49,19 +49,19 @@ class Pulled(NamedTuple):
     min_offset: int
     max_offset: int
     is_offset_illegal: bool
-    """The offset asked for is not in the queue: go on at `next_offset`."""
+    """The requested offset is not in the queue: continue at `next_offset`."""
     suggested_broker_id: int
 
 
 class QueueRequests:
-    """Pulling and offsets. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
+    """Pulls and offsets. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
 
     def __init__(self, calls: BrokerCalls, *, longest_body: int = LONGEST_BODY) -> None:
         """`calls` reaches the brokers. A compressed body is read up to `longest_body` bytes."""
         self._calls = calls
         self._longest_body = longest_body
         self._goes_ahead: dict[tuple[str, str], asyncio.Lock] = {}
-        """By broker and topic."""
+        """Locks by broker and topic."""
 
     @understood
     async def pull(
@@ -77,10 +77,10 @@ class QueueRequests:
         suspend_ms: int = PULL_SUSPEND_MS,
         broker_id: int = MASTER_ID,
     ) -> Pulled:
-        """Messages from `offset` on that the subscription wants. With `suspend_ms` the broker may wait that long for one.
+        """Pulls messages at and after `offset` that match the subscription. The broker may wait up to `suspend_ms` for one.
 
-        `commit_offset` tells the broker by the way how far the group has come. `sends_expression` is for who sent no heartbeat.
-        The checksum of a body is not compared, as Apache's client does not either (MessageDecoder's checkCRC is false for it):
+        `commit_offset` also commits the group's offset. `sends_expression` is for consumers that send no heartbeat.
+        The checksum of a body is not compared, nor does Apache's client compare it (MessageDecoder's checkCRC is false for it):
         it is for the disk, and the broker compares it where it recovers a store.
         """
         address = await self._calls.routes.address_of(queue.broker_name, broker_id, or_any=True)
@@ -117,7 +117,7 @@ class QueueRequests:
 
     @understood
     async def committed_offset(self, group: str, queue: MessageQueue) -> int | None:
-        """How far the group has consumed the queue; None if the broker does not know."""
+        """Returns the group's offset in the queue; None if the broker has none."""
         header = QueryConsumerOffsetRequestHeader(
             consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name
         )
@@ -130,10 +130,10 @@ class QueueRequests:
         return answer.decode_header(QueryConsumerOffsetResponseHeader).offset
 
     async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
-        """Tell the brokers how far the group has consumed these queues, and wait until they have heard.
+        """Commits the group's offsets in these queues at the brokers, and waits for the answers.
 
-        Of each topic one goes ahead: if a group's very first offsets in a topic come at once, Apache's broker may keep only
-        one of them (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
+        One queue of each topic goes first: if a group's first offsets ever in a topic come together, Apache's broker may keep
+        one only (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
         """
         topics: dict[tuple[str, str], list[MessageQueue]] = {}
         for queue in offsets:
@@ -153,27 +153,27 @@ class QueueRequests:
         _raise_first([*ahead, *behind])
 
     async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """Tell the broker how far the group has consumed the queue, without an answer."""
+        """Commits the group's offset in the queue, without an answer."""
         header = _offset_header(group, queue, offset)
         await self._calls.tell_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 
     @understood
     async def max_offset(self, queue: MessageQueue) -> int:
-        """The offset that the queue's next message gets."""
+        """Returns the offset of the queue's next message."""
         header = GetMaxOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MAX_OFFSET, header)
         return answer.decode_header(GetMaxOffsetResponseHeader).offset
 
     @understood
     async def min_offset(self, queue: MessageQueue) -> int:
-        """The offset of the queue's oldest message."""
+        """Returns the offset of the queue's oldest message."""
         header = GetMinOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, broker_name=queue.broker_name)
         answer = await self._calls.ask_master(queue.broker_name, RequestCode.GET_MIN_OFFSET, header)
         return answer.decode_header(GetMinOffsetResponseHeader).offset
 
     @understood
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """The offset of the queue that stands for a time."""
+        """Returns the queue's offset for a time."""
         header = SearchOffsetRequestHeader(
             topic=queue.topic, queue_id=queue.queue_id, timestamp=timestamp_ms, broker_name=queue.broker_name
         )

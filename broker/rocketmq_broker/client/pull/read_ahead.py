@@ -1,4 +1,4 @@
-"""The queues that a pull consumer reads in the background, and the messages that wait there to be polled."""
+"""The queues that a pull consumer reads in the background, and their messages that wait for `poll`."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.world import World
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Reading:
-    """A queue that is read."""
+    """A queue that is being read."""
 
     subscription: Subscription
     process_queue: ProcessQueue | None = None
@@ -38,15 +39,18 @@ class _Reading:
 
 
 class ReadAhead:
-    """Reads queues, each by a pull loop of its own. A message counts as consumed once it is given out."""
+    """A background reader of queues, with one pull loop for each. A message counts as consumed once `take` returns it."""
 
-    def __init__(self, group: str, requests: QueueRequests, start_at: StartingOffset, settings: PullSettings) -> None:
-        """`start_at` holds for queues in which the group has no offset yet."""
+    def __init__(
+        self, group: str, requests: QueueRequests, start_at: StartingOffset, settings: PullSettings, world: World
+    ) -> None:
+        """`start_at` holds for queues in which the group has no offset."""
         self._group = group
         self._requests = requests
         self._store = BrokerOffsetStore(group, requests)
         self._start_at = start_at
         self._settings = settings
+        self._world = world
         self._readings: dict[MessageQueue, _Reading] = {}
         self._arrived: deque[tuple[ProcessQueue, MessageExt]] = deque()
         self._has_arrived = asyncio.Event()
@@ -54,37 +58,37 @@ class ReadAhead:
 
     @property
     def queues(self) -> set[MessageQueue]:
-        """The queues that are read."""
+        """Returns the queues that are being read."""
         return set(self._readings)
 
     @property
     def subscriptions(self) -> list[Subscription]:
-        """What is read of each topic."""
+        """Returns the subscription of each topic."""
         return list({reading.subscription.topic: reading.subscription for reading in self._readings.values()}.values())
 
     @property
     def committable_offsets(self) -> dict[MessageQueue, int]:
-        """How far messages were given out, of the queues that are known to have begun."""
+        """Returns the offsets up to which `take` has returned messages, for the queues that have begun."""
         at_work = [reading.process_queue for reading in self._readings.values() if reading.process_queue is not None]
         return {process_queue.queue: process_queue.committable_offset for process_queue in at_work}
 
     def read(self, queue: MessageQueue, subscription: Subscription) -> None:
-        """Reads the queue from where the group has come to, unless it is read already."""
+        """Reads the queue from the group's offset, unless it is being read."""
         if queue not in self._readings:
             self._begin(queue, subscription, None)
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Goes on at this offset in a queue that is read. Raises KeyError for another queue."""
+        """Continues at this offset in a queue that is being read. Raises KeyError for another queue."""
         reading = self._readings[queue]
         reading.drop()
         self._begin(queue, reading.subscription, offset)
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Stops reading the queue. Messages of the queue that wait are not given out."""
+        """Stops reading the queue, and drops its waiting messages."""
         self._readings.pop(queue).drop()
 
     async def wait(self, seconds: float) -> bool:
-        """Waits at most that long until something arrives, or `stop` is called; whether it was not in vain."""
+        """Waits up to `seconds` until a message arrives or `stop` is called. Returns False after a time-out."""
         self._has_arrived.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -94,7 +98,7 @@ class ReadAhead:
         return True
 
     def take(self, count: int) -> list[MessageExt]:
-        """Gives out at most so many messages, in order within each queue."""
+        """Returns at most `count` messages, in order within each queue."""
         messages: list[MessageExt] = []
         while self._arrived and len(messages) < count:
             process_queue, message = self._arrived.popleft()
@@ -104,7 +108,7 @@ class ReadAhead:
         return messages
 
     async def stop(self) -> None:
-        """Reads nothing more and gives nothing more out."""
+        """Stops reading, and drops all waiting messages."""
         for reading in self._readings.values():
             reading.drop()
         self._readings.clear()
@@ -119,7 +123,7 @@ class ReadAhead:
     async def _read(self, queue: MessageQueue, reading: _Reading, start: int | None) -> None:
         offset = await self._starting_offset(queue) if start is None else start
         while True:
-            process_queue = reading.process_queue = ProcessQueue(queue, offset)
+            process_queue = reading.process_queue = ProcessQueue(queue, offset, self._world)
             moved_to: list[int] = []
             events = PullEvents(
                 on_messages=self._put,

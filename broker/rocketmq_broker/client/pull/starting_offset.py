@@ -1,4 +1,4 @@
-"""Where to begin in a queue (RocketMQ's RebalancePushImpl.computePullFromWhere)."""
+"""The offset at which a group begins in a queue (RocketMQ's RebalancePushImpl.computePullFromWhere)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere
 
 @dataclass(frozen=True, slots=True)
 class StartingOffset:
-    """What a group does that has no offset for a queue yet."""
+    """The rule for a group without an offset in a queue."""
 
     from_where: ConsumeFromWhere
     timestamp_ms: int
 
     async def find(self, queue: MessageQueue, store: OffsetStore, requests: QueueRequests) -> int:
-        """The offset to begin at. Raises ClientError if it cannot be found out; then the queue must not be begun at all.
+        """Returns the first offset to consume. Raises ClientError if it is unknown; then the queue must not be consumed at all.
 
-        What waits in a retry topic was given back by this very group: it is never skipped.
+        Messages in a retry topic were returned by this very group: they are never skipped.
         """
         kept = await store.read(queue)
         if kept is not None:

@@ -1,4 +1,4 @@
-"""Which messages of a topic a consumer wants: `*`, tags joined by `||`, or by an SQL92 expression (RocketMQ's FilterAPI)."""
+"""The subscription to a topic: `*`, tags joined by `||`, or an SQL92 expression (RocketMQ's FilterAPI)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A topic, and which of its messages are wanted; by tag, no tags means all messages."""
+    """A topic and its filter; in a filter by tag, no tags means all messages."""
 
     topic: str
     expression: str
     tags: frozenset[str]
     version: int
-    """Milliseconds since the epoch of the last change: brokers keep the newest."""
+    """The time of the last change in milliseconds since the epoch: brokers keep the newest."""
     expression_type: str = EXPRESSION_TAG
 
     @classmethod
     def parse(cls, topic: str, selector: MessageSelector | str | None, version: int) -> Subscription:
-        """Raises IllegalConfiguration if the expression names no tag at all, or is empty and not by tag.
+        """Parses an expression. Raises IllegalConfiguration if it names no tag at all, or is empty and not by tag.
 
-        What else is wrong with one that is not by tag, the brokers say.
+        The brokers find other mistakes in an expression that is not by tag.
         """
         if not isinstance(selector, MessageSelector | str | None):
             raise IllegalConfiguration(
@@ -61,7 +61,7 @@ class Subscription:
         return cls(topic, expression, wanted, version)
 
     def to_wire(self) -> SubscriptionData:
-        """As a heartbeat tells brokers, with the hash codes they filter by."""
+        """Returns the subscription for a heartbeat, with the hash codes that brokers filter by."""
         wanted = sorted(self.tags)
         return SubscriptionData(
             topic=self.topic,
@@ -74,13 +74,13 @@ class Subscription:
 
     @property
     def is_by_tag(self) -> bool:
-        """Whether every broker can filter so."""
+        """Returns whether the filter is by tag, which every broker knows."""
         return self.expression_type == EXPRESSION_TAG
 
     def matching(self, messages: Iterable[MessageExt]) -> list[MessageExt]:
-        """The messages whose tag is really wanted: brokers compare hash codes only, and two tags may share one.
+        """Returns the messages whose tag really matches: brokers compare hash codes only, and two tags may share one.
 
-        Other expressions than those by tag brokers evaluate exactly.
+        Brokers evaluate expressions of other kinds exactly.
         """
         if not self.tags:
             return list(messages)

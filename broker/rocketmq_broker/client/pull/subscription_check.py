@@ -1,4 +1,4 @@
-"""Asking brokers whether they can filter as a subscription says (RocketMQ's MQClientInstance.checkClientInBroker)."""
+"""The check with brokers that they can filter by a subscription (RocketMQ's MQClientInstance.checkClientInBroker)."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from rocketmq_broker.protocol.codes import ResponseCode
 _FOR_GOOD: Final = frozenset(
     {ResponseCode.SYSTEM_ERROR, ResponseCode.SUBSCRIPTION_PARSE_FAILED, ResponseCode.REQUEST_CODE_NOT_SUPPORTED}
 )
-"""Answers that will be the same later on: not enabled, not understood, an old broker."""
+"""Answers that will not change: not enabled, not understood, an old broker."""
 
 
 class SubscriptionCheck:
-    """Tells a mistake in an expression when the consumer starts; without it the messages would just not come."""
+    """A check of expressions at the consumer's start; without it a mistake would only mean that no message comes."""
 
     def __init__(self, group: str, client_id: str, routes: Routes, requests: GroupRequests) -> None:
-        """`routes` says which brokers have a topic."""
+        """`routes` finds the brokers of a topic."""
         self._group = group
         self._client_id = client_id
         self._routes = routes
         self._requests = requests
 
     async def run(self, subscriptions: Iterable[Subscription]) -> None:
-        """Asks the brokers known. Those away are not asked. Raises IllegalConfiguration if one of them refuses."""
+        """Asks the known brokers, except those that are away. Raises IllegalConfiguration if one of them refuses."""
         for subscription in subscriptions:
             if not subscription.is_by_tag:
                 for broker_name in sorted(

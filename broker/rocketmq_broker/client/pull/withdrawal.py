@@ -1,35 +1,35 @@
-"""The sign by which a consumer asks listeners to let go of messages that they only hold."""
+"""The signal by which a consumer asks listeners to let go of messages that they only hold."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Watch
 
 
 class Withdrawal(threading.Event):
-    """Listeners wait for it in threads, or as coroutines of the consumer's event loop, where alone it is set."""
+    """A signal for which listeners wait in threads, or in coroutines of the consumer's event loop, which sets it."""
 
-    def __init__(self) -> None:
-        """Not set."""
+    def __init__(self, watch: Watch | None = None) -> None:
+        """Not set. `watch` lets threads wait by the time of the event loop."""
         super().__init__()
-        self._watch = current_world().watch
+        self._watch = watch
         self._coroutines: set[asyncio.Future[None]] = set()
 
     def set(self) -> None:
-        """Ends all waiting, from now on."""
+        """Ends all waits, present and later."""
         super().set()
         for waiting in self._coroutines:
             if not waiting.done():
                 waiting.set_result(None)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits in a thread, by the time of the consumer's event loop; whether it is set."""
+        """Waits in a thread, by the time of the consumer's event loop. Returns whether it is set."""
         return super().wait(timeout) if self._watch is None else self._watch.pause(super().wait, timeout)
 
     async def wait_async(self, seconds: float) -> bool:
-        """Waits at most that long, as `wait` does in a thread; whether it is set."""
+        """Waits up to `seconds`, like `wait` in a thread. Returns whether it is set."""
         if self.is_set():
             return True
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()

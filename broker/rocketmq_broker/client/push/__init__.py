@@ -1,1 +1,1 @@
-"""Handing messages to listeners, concurrently or in order."""
+"""Passing messages to listeners, concurrently or in order."""

@@ -1,4 +1,4 @@
-"""Consuming in any order, many messages at a time (RocketMQ's ConsumeMessageConcurrentlyService)."""
+"""Concurrent consumption: in any order, many messages at a time (RocketMQ's ConsumeMessageConcurrentlyService)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ LOCAL_RETRY_S = 5.0
 _GIVING_BACK_AT_ONCE = 4
 
 _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
-"""The last says whether it spends a redelivery."""
+"""The last item tells whether it uses up a redelivery."""
 
 
 class ConcurrentConsumption:
-    """Each batch goes to the next free thread. A message that failed is given back to the broker before it is acknowledged."""
+    """A consumption that passes each batch to the next free thread. A failed message is returned before it is acknowledged."""
 
     def __init__(
         self,
@@ -35,15 +35,15 @@ class ConcurrentConsumption:
         message_return: MessageReturn | None,
         *,
         batch_size: int,
-        statistics: ConsumerStatistics | None = None,
+        statistics: ConsumerStatistics,
     ) -> None:
-        """Without `message_return` (broadcasting) a message that failed is logged and passed over, as in RocketMQ."""
+        """Without `message_return` (broadcasting) a failed message is logged and skipped, as in RocketMQ."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress
         self._message_return = message_return
         self._batch_size = batch_size
-        self._statistics = statistics or ConsumerStatistics()
+        self._statistics = statistics
         self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
         self._tasks = Tasks()
         if message_return is not None:
@@ -51,11 +51,11 @@ class ConcurrentConsumption:
                 self._tasks.start(f"client-message-return-{number}", self._give_back(message_return))
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Always."""
+        """Returns True."""
         return True
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Hand them to the threads, batch by batch."""
+        """Passes the messages to the threads, batch by batch."""
         for begin in range(0, len(messages), self._batch_size):
             batch = messages[begin : begin + self._batch_size]
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
@@ -63,13 +63,13 @@ class ConcurrentConsumption:
             self._threads.submit(call.run, lambda status, error, call=call: self._answered(call, status, error))  # type: ignore[misc]
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """Nothing to wait for: what is still being consumed no longer counts, and the next owner gets it again."""
+        """Does nothing: answers for the queue no longer count, and its next owner gets the messages again."""
 
     async def release(self, process_queue: ProcessQueue) -> None:
-        """Nothing to do."""
+        """Does nothing."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Wait for running listeners, then for what they gave back."""
+        """Waits for running listeners, then for the return of their failed messages."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._threads.stop(timeout_s)
         try:
@@ -122,7 +122,7 @@ class ConcurrentConsumption:
                 self._to_return.task_done()
 
     def _try_again_here(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Call the listener again later. Apache's client raises the redelivery count here, ours does not: they did not fail."""
+        """Calls the listener again later. Apache's client raises the redelivery count here, ours does not: no message failed."""
         self._tasks.start(f"client-local-retry-{messages[0].message_id}", self._again_later(process_queue, messages))
 
     async def _again_later(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:

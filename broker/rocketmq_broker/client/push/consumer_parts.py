@@ -1,4 +1,4 @@
-"""What a running push consumer consists of, put together."""
+"""The parts of a running push consumer, connected."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from rocketmq_broker.client.rebalance.rebalance import Rebalance
 from rocketmq_broker.message.ids import UniqueIdMaker
 
 _INNER_PRODUCER_GROUP = "CLIENT_INNER_PRODUCER"
-"""In whose name messages go back to the retry topic (RocketMQ's MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
+"""The producer group of messages returned to the retry topic (RocketMQ's MixAll.CLIENT_INNER_PRODUCER_GROUP)."""
 _BYTES_PER_MIB = 1024 * 1024
 
 
 class ConsumerParts:
-    """The parts of one run of a push consumer, wired to each other."""
+    """The connected parts of one run of a push consumer."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class ConsumerParts:
         is_orderly: bool,
     ) -> None:
         """`subscriptions` may change while the consumer runs."""
+        world = instance.world
         calls = BrokerCalls(instance.remoting, instance.routes)
         self._group = group
         self._instance = instance
@@ -58,9 +59,9 @@ class ConsumerParts:
         self._is_orderly = is_orderly
         self._queue_requests = QueueRequests(calls, longest_body=settings.max_body_size)
         self._group_requests = GroupRequests(calls)
-        self._statistics = ConsumerStatistics()
-        self._runner = runner_of(listener, f"listener-{group[:100]}", settings.consume_thread_max)
-        self.direct = DirectConsumption(listener, self._runner, is_orderly=is_orderly)
+        self._statistics = ConsumerStatistics(world.steady_s)
+        self._runner = runner_of(listener, f"listener-{group[:100]}", settings.consume_thread_max, world)
+        self.direct = DirectConsumption(listener, self._runner, world, is_orderly=is_orderly)
         self.subscription_check = SubscriptionCheck(group, instance.client_id, instance.routes, self._group_requests)
         self.store = self._offset_store()
         self.locks = self._queue_locks()
@@ -71,6 +72,7 @@ class ConsumerParts:
             self.store,
             find_start=lambda queue: start.find(queue, self.store, self._queue_requests),
             pull=self._pull,
+            world=world,
         )
         self.rebalance = Rebalance(
             group,
@@ -80,11 +82,12 @@ class ConsumerParts:
             requests=None if settings.is_broadcasting else self._group_requests,
             assignment=self.assignment,
             on_unknown_here=instance.heartbeats.send_soon,
+            random=world.random,
         )
         self.assignment.on_moved = self.rebalance.trigger
 
     def portrait(self) -> ConsumerPortrait:
-        """What operators may see of it."""
+        """Returns the consumer's state for operators."""
         return ConsumerPortrait(
             group=self._group,
             name_servers=";".join(self._instance.name_servers.addresses),
@@ -94,6 +97,8 @@ class ConsumerParts:
             statistics=self._statistics,
             locks=self.locks,
             is_orderly=self._is_orderly,
+            world=self._instance.world,
+            started_ms=self._instance.world.wall_ms(),
         )
 
     def _offset_store(self) -> OffsetStore:
@@ -105,7 +110,7 @@ class ConsumerParts:
     def _queue_locks(self) -> OwnQueueLocks | None:
         if not self._is_orderly or self._settings.is_broadcasting:
             return None
-        return OwnQueueLocks(self._group, self._instance.client_id, self._group_requests)
+        return OwnQueueLocks(self._group, self._instance.client_id, self._group_requests, self._instance.world.steady_s)
 
     def _consumption(self, listener: MessageListener, calls: BrokerCalls) -> Consumption:
         settings = self._settings
@@ -131,8 +136,9 @@ class ConsumerParts:
         )
 
     def _message_return(self, calls: BrokerCalls) -> MessageReturn:
-        ids = UniqueIdMaker(self._instance.client_ip)
-        sender = MessageSender(_INNER_PRODUCER_GROUP, SendRequests(calls), self._instance.routes, ids, SendSettings())
+        instance, requests = self._instance, SendRequests(calls)
+        ids = UniqueIdMaker(instance.world, instance.client_ip)
+        sender = MessageSender(_INNER_PRODUCER_GROUP, requests, instance.routes, ids, SendSettings(), instance.world)
         return MessageReturn(self._group, self._group_requests, sender, self._settings.redeliveries)
 
     async def _pull(self, process_queue: ProcessQueue) -> None:

@@ -1,4 +1,4 @@
-"""What brokers ask of a push consumer (RocketMQ's ClientRemotingProcessor)."""
+"""Brokers' requests to a push consumer (RocketMQ's ClientRemotingProcessor)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerRequests:
-    """Rebalances when members come or go; goes to another offset when an operator says so."""
+    """The handlers that rebalance when members change, and move to an operator's offset."""
 
     def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance) -> None:
-        """What the requests act upon."""
+        """Takes the parts that the requests act on."""
         self._group = group
         self._assignment = assignment
         self._rebalance = rebalance

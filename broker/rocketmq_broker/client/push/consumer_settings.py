@@ -1,4 +1,4 @@
-"""How a push consumer consumes, with RocketMQ's defaults (DefaultMQPushConsumer), checked."""
+"""The settings of a push consumer, with RocketMQ's defaults (DefaultMQPushConsumer) and checks."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TypedDict
 
 from rocketmq_broker.client.checks.settings_check import check_member, check_whole_number
 from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.message.mistakes import kind_of
 from rocketmq_broker.message.record import LONGEST_BODY
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, MessageModel
 
-_HALF_AN_HOUR_MS = 30 * 60 * 1000
+HALF_AN_HOUR_MS = 30 * 60 * 1000
 _DEFAULT_MAX_RECONSUME_TIMES = 16
 
 
@@ -41,32 +40,32 @@ class ConsumerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """All of them have RocketMQ's names and defaults. Raises IllegalConfiguration for one of another type or range."""
+    """Settings under RocketMQ's names and with its defaults. Raises IllegalConfiguration for one of another type or range."""
 
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
-    consume_timestamp_ms: int = field(default_factory=lambda: now_ms() - _HALF_AN_HOUR_MS)
-    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch."""
+    consume_timestamp_ms: int
+    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch; half an hour ago unless the program says another."""
     consume_thread_max: int = 20
     consume_message_batch_max_size: int = 1
-    """The most messages that the listener is given at a time."""
+    """The most messages in one call of the listener."""
     pull_batch_size: int = 32
     pull_threshold_for_queue: int = 1000
-    """Pulling a queue pauses with more unacknowledged messages than this."""
+    """Unacknowledged messages of a queue above which pulling it pauses."""
     pull_threshold_size_for_queue: int = 100
-    """Pulling a queue pauses with more MiB of unacknowledged bodies than this."""
+    """MiB of unacknowledged bodies of a queue above which pulling it pauses."""
     consume_concurrently_max_span: int = 2000
-    """Pulling a queue pauses while its oldest unacknowledged message is this far behind."""
+    """The distance to a queue's oldest unacknowledged message above which pulling it pauses."""
     max_body_size: int = LONGEST_BODY
-    """The longest that a compressed body may be when it is uncompressed, in bytes. A longer one goes to the dead letters."""
+    """Bytes of a compressed body when uncompressed. A longer one goes to the dead letters."""
     max_reconsume_times: int | None = None
-    """Redeliveries before the dead letters. None: 16, and for ever where order is kept."""
+    """Redeliveries before the dead letters. None: 16, and without end for an orderly consumer."""
     instance_name: str = "DEFAULT"
-    """Tells apart the offset files of broadcasting consumers of one group on one machine."""
+    """The name that separates the offset files of broadcasting consumers of one group on one machine."""
     local_offset_directory: Path = field(default_factory=_local_offset_directory)
 
     def __post_init__(self) -> None:
-        """Check types and ranges (DefaultMQPushConsumerImpl.checkConfig)."""
+        """Checks types and ranges (DefaultMQPushConsumerImpl.checkConfig)."""
         for name, most in (
             ("consume_thread_max", 1000),
             ("consume_message_batch_max_size", 1024),
@@ -91,17 +90,17 @@ class ConsumerSettings:
 
     @property
     def is_broadcasting(self) -> bool:
-        """Whether every consumer of the group gets all messages."""
+        """Returns whether every consumer of the group gets all messages."""
         return self.message_model is MessageModel.BROADCASTING
 
     @property
     def redeliveries(self) -> int:
-        """The most redeliveries of a message that is consumed in no order."""
+        """Returns the most redeliveries of a message that is consumed without order."""
         given = self.max_reconsume_times
         return _DEFAULT_MAX_RECONSUME_TIMES if given is None or given < 0 else given
 
     @property
     def orderly_redeliveries(self) -> int | None:
-        """The most redeliveries of a message that is consumed in order; None: without end."""
+        """Returns the most redeliveries of a message that is consumed in order; None: without end."""
         given = self.max_reconsume_times
         return None if given is None or given < 0 else given

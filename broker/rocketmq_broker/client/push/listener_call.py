@@ -1,4 +1,4 @@
-"""One call of the listener: which messages it gets, which of them are consumed, and which come again."""
+"""One call of the listener: its messages, those that are consumed, and those that come again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ListenerCall:
         *,
         is_orderly: bool = False,
     ):
-        """`context` goes to the listener as well."""
+        """`context` also goes to the listener."""
         self._listener = listener
         self._is_orderly = is_orderly
         self.process_queue = process_queue
@@ -43,11 +43,11 @@ class ListenerCall:
 
     @property
     def took_s(self) -> float:
-        """For how long the listener has run, up to now."""
+        """Returns the seconds for which the listener has run until now."""
         return self.process_queue.now_s() - self._began_s
 
     def run(self) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
-        """Call the listener; an async one is to be awaited. Raises ListenerNotRun if the queue was given up meanwhile."""
+        """Calls the listener; returns an awaitable for an async one. Raises ListenerNotRun if the queue has been given up."""
         if self.process_queue.is_dropped:
             raise ListenerNotRun(f"{self.process_queue.queue} was given up")
         readable = self._readable()
@@ -55,9 +55,9 @@ class ListenerCall:
         return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS
 
     def _readable(self) -> list[MessageExt]:
-        """The messages for the listener; the others are marked for the dead letters.
+        """Returns the messages for the listener, and marks the others for the dead letters.
 
-        In order, those behind an unreadable one wait until it is there.
+        In order, those after an unreadable one wait until it is there.
         """
         readable: list[MessageExt] = []
         for message in self.messages:
@@ -70,12 +70,12 @@ class ListenerCall:
         return readable
 
     def was_let_go(self, error: BaseException | None) -> bool:
-        """Whether the messages are neither consumed nor failed: their turn did not come, or they were withdrawn meanwhile."""
+        """Returns whether the messages are neither consumed nor failed: the listener did not run, or had to let go of them."""
         is_withdrawn = isinstance(error, MessagesWithdrawn) and self.process_queue.withdrawn.is_set()
         return is_withdrawn or isinstance(error, ListenerNotRun | ListenerCancelled)
 
     def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:
-        """The messages that are consumed, and those to come again."""
+        """Returns the consumed messages, and those that come again."""
         if error is not None:
             logger.warning("the listener failed on %s", self._what(), exc_info=error)
         elif status not in (ConsumeStatus.CONSUME_SUCCESS, ConsumeStatus.RECONSUME_LATER):
@@ -94,7 +94,7 @@ class ListenerCall:
         return consumed, [message for message in self.messages if message.queue_offset in postponed]
 
     def delay_level_of(self, message: MessageExt) -> int:
-        """After which delay the message is to come again."""
+        """Returns the delay level of the message's redelivery."""
         own = self.context.postponed.get(message.queue_offset)
         return self.context.delay_level_when_next_consume if own is None else own
 

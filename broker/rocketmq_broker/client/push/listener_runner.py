@@ -1,4 +1,4 @@
-"""What runs listeners: threads for functions, tasks for async functions."""
+"""The execution of listeners: threads for functions, tasks for async functions."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ Job = Callable[[], T | Awaitable[T]]
 
 
 class ListenerNotRun(NotRunning):
-    """The client was shut down before the listener's turn came."""
+    """A listener that did not run before the client's shutdown."""
 
 
 class ListenerCancelled(ClientError):
-    """The client was shut down while the async listener ran, which was cancelled: nobody knows how far it came."""
+    """An async listener that the client's shutdown cancelled: how far it came is unknown."""
 
 
 class NoThreadLeft(ClientError):
-    """The system has no thread for the listener, which did not run."""
+    """A listener that did not run because the system has no thread for it."""
 
 
 class ListenerRunner(ABC):
-    """Runs listeners, a bounded number at a time. All methods belong to the event loop."""
+    """A runner of listeners with a bound on their number at a time. All methods belong to the event loop."""
 
     unfinished: int
-    """Jobs submitted whose outcome has not been handed over yet."""
+    """Jobs submitted whose result has not been passed on."""
 
     @abstractmethod
     def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Run the job; `on_done(result, error)` is then called on the event loop.
+        """Runs the job, then calls `on_done(result, error)` on the event loop.
 
-        After `stop()` nothing is run any more: the error is ListenerNotRun.
+        After `stop()` no job runs: the error is ListenerNotRun.
         """
 
     @abstractmethod
     async def stop(self, timeout_s: float) -> None:
-        """Begin no further job, and wait at most that long for those that run. What was waiting is dropped."""
+        """Starts no further job, drops waiting ones, and waits up to `timeout_s` for running ones."""
 
     async def run(self, job: Job[T]) -> T:
-        """Run the job and wait for its result; what it raises is raised here."""
+        """Runs the job, waits for its result, and raises its error."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def settle(result: T | None, error: BaseException | None) -> None:

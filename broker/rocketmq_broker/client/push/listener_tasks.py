@@ -21,7 +21,7 @@ _HEEDS_CANCELLATION_WITHIN_S: Final = 1.0
 
 
 class ListenerTasks(ListenerRunner):
-    """Runs at most `max_tasks` tasks at a time; further jobs wait. A listener that blocks stops the whole client."""
+    """A runner of at most `max_tasks` tasks at a time; further jobs wait. A listener that blocks stops the whole client."""
 
     def __init__(self, name: str, max_tasks: int) -> None:
         """`name` is the tasks' name."""
@@ -33,7 +33,7 @@ class ListenerTasks(ListenerRunner):
         self.unfinished = 0
 
     def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Run the job in a task, as soon as there may be one more."""
+        """Runs the job in a task, as soon as the bound allows one more."""
         if self._is_stopped:
             on_done(None, ListenerNotRun("the client is shut down"))
             return
@@ -42,7 +42,7 @@ class ListenerTasks(ListenerRunner):
         self._begin()
 
     async def stop(self, timeout_s: float) -> None:
-        """Begin no further job, wait at most that long for those that run, and cancel the others."""
+        """Starts no further job, waits up to `timeout_s` for running ones, and cancels the rest."""
         if self._is_stopped:
             return
         self._is_stopped = True

@@ -1,4 +1,4 @@
-"""Threads in which listeners run, and the way their answers come back to the event loop."""
+"""Threads for listeners, and the return of their answers to the event loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from rocketmq_broker.client.push.listener_runner import Job, ListenerNotRun, ListenerRunner, NoThreadLeft
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Watch
 
 logger = logging.getLogger(__name__)
 
@@ -24,12 +24,12 @@ _Outcome = tuple[Callable[[Any, BaseException | None], None], Any, BaseException
 class ListenerThreads(ListenerRunner):
     """A bounded pool of daemon threads. All methods belong to the event loop; only the jobs run elsewhere.
 
-    Results come back in bulk, many to one turn of the loop: a fast listener costs no task and no future for each message. Threads
-    start when they are needed. What is submitted is bounded by the callers (flow control, `unfinished`).
+    Results come back in bulk, many in one turn of the loop: a fast listener costs no task and no future for each message. Threads
+    start when they are needed. The callers bound the number of jobs (flow control, `unfinished`).
     """
 
-    def __init__(self, name: str, max_threads: int) -> None:
-        """`name` begins the threads' names."""
+    def __init__(self, name: str, max_threads: int, watch: Watch | None) -> None:
+        """`name` begins the threads' names; `watch` is told of all work."""
         self._name = name
         self._max_threads = max_threads
         self._threads: list[threading.Thread] = []
@@ -38,13 +38,13 @@ class ListenerThreads(ListenerRunner):
         self._is_waking = False
         self._is_stopped = False
         self._all_done = asyncio.Event()
-        self._watch = current_world().watch
+        self._watch = watch
         self.unfinished = 0
 
     def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Run the job in a thread; `on_done(result, error)` is then called on the event loop.
+        """Runs the job in a thread, then calls `on_done(result, error)` on the event loop.
 
-        After `stop()` nothing is run any more: the error is ListenerNotRun. Where not even one thread can be started, it is
+        After `stop()` no job runs: the error is ListenerNotRun. Where not even one thread can start, the error is
         NoThreadLeft.
         """
         if self._is_stopped:
@@ -62,7 +62,7 @@ class ListenerThreads(ListenerRunner):
         self._jobs.put((job, on_done))
 
     async def stop(self, timeout_s: float) -> None:
-        """Begin no further job, and wait at most that long for those that run. What was waiting is dropped.
+        """Starts no further job, drops waiting ones, and waits up to `timeout_s` for running ones.
 
         A listener that hangs keeps its daemon thread; its answer is ignored.
         """
@@ -93,7 +93,7 @@ class ListenerThreads(ListenerRunner):
                 self._wake(asyncio.get_running_loop())
 
     def _start_thread(self) -> NoThreadLeft | None:
-        """One more thread, if the system has one left."""
+        """Starts one more thread, if the system has one left."""
         thread = threading.Thread(
             target=self._work, args=(asyncio.get_running_loop(),), name=f"{self._name}-{len(self._threads) + 1}", daemon=True
         )
@@ -123,7 +123,7 @@ class ListenerThreads(ListenerRunner):
         try:
             loop.call_soon_threadsafe(self._hand_over)
         except RuntimeError:
-            return  # the loop is closed: nobody waits for the answer any more
+            return  # the loop is closed: nobody waits for the answer
 
     def _hand_over(self) -> None:
         self._is_waking = False

@@ -1,4 +1,4 @@
-"""Giving a message back that a listener could not take (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
+"""The return of a message that a listener could not consume (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NOT_TAKEN_ALONG = (
 
 
 class MessageReturn:
-    """Gives messages back to the broker: it redelivers them to the group later, or moves them to its dead letters."""
+    """A sender of messages back to the broker, which redelivers them to the group later, or moves them to its dead letters."""
 
     def __init__(self, group: str, requests: GroupRequests, sender: MessageSender, max_reconsume_times: int) -> None:
         """After `max_reconsume_times` redeliveries the broker moves a message to the dead letters."""
@@ -33,7 +33,7 @@ class MessageReturn:
         self._max_reconsume_times = max_reconsume_times
 
     async def give_back(self, message: MessageExt, delay_level: int) -> bool:
-        """Whether the broker has it again. Delay level -1: to the dead letters; 0: as the broker sees fit; above: that level."""
+        """Gives the message back; False if no broker took it. Delay level -1: dead letters; 0: the broker's choice."""
         try:
             await self._requests.consumer_send_message_back(self._group, message, delay_level, self._max_reconsume_times)
             return True
@@ -43,12 +43,12 @@ class MessageReturn:
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
     async def give_way(self, message: MessageExt, delay_level: int) -> bool:
-        """Whether the broker has it again, for after this delay; its redeliveries stay as many as they are."""
+        """Sends the message for redelivery after this delay, its redelivery count unchanged. False if no broker took it."""
         limit = max(self._max_reconsume_times, message.reconsume_times + 1)
         return await self._send_again(message, message.reconsume_times, limit, delay_level)
 
     async def to_dead_letters(self, message: MessageExt) -> bool:
-        """Whether the broker has put it among the group's dead letters."""
+        """Sends the message to the group's dead letters. False if no broker took it."""
         return await self._send_again(message, message.reconsume_times, 0)
 
     async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int, delay_level: int | None = None) -> bool:
@@ -63,9 +63,9 @@ class MessageReturn:
 def retry_message(
     group: str, message: MessageExt, reconsume_times: int, max_reconsume_times: int, delay_level: int | None = None
 ) -> Message:
-    """The message as the group's retry topic takes it. The broker moves it to the dead letters if it was tried often enough.
+    """Returns the message for the group's retry topic. The broker moves it to the dead letters after too many attempts.
 
-    Without a delay level it waits the longer the more often it came.
+    Without a delay level it waits longer after each redelivery.
     """
     carried = {name: value for name, value in message.properties.items() if name not in _NOT_TAKEN_ALONG}
     carried.setdefault(properties.ORIGIN_MESSAGE_ID, message.message_id)

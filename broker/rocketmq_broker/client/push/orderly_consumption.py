@@ -1,4 +1,4 @@
-"""Consuming each queue in order, one batch at a time (RocketMQ's ConsumeMessageOrderlyService)."""
+"""Orderly consumption: each queue in order, one batch at a time (RocketMQ's ConsumeMessageOrderlyService)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
-    """A batch that fails holds its queue back and is tried again, until it succeeds or its attempts are used up."""
+    """A consumption in which a failed batch holds its queue back and is repeated, until it succeeds or has no attempts left."""
 
     def __init__(
         self,
@@ -41,44 +41,44 @@ class OrderlyConsumption:
         *,
         batch_size: int,
         max_reconsume_times: int | None,
-        statistics: ConsumerStatistics | None = None,
+        statistics: ConsumerStatistics,
     ) -> None:
-        """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: try for ever."""
+        """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: repeat without end."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress
         self._message_return = message_return
         self._locks = locks
         self._batch_size = batch_size
-        self._statistics = statistics or ConsumerStatistics()
+        self._statistics = statistics
         self._max_reconsume_times = max_reconsume_times
         self._queues: dict[ProcessQueue, OrderlyQueue] = {}
         self._tasks = Tasks()
         self._is_stopped = False
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Whether the queue's lock was had."""
+        """Tries to get the queue's lock. Returns whether this client has the lock."""
         return self._locks is None or await self._locks.acquire(queue)
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """They come after those that came before."""
+        """Adds messages after the earlier ones."""
         queue = self._queues.setdefault(process_queue, OrderlyQueue())
         queue.add(messages)
         self._next_batch(process_queue, queue)
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """Wait for the listener that is at work; what it consumes still counts, for the lock is still this client's."""
+        """Waits for the running listener; its answer still counts, because this client still has the lock."""
         queue = self._queues.pop(process_queue, None)
         if queue is not None:
             await queue.put_down.wait()
 
     async def release(self, process_queue: ProcessQueue) -> None:
-        """Give the lock back."""
+        """Releases the lock."""
         if self._locks is not None:
             await self._locks.release([process_queue.queue])
 
     async def stop(self, timeout_s: float) -> None:
-        """Wait for running listeners. The locks stay: they are given back when the offsets are kept."""
+        """Waits for running listeners. The locks stay: they are released after the offsets are stored."""
         self._is_stopped = True
         await self._threads.stop(timeout_s)
         await self._tasks.stop()
@@ -122,7 +122,7 @@ class OrderlyConsumption:
         await self._resume_after(call.process_queue, queue, _suspension_s(call.context) if remaining else 0)
 
     async def _is_given_up(self, message: MessageExt) -> bool:
-        """Whether the message had all its attempts and is now among the dead letters."""
+        """Moves a message without attempts left to the dead letters. Returns whether it is there."""
         if isinstance(message, UnreadableMessage):
             return self._message_return is None or await self._message_return.to_dead_letters(message)
         if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:
@@ -144,7 +144,7 @@ class OrderlyConsumption:
 
 
 def _suspension_s(context: ConsumeContext) -> float:
-    """How long the queue waits. What a listener set that is no number must not keep the queue waiting for ever."""
+    """Returns the pause of the queue. A listener's setting that is no number must not stop the queue for ever."""
     asked = context.suspend_current_queue_time_ms
     if not isinstance(asked, int | float):
         logger.warning(

@@ -1,4 +1,4 @@
-"""One queue whose messages are consumed in order: what waits, what a listener has in hand."""
+"""One queue whose messages are consumed in order: its waiting messages, and the batch of a listener."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from rocketmq_broker.message import MessageExt
 
 
 class OrderlyQueue:
-    """The messages of one queue in their order; at most one batch is in hand (RocketMQ's ProcessQueue, its orderly half)."""
+    """The messages of one queue in order; a listener has at most one batch (RocketMQ's ProcessQueue, its orderly half)."""
 
     def __init__(self) -> None:
-        """Nothing waits."""
+        """Begins empty."""
         self.is_busy = False
-        """Whether a batch is in hand, or the queue is suspended."""
+        """Whether a listener has a batch, or the queue is suspended."""
         self.put_down = asyncio.Event()
-        """Set while no listener has a batch in hand."""
+        """Set while no listener has a batch."""
         self.put_down.set()
         self._waiting: deque[MessageExt] = deque()
 
     def add(self, messages: Iterable[MessageExt]) -> None:
-        """These come after what waits already."""
+        """Adds messages after the waiting ones."""
         self._waiting.extend(messages)
 
     def take(self, count: int) -> list[MessageExt]:
-        """The next batch, now in hand; empty if one is in hand already or nothing waits."""
+        """Returns the next batch; empty if a listener has one or no message waits."""
         if self.is_busy or not self._waiting:
             return []
         self.is_busy = True
@@ -35,11 +35,11 @@ class OrderlyQueue:
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
     def put_back_untouched(self, messages: list[MessageExt]) -> None:
-        """No listener had these: they come first again."""
+        """Puts back messages that no listener got: they come first again."""
         self._waiting.extendleft(reversed(messages))
 
     def put_back(self, messages: Iterable[MessageExt]) -> None:
-        """These failed: they come first again, each with one attempt more on its account."""
+        """Puts back failed messages: they come first again, each with one more redelivery counted."""
         self._waiting.extendleft(
             replace(message, reconsume_times=message.reconsume_times + 1) for message in reversed(list(messages))
         )
@@ -48,7 +48,7 @@ class OrderlyQueue:
 def split_at_first_postponed(
     messages: list[MessageExt], postponed: list[MessageExt]
 ) -> tuple[list[MessageExt], list[MessageExt]]:
-    """In order, what follows a message that has to come again has to come again as well."""
+    """Splits at the first message that comes again: in order, all messages after it come again too."""
     if not postponed:
         return messages, []
     first = postponed[0].queue_offset

@@ -1,4 +1,4 @@
-"""The consumer that calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
+"""The push consumer: it calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rocketmq_broker.client.checks.runs_within import RunsWithin
 from rocketmq_broker.client.checks.settings_check import check_group, check_topic, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, IllegalConfiguration, NotRunning
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
-from rocketmq_broker.client.instance.clock import now_ms
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
@@ -26,13 +25,14 @@ from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.push.consumer_parts import ConsumerParts
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
-from rocketmq_broker.client.push.consumer_settings import ConsumerOptions, ConsumerSettings
+from rocketmq_broker.client.push.consumer_settings import HALF_AN_HOUR_MS, ConsumerOptions, ConsumerSettings
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, HeartbeatData
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -46,17 +46,17 @@ L = TypeVar("L", bound=MessageListener)
 
 @dataclass(frozen=True, slots=True)
 class _RunningConsumer:
-    """What a push consumer consists of while it runs."""
+    """The parts of a running push consumer."""
 
     instance: ClientInstance
     parts: ConsumerParts
 
 
 class PushConsumer(RunsWithin):
-    """Consumes its share of the queues of its topics, or with broadcasting all of them.
+    """A consumer of its share of its topics' queues, or with broadcasting of all of them.
 
-    Delivery is at least once: a message is acknowledged after the listener answered for it; one that was not comes again after a
-    crash, here or at another member of the group. While brokers are away it keeps trying, and says so once.
+    Delivery is at least once: a message is acknowledged after the listener's answer; without one it comes again after a
+    crash, here or at another member of the group. While brokers are away it keeps trying, and logs it once.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class PushConsumer(RunsWithin):
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
         check_group("consumer", group)
+        settings.setdefault("consume_timestamp_ms", current_world().wall_ms() - HALF_AN_HOUR_MS)
         self.settings = ConsumerSettings(**settings)
         self.group = group
         self._namesrv_addr = namesrv_addr
@@ -89,13 +90,13 @@ class PushConsumer(RunsWithin):
         self._tasks = Tasks()
 
     def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
-        """Consume the topic's messages with one of these tags, `*` or `a || b`, or those a MessageSelector asks for.
+        """Subscribes to the topic's messages with one of these tags, `*` or `a || b`, or to those of a MessageSelector.
 
-        Also while running, and from any thread: then a broker that cannot filter so is only named in the log.
+        It may be called while running, and from any thread: then only the log names a broker that cannot filter so.
         Raises IllegalConfiguration, and NotRunning after the shutdown.
         """
         check_topic(topic)
-        subscription = Subscription.parse(topic, expression, now_ms())
+        subscription = Subscription.parse(topic, expression, current_world().wall_ms())
         before = self._subscriptions.get(topic)
         if before is not None and before.expression != subscription.expression and not self._lifecycle.is_started:
             logger.warning(
@@ -110,7 +111,7 @@ class PushConsumer(RunsWithin):
         self._lifecycle.change(change)
 
     def unsubscribe(self, topic: str) -> None:
-        """Consume the topic no more. Raises NotRunning after the shutdown."""
+        """Stops consuming the topic. Raises NotRunning after the shutdown."""
 
         def change() -> None:
             self._subscriptions.pop(topic, None)
@@ -119,9 +120,9 @@ class PushConsumer(RunsWithin):
         self._lifecycle.change(change)
 
     def register_message_listener(self, listener: MessageListener, *, orderly: bool = False) -> None:
-        """Who gets the messages. `orderly`: each queue's messages one after the other, the next when this one has succeeded.
+        """Sets the listener. `orderly`: each queue's messages in order, the next one after the success of this one.
 
-        Raises IllegalConfiguration for what cannot be called as a listener, and NotRunning once the consumer was started.
+        Raises IllegalConfiguration for an object that cannot be a listener, and NotRunning after the consumer's start.
         """
         if self._lifecycle.is_started:
             raise NotRunning(f"consumer {self.group} was started before: register its listener before start()")
@@ -130,9 +131,9 @@ class PushConsumer(RunsWithin):
         self._is_orderly = orderly
 
     def consumes(self, topic: str, expression: MessageSelector | str = "*", *, orderly: bool = False) -> Callable[[L], L]:
-        """Decorator of the function, async or not, that gets the topic's messages: it subscribes and registers the listener.
+        """Decorates the function, async or not, that gets the topic's messages: subscribes and registers the listener.
 
-        Above one function it may stand several times, once for each topic. Raises IllegalConfiguration and NotRunning as
+        One function may have several such decorators, one for each topic. Raises IllegalConfiguration and NotRunning as
         `subscribe` and `register_message_listener` do, and IllegalConfiguration for a second function.
         """
 
@@ -150,23 +151,23 @@ class PushConsumer(RunsWithin):
 
     @property
     def queues(self) -> set[MessageQueue]:
-        """The queues this consumer has now."""
+        """Returns the queues that this consumer has now."""
         return set(self._process_queues())
 
     @property
     def progress(self) -> list[QueueProgress]:
-        """How each queue gets on that this consumer has now."""
+        """Returns the progress of each queue that this consumer has now."""
         return [one.progress for one in self._process_queues().values()]
 
     async def is_heard(self) -> bool:
-        """Whether every broker of interest answers a heartbeat now; before the topic exists, whether brokers are registered.
+        """Returns whether every broker of interest answers a heartbeat; for an unknown topic, whether any broker is registered.
 
         Raises NameServerUnreachable.
         """
         return await self._is_heard(Heartbeats.send)
 
     async def is_heard_by_any(self) -> bool:
-        """Whether one broker of interest at least answers a heartbeat now. Raises as `is_heard` does."""
+        """Returns whether at least one broker of interest answers a heartbeat now. Raises as `is_heard` does."""
         return await self._is_heard(Heartbeats.send_to_any)
 
     async def _is_heard(self, send: Callable[[Heartbeats], Awaitable[bool]]) -> bool:
@@ -180,7 +181,7 @@ class PushConsumer(RunsWithin):
         return info is not None and bool(info.broker_addr_table)
 
     async def count_dead_letters(self) -> int:
-        """How many dead letters of this group nobody has retried or dismissed yet; at Apache's brokers, how many there are.
+        """Returns the number of this group's untreated dead letters; Apache's brokers count all of them.
 
         Raises a ClientError if a broker does not answer.
         """
@@ -189,9 +190,9 @@ class PushConsumer(RunsWithin):
         return sum(await asyncio.gather(*(requests.dead_letters(address, self.group) for address in instance.routes.masters)))
 
     async def start(self) -> None:
-        """Begin to consume. It is no error if no broker is up.
+        """Starts consuming. Brokers may be away.
 
-        Raises IllegalConfiguration without listener or subscription, or if a broker cannot filter as a subscription asks for:
+        Raises IllegalConfiguration without listener or subscription, or if a broker cannot filter by a subscription:
         then mend the subscription and start again.
         """
         self._lifecycle.require_new()
@@ -201,7 +202,12 @@ class PushConsumer(RunsWithin):
             raise IllegalConfiguration(f"consumer {self.group} has no subscription: call subscribe first")
         self._add_retry_topic()
         instance = ClientInstance(
-            self._namesrv_addr, self._membership, credentials=self._credentials, tls=self._tls, rpc_hook=self._rpc_hook
+            current_world(),
+            self._namesrv_addr,
+            self._membership,
+            credentials=self._credentials,
+            tls=self._tls,
+            rpc_hook=self._rpc_hook,
         )
         parts = ConsumerParts(
             self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
@@ -225,18 +231,18 @@ class PushConsumer(RunsWithin):
         logger.info("consumer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self, timeout_s: float = 3.0) -> None:
-        """Consume no more: wait a moment for running listeners, keep the offsets, leave the group. At most `timeout_s`."""
+        """Stops consuming: waits for running listeners, stores the offsets, leaves the group. Takes up to `timeout_s`."""
         if (running := self._lifecycle.stop()) is not None:
             await self._end(running, timeout_s)
 
     async def _end(self, running: _RunningConsumer, timeout_s: float) -> None:
-        """End it in the one order in which nothing is lost: each step relies on the ones before."""
+        """Ends the parts in the one order in which nothing is lost: each step relies on the ones before."""
         parts = running.parts
-        await self._tasks.stop()  # no rebalance gives queues up or takes new ones from here on
-        await parts.assignment.stop_pulling()  # before listeners end, or they would never have nothing left to do
+        await self._tasks.stop()  # no rebalance gives up or takes queues after this
+        await parts.assignment.stop_pulling()  # before listeners end: new messages would keep them busy
         parts.assignment.withdraw_all()
         parts.direct.withdraw()
-        # Listeners end before the offsets are kept, so that what they still consume counts.
+        # Listeners end before the offsets are stored, so that their answers count.
         await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
         try:
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
@@ -244,7 +250,7 @@ class PushConsumer(RunsWithin):
         except TimeoutError:
             logger.warning("the offsets of consumer %s were not confirmed: the last messages may be delivered again", self.group)
         parts.assignment.drop_all()
-        # Locks go last but the connections: another member may begin as soon as they are free.
+        # Locks go just before the connections: another member may begin as soon as they are free.
         if parts.locks is not None:
             await parts.locks.stop()
         await running.instance.stop()
@@ -253,10 +259,10 @@ class PushConsumer(RunsWithin):
     def _add_retry_topic(self) -> None:
         if not self.settings.is_broadcasting:
             retry_topic = topics.retry_topic(self.group)
-            self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", now_ms())
+            self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", current_world().wall_ms())
 
     async def _be_known(self, instance: ClientInstance, parts: ConsumerParts) -> None:
-        """Find the brokers and send them a heartbeat, as far as that is possible at once. Raises IllegalConfiguration."""
+        """Finds the brokers and sends them a heartbeat, as far as possible at once. Raises IllegalConfiguration."""
         try:
             async with asyncio.timeout(_START_WAITS_S):
                 for topic in list(self._subscriptions):

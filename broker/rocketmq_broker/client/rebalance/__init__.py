@@ -1,1 +1,1 @@
-"""Which queues a member of a group has."""
+"""The queues of a group's member."""

@@ -1,4 +1,4 @@
-"""Which queues of a topic each consumer of a group gets (RocketMQ's AllocateMessageQueueAveragely)."""
+"""The allocation of a topic's queues to the consumers of a group (RocketMQ's AllocateMessageQueueAveragely)."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from rocketmq_broker.message import MessageQueue
 
 
 def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
-    """This client's share: consecutive queues, the first `len(queues) % len(clients)` clients one more than the others.
+    """Returns this client's share: consecutive queues, the first `len(queues) % len(clients)` clients one more than the others.
 
     Every member of the group computes the same from the same two sets, so no two get the same queue. A client that is not among
     `client_ids` gets none.

@@ -1,4 +1,4 @@
-"""The queues a consumer has now, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
+"""The queues of a consumer, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from rocketmq_broker.client.rebalance.consumption import Consumption
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.world import World
 
 logger = logging.getLogger(__name__)
 
 ANEW_AFTER_S = 3.0
-"""How long a queue rests whose pull loop failed."""
+"""The pause of a queue whose pull loop failed."""
 
 
 class Assignment:
-    """Takes queues and gives them up. A queue that was given up can be taken again only when its last listener has ended."""
+    """The queues of a consumer. One that was given up can be taken again only after its last listener has ended."""
 
     def __init__(
         self,
@@ -30,30 +31,32 @@ class Assignment:
         store: OffsetStore,
         find_start: Callable[[MessageQueue], Awaitable[int]],
         pull: Callable[[ProcessQueue], Coroutine[None, None, None]],
+        world: World,
     ) -> None:
-        """`find_start` says where to begin; `pull` is the pull loop of a queue."""
+        """`find_start` returns the first offset; `pull` is the pull loop of a queue."""
         self._consumption = consumption
         self._store = store
         self._find_start = find_start
         self._pull = pull
+        self._world = world
         self._table: dict[MessageQueue, ProcessQueue] = {}
         self._pulling: dict[MessageQueue, asyncio.Task[None]] = {}
         self._leaving: set[MessageQueue] = set()
         self._tasks = Tasks()
         self.on_moved: Callable[[], None] = lambda: None
-        """Called when a queue was given up to be taken again at another offset."""
+        """Called when a queue was given up in order to be taken again at another offset."""
 
     @property
     def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
-        """The queues at work."""
+        """Returns the present queues."""
         return self._table
 
     def of_topic(self, topic: str) -> set[MessageQueue]:
-        """The queues of one topic at work."""
+        """Returns the present queues of one topic."""
         return {queue for queue in self._table if queue.topic == topic}
 
     async def take(self, queue: MessageQueue) -> bool:
-        """Begin to consume the queue. False if that is not possible yet: locked by another, or its offset cannot be found out."""
+        """Begins to consume the queue. Returns False if another member has its lock, or its offset is unknown."""
         if queue in self._table:
             return True
         if queue in self._leaving or not await self._consumption.may_begin(queue):
@@ -63,7 +66,7 @@ class Assignment:
         except (ClientError, ProtocolError) as error:
             logger.debug("%s cannot be begun yet: %s", queue, error)
             return False
-        process_queue = ProcessQueue(queue, offset)
+        process_queue = ProcessQueue(queue, offset, self._world)
         self._table[queue] = process_queue
         pulling = self._tasks.start(f"client-pull-{queue.topic}-{queue.queue_id}", self._pull(process_queue))
         pulling.add_done_callback(partial(self._pull_ended, process_queue))
@@ -72,31 +75,31 @@ class Assignment:
         return True
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Stop consuming the queue and keep its offset. Messages in flight do not count, unless the queue is locked."""
+        """Stops consuming the queue and stores its offset. Answers for its messages do not count, except for a locked queue."""
         if queue in self._table:
             logger.info("no longer consuming %s", queue)
             self._leave_in_background(queue, None)
 
     def move(self, queue: MessageQueue, offset: int) -> None:
-        """Give the queue up, to be taken again at another offset: that is committed."""
+        """Gives the queue up, to be taken again at another offset, which is committed."""
         if queue in self._table:
             self._leave_in_background(queue, offset)
 
     async def stop_pulling(self) -> None:
-        """Pull nothing more; what was pulled may still be acknowledged."""
+        """Stops pulling; pulled messages may still be acknowledged."""
         await self._tasks.stop()
 
     def withdraw_all(self) -> None:
-        """Ask listeners to let go of what they only hold; what they consume still counts."""
+        """Asks listeners to let go of messages that they only hold; other answers still count."""
         for process_queue in self._table.values():
             process_queue.withdraw()
 
     async def persist(self, *, confirmed: bool = False) -> None:
-        """Keep the offsets of all queues at work."""
+        """Stores the offsets of all present queues."""
         await self._store.persist(list(self._table), confirmed=confirmed)
 
     def drop_all(self) -> None:
-        """What is acknowledged from now on no longer counts."""
+        """Drops all queues: later acknowledgements do not count."""
         for process_queue in self._table.values():
             process_queue.drop()
         self._table.clear()
@@ -107,7 +110,7 @@ class Assignment:
             self._tasks.start(f"client-anew-{queue.topic}-{queue.queue_id}", self._begin_anew(process_queue))
 
     async def _begin_anew(self, process_queue: ProcessQueue) -> None:
-        """A mistake ended the pull loop: without this nobody would consume the queue until the client starts again."""
+        """Takes the queue again after an error ended its pull loop; otherwise nobody would consume it until a restart."""
         await asyncio.sleep(ANEW_AFTER_S)
         if not process_queue.is_dropped:
             self.move(process_queue.queue, process_queue.committable_offset)

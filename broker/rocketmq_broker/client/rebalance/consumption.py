@@ -1,4 +1,4 @@
-"""What happens to messages after they were pulled: the part in which concurrent and orderly consumers differ."""
+"""The way of messages after their pull: the part in which concurrent and orderly consumers differ."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from rocketmq_broker.message import MessageExt, MessageQueue
 
 
 class Consumption(Protocol):
-    """Takes messages to the listener and its answer back to the process queue (RocketMQ's ConsumeMessageService)."""
+    """The port that takes messages to the listener and its answer back (RocketMQ's ConsumeMessageService)."""
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Whether the queue may be begun now; in order, whether its lock was had."""
+        """Returns whether the queue may begin now; in order, whether its lock was free."""
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """These were pulled."""
+        """Takes the messages of a pull."""
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """The queue is dropped: returns when no listener works on it that may not overlap with the next owner's."""
+        """Returns when no listener on the dropped queue can overlap with the next owner's."""
 
     async def release(self, process_queue: ProcessQueue) -> None:
-        """Its offset is kept: the next owner may begin."""
+        """Lets the next owner begin, after the offset is stored."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Begin nothing further, and wait at most that long for listeners that run."""
+        """Starts no further call, and waits up to `timeout_s` for running listeners."""

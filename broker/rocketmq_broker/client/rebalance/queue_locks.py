@@ -5,46 +5,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
 RENEWAL_INTERVAL_S = 20.0
 SOON_INTERVAL_S = 1.0
 HELD_FOR_S = 30.0
-"""How long a lock counts here without a renewal. The broker keeps it for 60 s, so it ends here first."""
+"""The validity of a lock here without a renewal. The broker keeps it for 60 s, so it ends here first."""
 
 
 class OwnQueueLocks:
-    """The locks this client holds, renewed every 20 s; sooner while one is missing."""
+    """The locks that this client holds, renewed every 20 s; sooner while one is missing."""
 
-    def __init__(self, group: str, client_id: str, requests: GroupRequests) -> None:
-        """`client_id` is in whose name the brokers lock."""
+    def __init__(self, group: str, client_id: str, requests: GroupRequests, now_s: Callable[[], float]) -> None:
+        """`client_id` is in whose name the brokers lock, `now_s` a clock that is never set back."""
         self._group = group
         self._client_id = client_id
         self._requests = requests
         self._wanted: set[MessageQueue] = set()
         self._held_until_s: dict[MessageQueue, float] = {}
-        self._now_s = current_world().steady_s
+        self._now_s = now_s
         self._tasks = Tasks()
         self._tasks.start("client-queue-locks", self._renew())
 
     def holds(self, queue: MessageQueue) -> bool:
-        """Whether the queue is this client's alone."""
+        """Returns whether this client has the queue's lock."""
         return self._now_s() < self._held_until_s.get(queue, 0.0)
 
     def locked_s(self, queue: MessageQueue) -> float | None:
-        """When the broker last gave the lock, by the steady clock; None if it is not held."""
+        """Returns when the broker last granted the lock, by the steady clock; None if it is not held."""
         return self._held_until_s[queue] - HELD_FOR_S if queue in self._held_until_s else None
 
     async def acquire(self, queue: MessageQueue) -> bool:
-        """Try to get the lock; once had it is renewed until it is released."""
+        """Tries to get the lock, which is then renewed until it is released. Returns whether it got it."""
         await self._lock(queue.broker_name, [queue])
         if self.holds(queue):
             self._wanted.add(queue)
@@ -52,7 +51,7 @@ class OwnQueueLocks:
         return False
 
     async def release(self, queues: Iterable[MessageQueue]) -> None:
-        """Give the locks back. A broker that is away will let them expire."""
+        """Releases the locks. Those at a broker that is away expire."""
         for broker_name, of_broker in _by_broker(queues).items():
             self._wanted.difference_update(of_broker)
             for queue in of_broker:
@@ -63,7 +62,7 @@ class OwnQueueLocks:
                 logger.debug("queues of %s were not unlocked: %s", broker_name, error)
 
     async def stop(self) -> None:
-        """Renew nothing any more and give everything back."""
+        """Stops the renewal and releases all locks."""
         await self._tasks.stop()
         await self.release(list(self._wanted))
 

@@ -1,4 +1,4 @@
-"""Who consumes which queues, computed anew every 20 s and whenever members come or go (RocketMQ's RebalanceService)."""
+"""The division of queues in a group, computed every 20 s and at each change of members (RocketMQ's RebalanceService)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_broker.client.rebalance.allocation import allocate_averagely
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ AGAIN_SOON_S = 1.0
 
 
 class Rebalance:
-    """Sees to it that this client consumes its share of the queues of its topics."""
+    """The rebalancing that keeps this client on its share of its topics' queues."""
 
     def __init__(
         self,
@@ -33,10 +33,11 @@ class Rebalance:
         requests: GroupRequests | None,
         assignment: Assignment,
         on_unknown_here: Callable[[], None],
+        random: Chance,
     ) -> None:
         """Without `requests` (broadcasting) every queue is this client's.
 
-        `on_unknown_here` is called when a broker does not list this client: it needs a heartbeat.
+        `on_unknown_here` is called when a broker does not list this client, and needs a heartbeat.
         """
         self._group = group
         self._client_id = client_id
@@ -45,15 +46,15 @@ class Rebalance:
         self._requests = requests
         self._assignment = assignment
         self._on_unknown_here = on_unknown_here
-        self._random = current_world().random
+        self._random = random
         self._wake = asyncio.Event()
 
     def trigger(self) -> None:
-        """Something changed: do not wait for the next turn."""
+        """Ends the wait for the next turn after a change."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Rebalance for ever."""
+        """Rebalances until it is cancelled."""
         while True:
             self._wake.clear()
             is_settled = await self.rebalance()
@@ -64,7 +65,7 @@ class Rebalance:
                 continue
 
     async def rebalance(self) -> bool:
-        """One turn; whether nothing is left to do for now."""
+        """Rebalances once. Returns whether nothing is left to do for now."""
         wanted = self._topics()
         is_settled = True
         for topic in wanted:
@@ -80,7 +81,7 @@ class Rebalance:
     async def _rebalance_topic(self, topic: str) -> bool:
         queues = self._routes.queues_to_subscribe(topic)
         if not queues:
-            return True  # the routes ask for it, and a change triggers the next turn
+            return True  # the routes keep asking, and a change triggers the next turn
         share = await self._share(queues)
         if share is None:
             self._on_unknown_here()
@@ -91,7 +92,7 @@ class Rebalance:
         return all(taken)
 
     async def _share(self, queues: list[MessageQueue]) -> set[MessageQueue] | None:
-        """This client's part of the queues; None if the broker does not list it: then nothing is given up for that."""
+        """Returns this client's share of the queues; None if the broker does not list it: then no queue is given up."""
         if self._requests is None:
             return set(queues)
         members = await self._requests.consumer_ids(self._group, self._random.choice(queues).broker_name)

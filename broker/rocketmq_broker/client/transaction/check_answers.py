@@ -1,4 +1,4 @@
-"""Answers check-backs by asking the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+"""The answers to check-backs, given by the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class _Question(NamedTuple):
 
 
 class CheckAnswers:
-    """Asks the topic's listener, a few questions at a time, and answers on the connection the question came by.
+    """A handler that asks the topic's listener, a few checks at a time, and answers on the connection of the check.
 
-    Questions beyond a bound are dropped: the broker asks again. A second one about a transaction that is looked at takes the
-    place of the first: a broker that was started again gets the answer, and the listener is asked once.
+    Checks beyond a bound are dropped: the broker asks again. A second check of a transaction replaces the first one while the
+    listener looks: a restarted broker gets the answer, and the listener is asked once.
     """
 
     def __init__(self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int) -> None:
-        """At most `max_waiting` questions wait or are looked at."""
+        """At most `max_waiting` checks wait or are in the listener's hands."""
         self._group = group
         self._listeners = listeners
         self._runners = runners
@@ -47,7 +47,7 @@ class CheckAnswers:
         self._looked_at: dict[tuple[str, int], _Question] = {}
 
     def on_check(self, connection: Connection, request: RemotingCommand) -> None:
-        """A broker asks."""
+        """Handles a broker's check."""
         check = request.decode_header(CheckTransactionStateRequestHeader)
         try:
             message = to_message(decode_record(request.body), check.broker_name or "")
@@ -82,7 +82,7 @@ class CheckAnswers:
             self._tell(question, state_of_answer(answer, error, question.message.transaction_id))
 
     def _say_unknown(self, question: _Question) -> None:
-        """Another program of the group may know the topic: the broker asks again."""
+        """Answers UNKNOWN for a topic without a listener. Another program of the group may have one: the broker asks again."""
         topic = question.message.topic
         if topic not in self._topics_unknown and len(self._topics_unknown) < _MOST_TOPICS_NAMED:
             self._topics_unknown.add(topic)

@@ -1,4 +1,4 @@
-"""Which listener a transaction belongs to: one for all topics, or one for each."""
+"""The transaction listeners by topic: one for all topics, or one for each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANY_TOPIC = "*"
 
 
 class TopicListeners:
-    """The listeners of one producer, by topic. They stay what they were when the producer was made."""
+    """The listeners of one producer, by topic. They are copied when the producer is made."""
 
     def __init__(self, producer: str, given: TransactionListeners) -> None:
         """`producer` begins the sentences."""
@@ -22,7 +22,7 @@ class TopicListeners:
         self._by_topic: Mapping[str, TransactionListener] = dict(given) if isinstance(given, Mapping) else {ANY_TOPIC: given}
 
     def check(self) -> None:
-        """Raises IllegalConfiguration unless each can be called as a TransactionListener, and there is one."""
+        """Raises IllegalConfiguration unless there is a listener, and each works as a TransactionListener."""
         if not self._by_topic:
             raise IllegalConfiguration(f"{self._producer} has no transaction listener: name one for each topic, or one for '*'")
         for topic, listener in self._by_topic.items():
@@ -38,16 +38,16 @@ class TopicListeners:
             check_transaction_listener(who, listener)
 
     def of(self, topic: str) -> TransactionListener | None:
-        """The listener for messages to the topic, or None."""
+        """Returns the listener for messages to the topic, or None."""
         return self._by_topic.get(topic, self._by_topic.get(ANY_TOPIC))
 
     def wanted(self, topic: str) -> TransactionListener:
-        """The listener for messages to the topic. Raises IllegalConfiguration if there is none."""
+        """Returns the listener for messages to the topic. Raises IllegalConfiguration if there is none."""
         listener = self.of(topic)
         if listener is None:
             raise IllegalConfiguration(f"{self._producer} has no transaction listener for topic {topic}; it has: {self}")
         return listener
 
     def __str__(self) -> str:
-        """The topics."""
+        """Returns the topics."""
         return ", ".join(self._by_topic) or "none"

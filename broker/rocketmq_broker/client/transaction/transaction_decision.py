@@ -1,4 +1,4 @@
-"""From a listener's answer to the END_TRANSACTION that tells the broker (RocketMQ's DefaultMQProducerImpl)."""
+"""The END_TRANSACTION request made from a listener's answer (RocketMQ's DefaultMQProducerImpl)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BITS = {
 
 
 def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
-    """What is decided without running the local transaction; None if it is to run.
+    """Returns the decision for a local transaction that must not run; None if it must run.
 
     A half message that is stored, but not as safely as asked for, may be lost with its broker: nothing must depend on it.
     """
@@ -26,7 +26,7 @@ def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
 
 
 def state_of_answer(answer: object, error: BaseException | None, transaction_id: str | None) -> LocalTransactionState:
-    """What a listener said; UNKNOWN if it raised or said nothing that can be understood: the broker will ask."""
+    """Returns the listener's decision; UNKNOWN if it raised or returned another type: the broker will check back."""
     if error is not None:
         logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
         return LocalTransactionState.UNKNOWN
@@ -42,7 +42,7 @@ def state_of_answer(answer: object, error: BaseException | None, transaction_id:
 
 
 def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransactionState) -> EndTransactionRequestHeader:
-    """The decision after the local transaction: the half message is found by where its send response says it is."""
+    """Returns the decision after the local transaction, with the half message's offsets from its send response."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=sent.queue_offset,
@@ -58,7 +58,7 @@ def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransa
 def end_after_check(
     group: str, check: CheckTransactionStateRequestHeader, message: MessageExt, state: LocalTransactionState
 ) -> EndTransactionRequestHeader:
-    """The answer to a check-back: it refers to the offsets of the check, where the half message may have been rewritten."""
+    """Returns the answer to a check-back, with the offsets of the check: the half message may have been rewritten."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=check.tran_state_table_offset,
@@ -72,7 +72,7 @@ def end_after_check(
 
 
 def commit_log_offset_of(offset_message_id: str) -> int:
-    """The commit log offset at the end of an offset message id, be its host IPv4 or IPv6. Raises ValueError if it is none."""
+    """Returns the commit log offset in an offset message id with an IPv4 or IPv6 host. Raises ValueError if it is none."""
     if len(offset_message_id) not in (32, 56):
         raise ValueError(f"{offset_message_id!r} is no offset message id")
     return int(offset_message_id[-16:], 16)

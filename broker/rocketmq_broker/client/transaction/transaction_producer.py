@@ -31,6 +31,7 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ClientTls
+from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +39,7 @@ _LOCAL_TRANSACTIONS_END_WITHIN_S = 1.8
 
 
 class TransactionProducer(Producer):
-    """Sends a half message, runs the local transaction, tells the broker the outcome, and answers when the broker checks back."""
+    """A producer that sends a half message, runs the local transaction, sends the decision, and answers check-backs."""
 
     def __init__(
         self,
@@ -58,11 +59,10 @@ class TransactionProducer(Producer):
         check_request_hold_max: int = 2000,
         **unknown: Never,
     ) -> None:
-        """`listener` is for all topics, or a dict names one for each topic.
+        """`listener` serves all topics; a dict has one for each topic.
 
         At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
-
-        At most `check_request_hold_max` checks wait; a broker whose question found no room asks again later.
+        At most `check_request_hold_max` checks wait; a broker whose check found no room asks again later.
         Raises IllegalConfiguration as `Producer` does.
         """
         refuse_unknown(self, unknown)
@@ -82,18 +82,19 @@ class TransactionProducer(Producer):
         )
         self._listeners = TopicListeners(f"producer {group}", listener)
         self._check_request_hold_max = check_request_hold_max
-        self._executing = Runners(f"transaction-{group[:100]}", transaction_threads)
-        self._checking = Runners(f"check-{group[:100]}", check_threads)
+        world = current_world()
+        self._executing = Runners(f"transaction-{group[:100]}", transaction_threads, world)
+        self._checking = Runners(f"check-{group[:100]}", check_threads, world)
         self._transactions = Tasks()
 
     async def start(self) -> None:
-        """Begin; from now on check-backs are answered. Raises IllegalConfiguration without a usable listener."""
+        """Starts the producer, which then answers check-backs. Raises IllegalConfiguration without a usable listener."""
         self._lifecycle.require_new()
         self._listeners.check()
         await super().start()
 
     async def _stop(self, running: RunningProducer) -> None:
-        """Let running local transactions end and be told to the broker, for a moment; the rest the broker will check back."""
+        """Lets running local transactions end and send their decision, for a moment; the broker checks back about the rest."""
         await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
         for runners in (self._executing, self._checking):
             await runners.stop(0.2)
@@ -101,20 +102,20 @@ class TransactionProducer(Producer):
         await super()._stop(running)
 
     async def count_discarded(self) -> int:
-        """How many of this group's messages the brokers gave up after too many checks, and nobody has resumed yet.
+        """Returns the number of this group's discarded messages that are not resumed.
 
-        Apache's brokers can only tell how many there are of all groups. Raises a ClientError if a broker does not answer.
+        Apache's brokers count those of all groups together. Raises a ClientError if a broker does not answer.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
         return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in instance.routes.masters)))
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
-        """Send the half message, run the local transaction with `arg`, tell the broker.
+        """Sends the half message, runs the local transaction with `arg`, and sends the decision.
 
         Raises IllegalConfiguration if the topic has no listener, and another ClientError if it is not certain that the half
-        message is stored; then the local transaction did not run. Once it has run nothing is raised any more. Whoever stops
-        waiting leaves the transaction to end by itself.
+        message is stored; then the local transaction did not run. Once it has run, nothing is raised. A caller that stops
+        waiting does not stop the transaction.
         """
         running = self._lifecycle.running()
         check_message(message)

@@ -1,4 +1,4 @@
-"""The bodies of requests and responses besides heartbeat and route, under RocketMQ's own names."""
+"""The bodies of requests and responses except heartbeat and route, under RocketMQ's own names."""
 
 from rocketmq_broker.protocol.bodies.acl import GetBrokerClusterAclConfigResponseBody, PlainAccessConfig, versions_as_json
 from rocketmq_broker.protocol.bodies.broker import (
@@ -43,9 +43,8 @@ from rocketmq_broker.protocol.bodies.topic import (
     DataVersion,
     QueryConsumeTimeSpanBody,
     QueueTimeSpan,
-    SubscriptionGroupConfig,
+    SubscriptionGroupBody,
     SubscriptionGroupWrapper,
-    TopicConfig,
     TopicConfigAndQueueMapping,
     TopicConfigSerializeWrapper,
     TopicList,
@@ -94,9 +93,8 @@ __all__ = [
     "RegisterBrokerBody",
     "ResetOffsetBody",
     "ResetOffsetBodyForC",
-    "SubscriptionGroupConfig",
+    "SubscriptionGroupBody",
     "SubscriptionGroupWrapper",
-    "TopicConfig",
     "TopicConfigAndQueueMapping",
     "TopicConfigSerializeWrapper",
     "TopicList",

@@ -1,4 +1,4 @@
-"""Accounts, as operators see and change them."""
+"""Accounts in operators' requests and answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class PlainAccessConfig(BodyPart):
 
     access_key: str
     secret_key: str | None = None
-    """RocketMQ's brokers tell it; ours does not."""
+    """RocketMQ's brokers answer it; ours does not."""
     white_remote_address: str | None = None
     admin: bool = False
     default_topic_perm: str | None = None
@@ -32,5 +32,5 @@ class GetBrokerClusterAclConfigResponseBody(Body):
 
 
 def versions_as_json(versions: Mapping[str, DataVersion]) -> str:
-    """The versions of account files by their paths, as a header's field holds them."""
+    """Returns the versions of account files by their paths, as JSON for a header's field."""
     return msgspec.json.encode(versions).decode()

@@ -1,4 +1,4 @@
-"""The broker itself: its figures, and the raw units of its consume queues."""
+"""The broker's figures, and the raw units of its consume queues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class KVTable(Body):
 
 
 class BrokerStatsItem(BodyPart):
-    """A figure over some time."""
+    """A figure over a period."""
 
     sum: int = 0
     tps: float = 0.0

@@ -1,4 +1,4 @@
-"""Consumer and producer groups: who is in them, what they consume, how far they are, and which queues they have locked."""
+"""Consumer and producer groups: their members, subscriptions, progress, and locked queues."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GroupList(Body):
 
 
 class LockBatchRequestBody(Body):
-    """LOCK_BATCH_MQ: a member wants queues for itself."""
+    """LOCK_BATCH_MQ: the queues that a member asks to lock."""
 
     consumer_group: str
     client_id: str
@@ -30,13 +30,13 @@ class LockBatchRequestBody(Body):
 
 
 class LockBatchResponseBody(Body):
-    """The queues that it has now."""
+    """The queues that the member has locked now."""
 
     lock_ok_mq_set: list[MessageQueueData] = msgspec.field(name="lockOKMQSet", default_factory=list)
 
 
 class UnlockBatchRequestBody(Body):
-    """UNLOCK_BATCH_MQ: a member gives queues back."""
+    """UNLOCK_BATCH_MQ: the queues that a member gives back."""
 
     consumer_group: str
     client_id: str
@@ -44,7 +44,7 @@ class UnlockBatchRequestBody(Body):
 
 
 class ClientConnection(BodyPart):
-    """A client of a group, as its broker sees it (RocketMQ's Connection)."""
+    """A client of a group in the broker's view (RocketMQ's Connection)."""
 
     client_id: str
     client_addr: str
@@ -57,7 +57,7 @@ class ConsumerConnection(Body):
 
     connection_set: list[ClientConnection] = []
     subscription_table: dict[str, SubscriptionData] = {}
-    """By topic."""
+    """Subscriptions by topic."""
     consume_type: ConsumeType | None = None
     message_model: MessageModel | None = None
     consume_from_where: ConsumeFromWhere | None = None
@@ -70,25 +70,25 @@ class ProducerConnection(Body):
 
 
 class ProducerInfo(BodyPart):
-    """A producer, as its broker sees it."""
+    """A producer in its broker's view."""
 
     client_id: str
     remote_ip: str = msgspec.field(name="remoteIP")
     language: str | int = "JAVA"
     version: int = 0
     last_update_timestamp: int = 0
-    """When its last heartbeat came, in milliseconds since the epoch."""
+    """The time of its last heartbeat, in milliseconds since the epoch."""
 
 
 class ProducerTableInfo(Body):
     """The answer to GET_ALL_PRODUCER_INFO."""
 
     data: dict[str, list[ProducerInfo]] = {}
-    """By producer group."""
+    """Producers by producer group."""
 
 
 class CheckClientRequestBody(Body):
-    """CHECK_CLIENT_CONFIG: is this subscription legal?"""
+    """CHECK_CLIENT_CONFIG: a subscription to be checked."""
 
     client_id: str
     group: str
@@ -96,12 +96,12 @@ class CheckClientRequestBody(Body):
 
 
 class OffsetWrapper(BodyPart):
-    """How far a group is on one queue."""
+    """The progress of a group on one queue."""
 
     broker_offset: int = 0
     consumer_offset: int = 0
     last_timestamp: int = 0
-    """When the message consumed last was stored, in milliseconds since the epoch."""
+    """The time at which the message consumed last was stored, in milliseconds since the epoch."""
 
 
 class ConsumeStats(Body):
@@ -116,7 +116,7 @@ class ConsumeStatsList(Body):
     """The answer to GET_BROKER_CONSUME_STATS."""
 
     consume_stats_list: list[dict[str, list[ConsumeStats]]] = []
-    """Each of the maps is from a group."""
+    """Each of the maps belongs to one group."""
     broker_addr: str | None = None
     total_diff: int = 0
 
@@ -125,11 +125,11 @@ class ConsumerOffsetSerializeWrapper(Body):
     """All offsets of all groups: the answer to GET_ALL_CONSUMER_OFFSET."""
 
     offset_table: dict[str, dict[int, int]] = {}
-    """topic@group -> queue id -> offset."""
+    """Offsets by topic@group and queue id."""
 
 
 class ResetOffsetBody(Body):
-    """RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET: where to go on. Only clients read it."""
+    """RESET_CONSUMER_CLIENT_OFFSET, and the answer to INVOKE_BROKER_TO_RESET_OFFSET: the new offsets. Only clients read it."""
 
     lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
@@ -151,11 +151,11 @@ class ResetOffsetBodyForC(Body):
 
 
 class GetConsumerStatusBody(Body):
-    """Where each member of a group is: the answer to GET_CONSUMER_STATUS_FROM_CLIENT and to its broker's."""
+    """The offsets of each member of a group: the answer to GET_CONSUMER_STATUS_FROM_CLIENT and to its broker's request."""
 
     message_queue_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
     consumer_table: dict[str, QueueTable[int]] = {}
-    """By client id."""
+    """Offsets by client id and queue."""
 
 
 class QueryCorrectionOffsetBody(Body):

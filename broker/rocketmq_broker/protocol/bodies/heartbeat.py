@@ -1,4 +1,4 @@
-"""The heartbeat: which groups live in a client (RocketMQ's HeartbeatData).
+"""The heartbeat: the groups of a client (RocketMQ's HeartbeatData).
 
 Some C++ clients write constants as ordinals, so the enums list theirs in Java's order.
 """
@@ -19,21 +19,21 @@ EXPRESSION_SQL92: Final = "SQL92"
 
 
 class ConsumeType(Enum):
-    """Who asks for messages: the program, or the client library on its behalf."""
+    """The party that asks for messages: the program, or the client library for it."""
 
     CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
     CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
 
 
 class MessageModel(Enum):
-    """Whether the members of a group share the messages or each gets all of them."""
+    """The division of messages: members of a group share them, or each gets all of them."""
 
     BROADCASTING = "BROADCASTING"
     CLUSTERING = "CLUSTERING"
 
 
 class ConsumeFromWhere(Enum):
-    """Where a group begins that has no offset yet."""
+    """The start of a group that has no offset."""
 
     CONSUME_FROM_LAST_OFFSET = "CONSUME_FROM_LAST_OFFSET"
     CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST = "CONSUME_FROM_LAST_OFFSET_AND_FROM_MIN_WHEN_BOOT_FIRST"
@@ -44,7 +44,7 @@ class ConsumeFromWhere(Enum):
 
 
 class SubscriptionData(BodyPart):
-    """What of a topic a group wants."""
+    """The subscription of a group to a topic."""
 
     topic: str
     sub_string: str = SUBSCRIBE_ALL
@@ -64,7 +64,7 @@ class ProducerData(BodyPart):
 
 
 class ConsumerData(BodyPart):
-    """A consumer group of the client and what it subscribes to."""
+    """A consumer group of the client, with its subscriptions."""
 
     group_name: str
     consume_type: ConsumeType | None = ConsumeType.CONSUME_PASSIVELY

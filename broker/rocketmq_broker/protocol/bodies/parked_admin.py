@@ -1,4 +1,4 @@
-"""Parked messages as operators see them: the answers to the requests of our own (AdminRequestCode)."""
+"""Parked messages for operators: the answers to requests that are not RocketMQ's (AdminRequestCode)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class ParkedCounts(Body):
-    """The answer to COUNT_PARKED_MESSAGES: those that nobody has treated yet."""
+    """The answer to COUNT_PARKED_MESSAGES: the number of untreated ones."""
 
     dead_letters: dict[str, int] = {}
-    """By consumer group."""
+    """Dead letters by consumer group."""
     discarded: dict[str, int] = {}
-    """By producer group."""
+    """Discarded messages by producer group."""
 
 
 class MarkInfo(BodyPart):
-    """What somebody did about one message."""
+    """A treatment of one message."""
 
     queue_offset: int
     treatment: str
     """`retried`, `dismissed` or `resumed`."""
     at_ms: int
     by: str
-    """The address that the request came from."""
+    """The address from which the request came."""
     reason: str = ""
     retries: int = 0
-    """How often the message had been retried by then."""
+    """The number of retries of the message at that time."""
 
 
 class MarkList(Body):

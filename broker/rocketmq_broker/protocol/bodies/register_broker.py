@@ -1,6 +1,6 @@
-"""How a broker tells a name server of its topics (RocketMQ's RegisterBrokerBody), plain or compressed.
+"""A broker's message to a name server about its topics (RocketMQ's RegisterBrokerBody), plain or compressed.
 
-Compressed it is no JSON, but, deflated,
+The compressed form is not JSON, but, deflated,
 
     LENGTH 4 | data version, JSON | TOPICS 4 | (LENGTH 4 | topic) ... | LENGTH 4 | filter servers, JSON
 
@@ -17,14 +17,15 @@ from typing import Final
 
 import msgspec
 
-from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper
+from rocketmq_broker.message.configs import TopicConfig
+from rocketmq_broker.protocol.bodies.topic import DataVersion, TopicConfigSerializeWrapper
 from rocketmq_broker.protocol.body import Body, decode_body
 from rocketmq_broker.protocol.errors import BodyError
 
 MAX_INFLATED: Final = 8 * 1024 * 1024
-"""Bytes that a compressed body may have when inflated: it is inflated in one go, in some 20 ms at most."""
+"""Bytes of an inflated body: it is inflated without a pause, in some 20 ms at most."""
 MOST_TOPICS: Final = 65_536
-"""Topics that a compressed body may have."""
+"""Topics of a compressed body."""
 
 _TOPICS_AT_ONCE: Final = 200
 _INT32 = struct.Struct(">i")
@@ -37,7 +38,7 @@ class RegisterBrokerBody(Body):
     filter_server_list: list[str] = []
 
     def encode_compressed(self) -> bytes:
-        """The bytes to send when the header says `compressed`."""
+        """Encodes the body for a header that says `compressed`."""
         wrapper = self.topic_config_serialize_wrapper
         parts = [_sized(wrapper.data_version.encode()), _INT32.pack(len(wrapper.topic_config_table))]
         parts += [_sized(_topic_text(topic).encode()) for topic in wrapper.topic_config_table.values()]
@@ -46,7 +47,7 @@ class RegisterBrokerBody(Body):
 
     @classmethod
     def read_compressed(cls, data: bytes, *, most_topics: int = MOST_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
-        """Reads the body that a peer sent compressed, and yields now and then: it may have very many topics. Raises BodyError."""
+        """Reads a compressed body in steps, because it may have very many topics. Raises BodyError."""
         reader = _SizedParts(_inflate(data))
         version = DataVersion.decode(reader.next_part())
         count = reader.next_int()

@@ -1,4 +1,4 @@
-"""Routes: which brokers hold the queues of a topic (RocketMQ's TopicRouteData)."""
+"""Routes: the brokers that hold the queues of a topic (RocketMQ's TopicRouteData)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MASTER_ID = 0
 
 
 class QueueData(BodyPart):
-    """How many queues of the topic one broker has, and who may use them."""
+    """The numbers of the topic's queues on one broker, and their permission."""
 
     broker_name: str
     read_queue_nums: int
@@ -23,18 +23,18 @@ class QueueData(BodyPart):
 
 
 class BrokerData(BodyPart):
-    """Where the brokers of one name are."""
+    """The addresses of the brokers of one name."""
 
     cluster: str
     broker_name: str
     broker_addrs: dict[int, str]
-    """Broker id -> address; the master's id is 0."""
+    """Addresses by broker id; the master's id is 0."""
     enable_acting_master: bool = False
-    """Of RocketMQ 5, where a slave may stand in for its master. Some clients fail without it, others on it: see decision 0008."""
+    """A field of RocketMQ 5, where a slave may replace its master. Some clients fail without it, others on it: decision 0008."""
 
     @property
     def master_address(self) -> str | None:
-        """The address of the master, if it is there."""
+        """Returns the address of the master; None without one."""
         return self.broker_addrs.get(MASTER_ID)
 
 
@@ -47,11 +47,11 @@ class TopicRouteData(Body):
     filter_server_table: dict[str, list[str]] | None = {}
 
     def encode(self) -> bytes:
-        """The bytes to send to whoever reads standard JSON."""
+        """Encodes the body as standard JSON."""
         return self.encode_for(accepts_standard_json_only=True)
 
     def encode_for(self, *, accepts_standard_json_only: bool) -> bytes:
-        """The bytes to send: standard JSON, or with unquoted broker ids as older clients expect.
+        """Encodes the body as standard JSON, or with unquoted broker ids as older clients expect.
 
         Apache's name server sends standard JSON to clients of version 4.9.4 or later and to those that ask for it
         (acceptStandardJsonOnly).
@@ -71,10 +71,10 @@ class ClusterInfo(Body):
 
     broker_addr_table: dict[str, BrokerData] = {}
     cluster_addr_table: dict[str, list[str]] = {}
-    """Cluster name -> broker names."""
+    """Broker names by cluster name."""
 
     def encode(self) -> bytes:
-        """The bytes to send, with unquoted broker ids as Apache's name server writes them."""
+        """Encodes the body with unquoted broker ids, as Apache's name server writes them."""
         return msgspec.json.encode(
             {
                 "brokerAddrTable": {name: _broker(broker) for name, broker in self.broker_addr_table.items()},

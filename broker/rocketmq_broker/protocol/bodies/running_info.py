@@ -1,4 +1,4 @@
-"""What a consumer tells of itself: its settings, queues and speeds (RocketMQ's ConsumerRunningInfo)."""
+"""A consumer's report on itself: its settings, queues and speeds (RocketMQ's ConsumerRunningInfo)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROP_CONSUMER_START_TIMESTAMP: Final = "PROP_CONSUMER_START_TIMESTAMP"
 
 
 class ProcessQueueInfo(BodyPart):
-    """What a consumer holds of one queue. Times are milliseconds since the epoch."""
+    """A consumer's state of one queue. Times are milliseconds since the epoch."""
 
     commit_offset: int = 0
     cached_msg_min_offset: int = 0
@@ -39,7 +39,7 @@ class ProcessQueueInfo(BodyPart):
 
 
 class ConsumeSpeed(BodyPart):
-    """How fast a consumer is on one topic (RocketMQ's ConsumeStatus): milliseconds, and messages a second."""
+    """A consumer's speed on one topic (RocketMQ's ConsumeStatus): milliseconds, and messages a second."""
 
     pull_rt: float = msgspec.field(name="pullRT", default=0.0)
     pull_tps: float = msgspec.field(name="pullTPS", default=0.0)
@@ -53,16 +53,16 @@ class ConsumerRunningInfo(Body):
     """The answer to GET_CONSUMER_RUNNING_INFO."""
 
     properties: dict[str, str] = {}
-    """By the PROP_* names, and the consumer's settings by theirs."""
+    """Values under the PROP_* names, and the consumer's settings under their own."""
     subscription_set: list[SubscriptionData] = []
     mq_table: QueueTable[ProcessQueueInfo] = msgspec.field(default_factory=QueueTable)
     status_table: dict[str, ConsumeSpeed] = {}
-    """By topic."""
+    """Speeds by topic."""
     jstack: str | None = None
 
 
 class CMResult(Enum):
-    """How a consumer answered for a message that it consumed on request."""
+    """A consumer's result for a message that it consumed on request."""
 
     CR_SUCCESS = "CR_SUCCESS"
     CR_LATER = "CR_LATER"

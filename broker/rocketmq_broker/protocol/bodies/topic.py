@@ -4,33 +4,17 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.message import permissions
+from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.protocol.body import Body, BodyPart
-from rocketmq_broker.protocol.command_header import Int32, Int64
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 
 
 class DataVersion(Body):
-    """When a table changed last, and how often it did (RocketMQ's DataVersion)."""
+    """The time and the number of a table's changes (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
     """Milliseconds since the epoch."""
     counter: int = 0
-
-
-class TopicConfig(BodyPart):
-    """The settings of a topic (RocketMQ's TopicConfig)."""
-
-    topic_name: str
-    read_queue_nums: int = 16
-    write_queue_nums: int = 16
-    perm: int = permissions.READ_AND_WRITE
-    """4 read, 2 write, 1 inherit."""
-    topic_filter_type: str = "SINGLE_TAG"
-    topic_sys_flag: int = 0
-    order: bool = False
-    attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Of RocketMQ 5: not written where a topic has none, so that it says what 4.9.7 says."""
 
 
 class TopicConfigAndQueueMapping(TopicConfig, Body):
@@ -44,18 +28,8 @@ class TopicConfigSerializeWrapper(Body):
     data_version: DataVersion = msgspec.field(default_factory=DataVersion)
 
 
-class SubscriptionGroupConfig(Body):
-    """The settings of a consumer group: the body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
-
-    group_name: str
-    consume_enable: bool = True
-    consume_from_min_enable: bool = True
-    consume_broadcast_enable: bool = True
-    retry_queue_nums: Int32 = 1
-    retry_max_times: Int32 = 16
-    broker_id: Int64 = 0
-    which_broker_when_consume_slowly: Int64 = 1
-    notify_consumer_ids_changed_enable: bool = True
+class SubscriptionGroupBody(SubscriptionGroupConfig, Body):
+    """The body of UPDATE_AND_CREATE_SUBSCRIPTIONGROUP."""
 
 
 class SubscriptionGroupWrapper(Body):
@@ -73,12 +47,12 @@ class TopicList(Body):
 
 
 class TopicOffset(BodyPart):
-    """Where a queue begins and ends."""
+    """The first offset of a queue, and the offset of its next message."""
 
     min_offset: int = 0
     max_offset: int = 0
     last_update_timestamp: int = 0
-    """When its last message was stored; 0 without one."""
+    """The time at which its last message was stored; 0 without one."""
 
 
 class TopicStatsTable(Body):
@@ -89,9 +63,9 @@ class TopicStatsTable(Body):
 
 
 class QueueTimeSpan(BodyPart):
-    """How old the messages of a queue are, and how far consuming them has come; milliseconds since the epoch.
+    """The times of a queue's oldest, newest and last consumed messages; milliseconds since the epoch.
 
-    The members named `…_str` say the same as text, in the broker's local time: `2026-11-22#01:35:12:345`.
+    The members named `…_str` hold the same times as text, in the broker's local time: `2026-11-22#01:35:12:345`.
     """
 
     message_queue: MessageQueueData
@@ -99,7 +73,7 @@ class QueueTimeSpan(BodyPart):
     max_time_stamp: int = 0
     consume_time_stamp: int = 0
     delay_time: int = 0
-    """Milliseconds by which consuming is behind."""
+    """Milliseconds by which the group lags."""
     min_time_stamp_str: str = ""
     max_time_stamp_str: str = ""
     consume_time_stamp_str: str = ""

@@ -1,4 +1,4 @@
-"""Transactions as operators see them: the answers to the requests of our own (AdminRequestCode)."""
+"""Transactions for operators: the answers to requests that are not RocketMQ's (AdminRequestCode)."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 
 
 class CheckBackInfo(BodyPart):
-    """One check-back that the broker has on record."""
+    """One recorded check-back."""
 
     asked_ms: int
     producer: str
-    """The address of the producer that was asked."""
+    """The address of the producer asked."""
     answer: str | None = None
     """`COMMIT`, `ROLLBACK` or `UNKNOWN`; None without an answer."""
     answered_ms: int | None = None
 
 
 class TransactionInfo(BodyPart):
-    """One transaction, pending or decided. What is not known, or does not apply, is None."""
+    """One transaction, pending or decided. Values that are unknown, or do not apply, are None."""
 
     state: str
     """`pending`, `committed`, `rolled back`, `discarded` or `lost`."""
     half_offset: int
-    """The commit log offset of its half message, by which it can be named."""
+    """The commit log offset of its half message, which identifies it."""
     transaction_id: str | None = None
     producer_group: str = ""
     topic: str = ""
@@ -31,33 +31,33 @@ class TransactionInfo(BodyPart):
     tags: str | None = None
     body_size: int | None = None
     begun_ms: int = 0
-    """When the half message was stored, in milliseconds since the epoch."""
+    """The time at which the half message was stored, in milliseconds since the epoch."""
     checks: int | None = None
-    """How often a producer was asked."""
+    """The number of checks."""
     resumed_from: int | None = None
-    """The commit log offset of the discarded message that it was made from."""
+    """The commit log offset of the discarded message from which it was resumed."""
     problem: str | None = None
-    """Why its half message cannot be read."""
+    """The reason why its half message cannot be read."""
 
     check_backs: list[CheckBackInfo] = []
-    """Those on record, the oldest first: the latest of this broker since it started. SHOW_TRANSACTION has them."""
+    """The recorded check-backs, the oldest first: the latest of this broker since its start. Only in SHOW_TRANSACTION."""
 
-    # While it is pending.
+    # Fields of a pending transaction.
     age_ms: int | None = None
     check_max: int | None = None
     """The number of checks after which the message is discarded."""
     next_check_in_ms: int | None = None
-    """Until the next check, or until it is discarded."""
+    """Time until the next check, or until the discard."""
     is_producer_online: bool | None = None
     answer_owed_ms: int | None = None
-    """For how long a producer that is online has owed the answer to a check. It is not asked again, nor the message discarded,
+    """Time for which an online producer has owed the answer to a check. It is not asked again, nor the message discarded,
     until the answer comes or its time is over."""
 
-    # Once it is decided.
+    # Fields of a decided transaction.
     decided_ms: int | None = None
     reason: str | None = None
     message_id: str | None = None
-    """Offset message id of the message that consumers get, or of the one in TRANS_CHECK_MAX_TIME_TOPIC."""
+    """Offset message id of the message for consumers, or of the one in TRANS_CHECK_MAX_TIME_TOPIC."""
 
 
 class TransactionList(Body):
@@ -65,6 +65,6 @@ class TransactionList(Body):
 
     transactions: list[TransactionInfo] = []
     total: int = 0
-    """How many match, those of other pages included."""
+    """The number of matches on all pages."""
     next_after: int | None = None
-    """Where the next page begins, if there is one."""
+    """The start of the next page, if there is one."""

@@ -1,6 +1,6 @@
 """The typed headers of requests and responses, under RocketMQ's own names.
 
-Where RocketMQ has none, the request or response carries no extension fields.
+Where RocketMQ has none, the request or response has no extension fields.
 """
 
 from rocketmq_broker.protocol.headers.acl import (

@@ -1,10 +1,10 @@
-"""Accounts: the headers of the requests by which operators see and change them."""
+"""The headers of operators' requests about accounts."""
 
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class CreateAccessConfigRequestHeader(CommandHeader):
-    """UPDATE_AND_CREATE_ACL_CONFIG."""
+    """The header of UPDATE_AND_CREATE_ACL_CONFIG."""
 
     access_key: str
     secret_key: str | None = None
@@ -18,26 +18,26 @@ class CreateAccessConfigRequestHeader(CommandHeader):
 
 
 class DeleteAccessConfigRequestHeader(CommandHeader):
-    """DELETE_ACL_CONFIG."""
+    """The header of DELETE_ACL_CONFIG."""
 
     access_key: str
 
 
 class UpdateGlobalWhiteAddrsConfigRequestHeader(CommandHeader):
-    """UPDATE_GLOBAL_WHITE_ADDRS_CONFIG."""
+    """The header of UPDATE_GLOBAL_WHITE_ADDRS_CONFIG."""
 
     global_white_addrs: str
-    """Several joined by commas."""
+    """Entries joined by commas."""
     acl_file_full_path: str | None = None
 
 
 class GetBrokerAclConfigResponseHeader(CommandHeader):
-    """GET_BROKER_CLUSTER_ACL_INFO."""
+    """The header of the answer to GET_BROKER_CLUSTER_ACL_INFO."""
 
     version: str
-    """Of the default file: a DataVersion in JSON."""
+    """The version of the default file: a DataVersion in JSON."""
     all_acl_file_version: str
-    """By path, in JSON."""
+    """The versions by path, in JSON."""
     broker_name: str
     broker_addr: str
     cluster_name: str

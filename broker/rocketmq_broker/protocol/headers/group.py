@@ -1,12 +1,13 @@
-"""Consumer and producer groups: their members, their progress, and what operators do to them."""
+"""Headers about consumer and producer groups: their members, their progress, and operators' changes."""
 
 import msgspec
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int64
+from rocketmq_broker.message.java_numbers import Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class UnregisterClientRequestHeader(CommandHeader):
-    """UNREGISTER_CLIENT."""
+    """The header of UNREGISTER_CLIENT."""
 
     client_id: str = msgspec.field(name="clientID")
     producer_group: str | None = None
@@ -14,44 +15,44 @@ class UnregisterClientRequestHeader(CommandHeader):
 
 
 class GetConsumerListByGroupRequestHeader(CommandHeader):
-    """GET_CONSUMER_LIST_BY_GROUP."""
+    """The header of GET_CONSUMER_LIST_BY_GROUP."""
 
     consumer_group: str
 
 
 class NotifyConsumerIdsChangedRequestHeader(CommandHeader):
-    """NOTIFY_CONSUMER_IDS_CHANGED: members came or went; rebalance now."""
+    """NOTIFY_CONSUMER_IDS_CHANGED: the members of the group have changed, so rebalance now."""
 
     consumer_group: str
 
 
 class GetConsumerConnectionListRequestHeader(CommandHeader):
-    """GET_CONSUMER_CONNECTION_LIST."""
+    """The header of GET_CONSUMER_CONNECTION_LIST."""
 
     consumer_group: str
 
 
 class GetProducerConnectionListRequestHeader(CommandHeader):
-    """GET_PRODUCER_CONNECTION_LIST."""
+    """The header of GET_PRODUCER_CONNECTION_LIST."""
 
     producer_group: str
 
 
 class GetConsumeStatsRequestHeader(CommandHeader):
-    """GET_CONSUME_STATS."""
+    """The header of GET_CONSUME_STATS."""
 
     consumer_group: str
     topic: str | None = None
 
 
 class GetConsumeStatsInBrokerHeader(CommandHeader):
-    """GET_BROKER_CONSUME_STATS."""
+    """The header of GET_BROKER_CONSUME_STATS."""
 
     is_order: bool
 
 
 class GetConsumerRunningInfoRequestHeader(CommandHeader):
-    """GET_CONSUMER_RUNNING_INFO."""
+    """The header of GET_CONSUMER_RUNNING_INFO."""
 
     consumer_group: str
     client_id: str
@@ -59,7 +60,7 @@ class GetConsumerRunningInfoRequestHeader(CommandHeader):
 
 
 class GetConsumerStatusRequestHeader(CommandHeader):
-    """INVOKE_BROKER_TO_GET_CONSUMER_STATUS and GET_CONSUMER_STATUS_FROM_CLIENT."""
+    """The header of INVOKE_BROKER_TO_GET_CONSUMER_STATUS and GET_CONSUMER_STATUS_FROM_CLIENT."""
 
     topic: str
     group: str
@@ -67,7 +68,7 @@ class GetConsumerStatusRequestHeader(CommandHeader):
 
 
 class ConsumeMessageDirectlyResultRequestHeader(CommandHeader):
-    """CONSUME_MESSAGE_DIRECTLY."""
+    """The header of CONSUME_MESSAGE_DIRECTLY."""
 
     consumer_group: str
     client_id: str | None = None
@@ -76,7 +77,7 @@ class ConsumeMessageDirectlyResultRequestHeader(CommandHeader):
 
 
 class ResetOffsetRequestHeader(CommandHeader):
-    """INVOKE_BROKER_TO_RESET_OFFSET and RESET_CONSUMER_CLIENT_OFFSET."""
+    """The header of INVOKE_BROKER_TO_RESET_OFFSET and RESET_CONSUMER_CLIENT_OFFSET."""
 
     topic: str
     group: str
@@ -85,7 +86,7 @@ class ResetOffsetRequestHeader(CommandHeader):
 
 
 class CloneGroupOffsetRequestHeader(CommandHeader):
-    """CLONE_GROUP_OFFSET."""
+    """The header of CLONE_GROUP_OFFSET."""
 
     src_group: str
     dest_group: str
@@ -94,21 +95,21 @@ class CloneGroupOffsetRequestHeader(CommandHeader):
 
 
 class DeleteSubscriptionGroupRequestHeader(CommandHeader):
-    """DELETE_SUBSCRIPTIONGROUP."""
+    """The header of DELETE_SUBSCRIPTIONGROUP."""
 
     group_name: str
     remove_offset: bool = False
 
 
 class QueryConsumeTimeSpanRequestHeader(CommandHeader):
-    """QUERY_CONSUME_TIME_SPAN."""
+    """The header of QUERY_CONSUME_TIME_SPAN."""
 
     topic: str
     group: str
 
 
 class QueryCorrectionOffsetHeader(CommandHeader, kw_only=True):
-    """QUERY_CORRECTION_OFFSET."""
+    """The header of QUERY_CORRECTION_OFFSET."""
 
     filter_groups: str | None = None
     compare_group: str
@@ -116,6 +117,6 @@ class QueryCorrectionOffsetHeader(CommandHeader, kw_only=True):
 
 
 class QueryTopicConsumeByWhoRequestHeader(CommandHeader):
-    """QUERY_TOPIC_CONSUME_BY_WHO."""
+    """The header of QUERY_TOPIC_CONSUME_BY_WHO."""
 
     topic: str

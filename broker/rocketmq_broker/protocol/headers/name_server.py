@@ -1,17 +1,18 @@
-"""The name server."""
+"""Headers of a name server's requests and responses."""
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class GetRouteInfoRequestHeader(CommandHeader):
-    """GET_ROUTEINFO_BY_TOPIC."""
+    """The header of GET_ROUTEINFO_BY_TOPIC."""
 
     topic: str
     accept_standard_json_only: bool | None = None
 
 
 class RegisterBrokerRequestHeader(CommandHeader):
-    """REGISTER_BROKER."""
+    """The header of REGISTER_BROKER."""
 
     broker_name: str
     broker_addr: str
@@ -23,14 +24,14 @@ class RegisterBrokerRequestHeader(CommandHeader):
 
 
 class RegisterBrokerResponseHeader(CommandHeader):
-    """Who the master is."""
+    """The addresses of the master."""
 
     ha_server_addr: str | None = None
     master_addr: str | None = None
 
 
 class UnRegisterBrokerRequestHeader(CommandHeader):
-    """UNREGISTER_BROKER."""
+    """The header of UNREGISTER_BROKER."""
 
     broker_name: str
     broker_addr: str
@@ -39,7 +40,7 @@ class UnRegisterBrokerRequestHeader(CommandHeader):
 
 
 class QueryDataVersionRequestHeader(CommandHeader):
-    """QUERY_DATA_VERSION."""
+    """The header of QUERY_DATA_VERSION."""
 
     broker_name: str
     broker_addr: str
@@ -48,13 +49,13 @@ class QueryDataVersionRequestHeader(CommandHeader):
 
 
 class QueryDataVersionResponseHeader(CommandHeader):
-    """Whether the broker should register anew."""
+    """The answer whether the broker should register again."""
 
     changed: bool
 
 
 class PutKVConfigRequestHeader(CommandHeader):
-    """PUT_KV_CONFIG."""
+    """The header of PUT_KV_CONFIG."""
 
     namespace: str
     key: str
@@ -62,7 +63,7 @@ class PutKVConfigRequestHeader(CommandHeader):
 
 
 class GetKVConfigRequestHeader(CommandHeader):
-    """GET_KV_CONFIG."""
+    """The header of GET_KV_CONFIG."""
 
     namespace: str
     key: str
@@ -75,50 +76,50 @@ class GetKVConfigResponseHeader(CommandHeader):
 
 
 class DeleteKVConfigRequestHeader(CommandHeader):
-    """DELETE_KV_CONFIG."""
+    """The header of DELETE_KV_CONFIG."""
 
     namespace: str
     key: str
 
 
 class GetKVListByNamespaceRequestHeader(CommandHeader):
-    """GET_KVLIST_BY_NAMESPACE."""
+    """The header of GET_KVLIST_BY_NAMESPACE."""
 
     namespace: str
 
 
 class DeleteTopicFromNamesrvRequestHeader(CommandHeader):
-    """DELETE_TOPIC_IN_NAMESRV."""
+    """The header of DELETE_TOPIC_IN_NAMESRV."""
 
     topic: str
     cluster_name: str | None = None
 
 
 class GetTopicsByClusterRequestHeader(CommandHeader):
-    """GET_TOPICS_BY_CLUSTER."""
+    """The header of GET_TOPICS_BY_CLUSTER."""
 
     cluster: str
 
 
 class WipeWritePermOfBrokerRequestHeader(CommandHeader):
-    """WIPE_WRITE_PERM_OF_BROKER."""
+    """The header of WIPE_WRITE_PERM_OF_BROKER."""
 
     broker_name: str
 
 
 class WipeWritePermOfBrokerResponseHeader(CommandHeader):
-    """How many topics it concerned."""
+    """The number of topics changed."""
 
     wipe_topic_count: Int32
 
 
 class AddWritePermOfBrokerRequestHeader(CommandHeader):
-    """ADD_WRITE_PERM_OF_BROKER."""
+    """The header of ADD_WRITE_PERM_OF_BROKER."""
 
     broker_name: str
 
 
 class AddWritePermOfBrokerResponseHeader(CommandHeader):
-    """How many topics it concerned."""
+    """The number of topics changed."""
 
     add_topic_count: Int32

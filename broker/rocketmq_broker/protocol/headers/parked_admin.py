@@ -1,10 +1,11 @@
-"""What operators ask about parked messages (dead letters and discarded ones), and do about them: requests of our own."""
+"""Headers about parked messages (dead letters and discarded ones): operators' requests that are not RocketMQ's."""
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListMarksRequestHeader(CommandHeader):
-    """LIST_MARKS: what was done last about each message of a part of a queue, or all that was done about its first message."""
+    """LIST_MARKS: the last treatment of each message in a part of a queue, or all treatments of its first message."""
 
     topic: str
     queue_id: Int32
@@ -18,12 +19,12 @@ class RetryDeadLetterRequestHeader(CommandHeader):
 
     offset: Int64
     again: bool = False
-    """Though it was treated already."""
+    """Retry a dead letter that was already treated."""
     reason: str = ""
 
 
 class DismissDeadLetterRequestHeader(CommandHeader):
-    """DISMISS_DEAD_LETTER: the dead letter at that commit log offset needs no attention any more, and why."""
+    """DISMISS_DEAD_LETTER: no one need look at the dead letter at that commit log offset, for the reason given."""
 
     offset: Int64
     reason: str

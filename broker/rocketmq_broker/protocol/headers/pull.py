@@ -1,8 +1,9 @@
-"""Pulling and offsets."""
+"""Headers of pulls and of requests about offsets."""
 
 import msgspec
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class PullMessageRequestHeader(CommandHeader, kw_only=True):
@@ -23,7 +24,7 @@ class PullMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 class PullMessageResponseHeader(CommandHeader):
-    """What a pull found, and where the next one begins."""
+    """The result of a pull, and the offset of the next one."""
 
     suggest_which_broker_id: Int64
     next_begin_offset: Int64
@@ -32,7 +33,7 @@ class PullMessageResponseHeader(CommandHeader):
 
 
 class QueryConsumerOffsetRequestHeader(CommandHeader):
-    """QUERY_CONSUMER_OFFSET."""
+    """The header of QUERY_CONSUMER_OFFSET."""
 
     consumer_group: str
     topic: str
@@ -41,13 +42,13 @@ class QueryConsumerOffsetRequestHeader(CommandHeader):
 
 
 class QueryConsumerOffsetResponseHeader(CommandHeader):
-    """How far a group has consumed a queue."""
+    """The group's offset on a queue."""
 
     offset: Int64
 
 
 class UpdateConsumerOffsetRequestHeader(CommandHeader):
-    """UPDATE_CONSUMER_OFFSET."""
+    """The header of UPDATE_CONSUMER_OFFSET."""
 
     consumer_group: str
     topic: str
@@ -57,7 +58,7 @@ class UpdateConsumerOffsetRequestHeader(CommandHeader):
 
 
 class GetMaxOffsetRequestHeader(CommandHeader):
-    """GET_MAX_OFFSET."""
+    """The header of GET_MAX_OFFSET."""
 
     topic: str
     queue_id: Int32
@@ -71,7 +72,7 @@ class GetMaxOffsetResponseHeader(CommandHeader):
 
 
 class GetMinOffsetRequestHeader(CommandHeader):
-    """GET_MIN_OFFSET."""
+    """The header of GET_MIN_OFFSET."""
 
     topic: str
     queue_id: Int32
@@ -85,7 +86,7 @@ class GetMinOffsetResponseHeader(CommandHeader):
 
 
 class SearchOffsetRequestHeader(CommandHeader):
-    """SEARCH_OFFSET_BY_TIMESTAMP."""
+    """The header of SEARCH_OFFSET_BY_TIMESTAMP."""
 
     topic: str
     queue_id: Int32
@@ -94,13 +95,13 @@ class SearchOffsetRequestHeader(CommandHeader):
 
 
 class SearchOffsetResponseHeader(CommandHeader):
-    """The offset that stands for a time."""
+    """The offset for a time."""
 
     offset: Int64
 
 
 class GetEarliestMsgStoretimeRequestHeader(CommandHeader):
-    """GET_EARLIEST_MSG_STORETIME."""
+    """The header of GET_EARLIEST_MSG_STORETIME."""
 
     topic: str
     queue_id: Int32
@@ -108,6 +109,6 @@ class GetEarliestMsgStoretimeRequestHeader(CommandHeader):
 
 
 class GetEarliestMsgStoretimeResponseHeader(CommandHeader):
-    """When the oldest message of a queue was stored."""
+    """The store timestamp of the oldest message of a queue."""
 
     timestamp: Int64

@@ -1,12 +1,13 @@
-"""Sending: what a producer says of a message, and what the broker answers."""
+"""Headers of sending: the producer's data on a message, and the broker's answer."""
 
 import struct
 from typing import Final, TypeAlias
 
 import msgspec
 
+from rocketmq_broker.message.java_numbers import Int32, Int64
 from rocketmq_broker.protocol import ext_fields
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 _MSG_ID = ext_fields.encode_key("msgId")
 _QUEUE_ID = ext_fields.encode_key("queueId")
@@ -17,7 +18,7 @@ _TRANSACTION_ID = ext_fields.encode_key("transactionId")
 _length = struct.Struct(">I").pack
 
 DEFAULT_REGION_ID: Final = "DefaultRegion"
-"""What a broker calls its region unless it is told otherwise (MixAll's and BrokerConfig's regionId)."""
+"""A broker's default region (MixAll's and BrokerConfig's regionId)."""
 
 
 class SendMessageRequestHeader(CommandHeader):
@@ -40,7 +41,7 @@ class SendMessageRequestHeader(CommandHeader):
 
 
 class SendMessageRequestHeaderV2(CommandHeader):
-    """SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE: the same fields, on the wire named by one letter each."""
+    """SEND_MESSAGE_V2 and SEND_BATCH_MESSAGE: the same fields, named by one letter each on the wire."""
 
     producer_group: str = msgspec.field(name="a")
     topic: str = msgspec.field(name="b")
@@ -59,7 +60,7 @@ class SendMessageRequestHeaderV2(CommandHeader):
 
 
 class SendMessageResponseHeader(CommandHeader):
-    """Where a message sent was stored. Every transaction waits for one, so it is written without a loop over the fields."""
+    """The place of a stored message. Every transaction waits for one, so its encoding has no loop over the fields."""
 
     msg_id: str
     """The offset message id: hexadecimal digits."""
@@ -70,7 +71,7 @@ class SendMessageResponseHeader(CommandHeader):
     is_trace_on: bool = msgspec.field(name="TRACE_ON", default=True)
 
     def encode_json(self) -> bytes:
-        """The fields as a JSON object of strings."""
+        """Encodes the fields as a JSON object of strings."""
         return b'{"queueId":"%d","TRACE_ON":"%b","MSG_REGION":%b,"msgId":"%b","queueOffset":"%d"%b}' % (
             self.queue_id,
             b"true" if self.is_trace_on else b"false",
@@ -81,7 +82,7 @@ class SendMessageResponseHeader(CommandHeader):
         )
 
     def encode_binary(self) -> bytes:
-        """The fields as the ROCKETMQ serializer writes them."""
+        """Encodes the fields in the ROCKETMQ serializer's form."""
         msg_id, region_id = self.msg_id.encode(), self.region_id.encode()
         queue_id, queue_offset = b"%d" % self.queue_id, b"%d" % self.queue_offset
         trace_on = b"true" if self.is_trace_on else b"false"
@@ -99,7 +100,7 @@ class SendMessageResponseHeader(CommandHeader):
 
 
 class ConsumerSendMsgBackRequestHeader(CommandHeader):
-    """CONSUMER_SEND_MSG_BACK: a consumer failed on a message and wants it again later."""
+    """CONSUMER_SEND_MSG_BACK: a consumer failed on a message and asks for a later redelivery."""
 
     offset: Int64
     group: str
@@ -112,7 +113,7 @@ class ConsumerSendMsgBackRequestHeader(CommandHeader):
 
 
 class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
-    """PUSH_REPLY_MESSAGE_TO_CLIENT: a reply on its way to who asked."""
+    """PUSH_REPLY_MESSAGE_TO_CLIENT: a reply for its requester."""
 
     producer_group: str
     topic: str
@@ -131,4 +132,4 @@ class ReplyMessageRequestHeader(CommandHeader, kw_only=True):
 
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
-"""Either of the two, their fields being the same."""
+"""Either of the two; their fields are the same."""

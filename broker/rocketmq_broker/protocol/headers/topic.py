@@ -1,12 +1,13 @@
-"""Topics, single messages and the broker itself, as operators see them."""
+"""Headers about topics, single messages and the broker itself, for operators."""
 
 import msgspec
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class CreateTopicRequestHeader(CommandHeader):
-    """UPDATE_AND_CREATE_TOPIC."""
+    """The header of UPDATE_AND_CREATE_TOPIC."""
 
     topic: str
     default_topic: str
@@ -21,25 +22,25 @@ class CreateTopicRequestHeader(CommandHeader):
 
 
 class DeleteTopicRequestHeader(CommandHeader):
-    """DELETE_TOPIC_IN_BROKER."""
+    """The header of DELETE_TOPIC_IN_BROKER."""
 
     topic: str
 
 
 class GetTopicConfigRequestHeader(CommandHeader):
-    """GET_TOPIC_CONFIG."""
+    """The header of GET_TOPIC_CONFIG."""
 
     topic: str
 
 
 class GetTopicStatsInfoRequestHeader(CommandHeader):
-    """GET_TOPIC_STATS_INFO."""
+    """The header of GET_TOPIC_STATS_INFO."""
 
     topic: str
 
 
 class QueryMessageRequestHeader(CommandHeader):
-    """QUERY_MESSAGE: by key, or with `unique_key_query` by the id its producer gave it."""
+    """QUERY_MESSAGE: by key, or with `unique_key_query` by the producer's message id."""
 
     topic: str
     key: str
@@ -50,20 +51,20 @@ class QueryMessageRequestHeader(CommandHeader):
 
 
 class QueryMessageResponseHeader(CommandHeader):
-    """How far the index reaches."""
+    """The time and the commit log offset up to which the index is complete."""
 
     index_last_update_timestamp: Int64
     index_last_update_phy_offset: Int64 = msgspec.field(name="indexLastUpdatePhyoffset")
 
 
 class ViewMessageRequestHeader(CommandHeader):
-    """VIEW_MESSAGE_BY_ID."""
+    """The header of VIEW_MESSAGE_BY_ID."""
 
     offset: Int64
 
 
 class QueryConsumeQueueRequestHeader(CommandHeader):
-    """QUERY_CONSUME_QUEUE."""
+    """The header of QUERY_CONSUME_QUEUE."""
 
     topic: str | None = None
     queue_id: Int32 = 0
@@ -73,7 +74,7 @@ class QueryConsumeQueueRequestHeader(CommandHeader):
 
 
 class ViewBrokerStatsDataRequestHeader(CommandHeader):
-    """VIEW_BROKER_STATS_DATA."""
+    """The header of VIEW_BROKER_STATS_DATA."""
 
     stats_name: str
     stats_key: str

@@ -1,8 +1,9 @@
-"""Transactions: the decision, the check-back, the resumption."""
+"""Headers of the decision, the check-back and the resumption of a transaction."""
 
 import msgspec
 
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 _DECISIONS = frozenset({0, 8, 12})
 """No decision, commit, rollback: MessageSysFlag's transaction bits."""
@@ -27,7 +28,7 @@ class EndTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class CheckTransactionStateRequestHeader(CommandHeader):
-    """CHECK_TRANSACTION_STATE: the broker asks how a local transaction ended; its body is the half message."""
+    """CHECK_TRANSACTION_STATE: the broker asks for the result of a local transaction; its body is the half message."""
 
     tran_state_table_offset: Int64
     commit_log_offset: Int64

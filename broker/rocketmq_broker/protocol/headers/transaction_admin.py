@@ -1,23 +1,24 @@
-"""What operators ask about transactions, and what they decide by hand: requests of our own (AdminRequestCode)."""
+"""Headers about transactions and decisions by hand: operators' requests that are not RocketMQ's (AdminRequestCode)."""
 
+from rocketmq_broker.message.java_numbers import Int32, Int64
 from rocketmq_broker.message.times import FOREVER_MS
-from rocketmq_broker.protocol.command_header import CommandHeader, Int32, Int64
+from rocketmq_broker.protocol.command_header import CommandHeader
 
 
 class ListPendingTransactionsRequestHeader(CommandHeader):
-    """LIST_PENDING_TRANSACTIONS: the oldest first, only those that match."""
+    """LIST_PENDING_TRANSACTIONS: the matching ones, the oldest first."""
 
     topic: str | None = None
     producer_group: str | None = None
     older_than_ms: Int64 = 0
-    """Only those at least this old."""
+    """The least age of those listed."""
     after: Int64 = -1
-    """Only those whose half offset is greater: where the page before ended."""
+    """The half offset at which the previous page ended: those listed have a greater one."""
     max_count: Int32 = 100
 
 
 class ShowTransactionRequestHeader(CommandHeader):
-    """SHOW_TRANSACTION: the transactions with that id or key, or the one whose half message lies at that commit log offset."""
+    """SHOW_TRANSACTION: the transactions with that id or key, or the one whose half message has that commit log offset."""
 
     transaction_id: str | None = None
     key: str | None = None
@@ -25,7 +26,7 @@ class ShowTransactionRequestHeader(CommandHeader):
 
 
 class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
-    """DECIDE_TRANSACTION: a person decides, by transaction id or half offset, and says why."""
+    """DECIDE_TRANSACTION: a person's decision, by transaction id or half offset, with its reason."""
 
     transaction_id: str | None = None
     half_offset: Int64 | None = None
@@ -35,8 +36,8 @@ class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
 
 
 class ListDecidedTransactionsRequestHeader(CommandHeader):
-    """LIST_DECIDED_TRANSACTIONS: what was decided with a reason, the latest first."""
+    """LIST_DECIDED_TRANSACTIONS: the decisions with a reason, the latest first."""
 
     before_ms: Int64 = FOREVER_MS
-    """Only what was decided at or before this time, in milliseconds since the epoch."""
+    """The latest time of a decision listed, in milliseconds since the epoch."""
     max_count: Int32 = 50

@@ -1,4 +1,4 @@
-"""The calling end's TLS."""
+"""TLS of the calling end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rocketmq_broker.remoting.tls.settings import ClientTls
 
 
 def client_context(settings: ClientTls) -> ssl.SSLContext:
-    """What a client connects with. Raises TlsUnusable."""
+    """Returns the context of a client's connections. Raises TlsUnusable."""
     context = new_context(ssl.PROTOCOL_TLS_CLIENT)
     if not settings.auth_server:
         context.check_hostname = False

@@ -1,4 +1,4 @@
-"""What both ends ask of TLS: version 1.2 or newer, forward secrecy, ciphers that authenticate."""
+"""The common TLS contexts: version 1.2 or newer, forward secrecy, ciphers that authenticate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from rocketmq_broker.remoting.tls.errors import TlsUnusable
 
 _CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""For TLS 1.2; all ciphers of 1.3 are of that kind."""
+"""The ciphers of TLS 1.2; all ciphers of 1.3 are of that kind."""
 
 
 def new_context(protocol: int) -> ssl.SSLContext:
-    """A context without certificates."""
+    """Returns a context without certificates."""
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_ciphers(_CIPHERS)
@@ -22,7 +22,7 @@ def new_context(protocol: int) -> ssl.SSLContext:
 
 
 def load_certificate(context: ssl.SSLContext, cert_path: Path | str, key_path: Path | str, password: str | None) -> None:
-    """Lets the context show the certificate. Raises TlsUnusable naming what is wrong."""
+    """Makes the context present the certificate. Raises TlsUnusable that names the problem."""
     for path in (cert_path, key_path):
         _check_readable(path)
     try:
@@ -33,7 +33,7 @@ def load_certificate(context: ssl.SSLContext, cert_path: Path | str, key_path: P
 
 
 def load_trusted(context: ssl.SSLContext, path: Path | str) -> None:
-    """Lets the context trust what comes from the certificates in the file. Raises TlsUnusable."""
+    """Makes the context trust the certificates in the file and those they signed. Raises TlsUnusable."""
     _check_readable(path)
     try:
         context.load_verify_locations(path)
@@ -50,7 +50,7 @@ def _check_readable(path: Path | str) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """OpenSSL's reason in plain words where it has one."""
+    """Returns OpenSSL's reason in plain words where it has one."""
     known = {
         "KEY_VALUES_MISMATCH": "the key is not the certificate's",
         "NO_CERTIFICATE_OR_CRL_FOUND": "there is no certificate in it",

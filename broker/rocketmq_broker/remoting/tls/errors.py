@@ -1,10 +1,10 @@
-"""What keeps TLS from working, and how OpenSSL's errors read."""
+"""The errors of TLS, and OpenSSL's errors in words."""
 
 import ssl
 from typing import Final
 
 TlsError: Final = ssl.SSLError
-"""What goes wrong in a handshake or after it."""
+"""An error in a handshake or after it."""
 
 
 class TlsUnusable(Exception):
@@ -12,7 +12,7 @@ class TlsUnusable(Exception):
 
 
 def words_of(error: ssl.SSLError) -> str:
-    """What went wrong, in OpenSSL's words without its codes."""
+    """Returns OpenSSL's words for the error, without its codes."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not accepted: {error.verify_message}"
     reason = str(error.reason or "the connection was closed").lower().replace("_", " ")
@@ -20,5 +20,5 @@ def words_of(error: ssl.SSLError) -> str:
 
 
 def is_about_certificate(error: ssl.SSLError) -> bool:
-    """Whether it was the peer's certificate that was not accepted here."""
+    """Returns whether this side refused the peer's certificate."""
     return isinstance(error, ssl.SSLCertVerificationError)

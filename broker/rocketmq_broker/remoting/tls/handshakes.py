@@ -1,4 +1,4 @@
-"""TLS handshakes that are not finished. When there is no room for more, who has most of it gives the oldest up."""
+"""The unfinished TLS handshakes. When there are too many, the address with the most of them loses its oldest."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from itertools import count
 from typing import Final
 
 MOST_HANDSHAKES: Final = 500
-"""Handshakes that may be unfinished at a time, over all ports; each takes some 50 KB."""
+"""Unfinished handshakes at a time, over all ports; each takes some 50 KB."""
 
 _NETWORK_GROUPS: Final = 4
-"""Of the eight groups of an IPv6 address: whoever has one address has all of its network."""
+"""Groups, of the eight in an IPv6 address, that count as one client: an address's owner has its whole network."""
 
 
 class Handshakes:
-    """By the address that began them. A client finishes its own in milliseconds: whoever is crowded out has left it lying."""
+    """The unfinished handshakes by address. A client finishes its own in milliseconds: those pushed out were abandoned."""
 
     def __init__(self, most: int = MOST_HANDSHAKES) -> None:
         self._most = most
@@ -23,13 +23,13 @@ class Handshakes:
         self._unfinished = 0
 
     def __len__(self) -> int:
-        """How many are not finished."""
+        """Returns the number of unfinished handshakes."""
         return self._unfinished
 
     def begin(self, ip: str, give_up: Callable[[], None]) -> Callable[[], None]:
-        """One more begins; returns what to call once when it is over, good or bad.
+        """Adds a handshake. Returns a callback for its end, good or bad, to be called once.
 
-        `give_up` is called, at the latest then, if its room is needed by others; it is over with that.
+        `give_up` is called if others need its room; the handshake has then ended.
         """
         if self._unfinished >= self._most:
             self._make_room()
@@ -39,7 +39,7 @@ class Handshakes:
         return lambda: self._end(host, number)
 
     def _make_room(self) -> None:
-        """Gives up the oldest of the address with the most unfinished ones; of equals, of the one that has waited longest."""
+        """Ends the oldest handshake of the address with the most; among equal addresses, of the one with the longest wait."""
         host, lying = max(self._by_host.items(), key=lambda entry: (len(entry[1]), -next(iter(entry[1]))))
         number, give_up = next(iter(lying.items()))
         self._end(host, number)

@@ -1,6 +1,6 @@
 """The first byte of a connection: 0x16 begins a TLS handshake, and no frame (RocketMQ's HandshakeHandler).
 
-A connection that speaks plainly is given its socket after that one look, and nothing stands between the two any more.
+A connection without TLS gets its socket after this one check; nothing stays between the two.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ logger = logging.getLogger(__name__)
 
 
 class Securable(Protocol):
-    """What a connection lets be done with it."""
+    """A connection that can change to TLS."""
 
     peer: str
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Uses this transport from now on."""
+        """Replaces the transport."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...  # noqa: D102
     def data_received(self, data: bytes) -> None: ...  # noqa: D102
@@ -40,7 +40,7 @@ class Securable(Protocol):
 
 
 class Opening(asyncio.Protocol):
-    """Stands in for the connection until the first bytes say how it speaks. Not needed where TLS is disabled."""
+    """A stand-in for the connection until the first bytes show whether it uses TLS. Not needed where TLS is disabled."""
 
     def __init__(self, connection: Securable, contexts: ServerContexts, tasks: Tasks, complaints: Complaints) -> None:
         self._connection = connection
@@ -50,12 +50,12 @@ class Opening(asyncio.Protocol):
         self._socket: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The socket is connected."""
+        """Passes the connected socket on to the connection."""
         self._socket = cast(asyncio.Transport, transport)
         self._connection.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """The first bytes came."""
+        """Begins a TLS handshake, or passes the first bytes to the connection."""
         if data[0] == HANDSHAKE:
             self._begin_handshake(data)
         elif self._contexts.mode is TlsMode.ENFORCING:
@@ -65,19 +65,19 @@ class Opening(asyncio.Protocol):
             self._connection.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """The peer sends no more."""
+        """Passes the end of input on to the connection."""
         return self._connection.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The socket is gone before it said anything."""
+        """Passes on the end of a connection that sent nothing."""
         self._connection.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """The peer reads too slowly."""
+        """Passes on that the peer reads too slowly."""
         self._connection.pause_writing()
 
     def resume_writing(self) -> None:
-        """The peer has caught up."""
+        """Passes on that the peer has taken its output."""
         self._connection.resume_writing()
 
     def _begin_handshake(self, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""A connection's transport with TLS in between: it looks like the socket's own, and the connection does not see a difference."""
+"""A connection's transport over TLS: it has the interface of the socket's own, so the connection needs no change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class SecureTransport(asyncio.Transport):
-    """Encrypts what is written to the socket's transport."""
+    """A transport that encrypts output for the socket's transport."""
 
     def __init__(self, socket: asyncio.Transport, tunnel: TlsTunnel) -> None:
         super().__init__()
@@ -27,17 +27,17 @@ class SecureTransport(asyncio.Transport):
         self._tunnel = tunnel
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Sends it, or keeps it until the handshake is done."""
+        """Sends the data, or keeps it until the handshake is done."""
         self._tunnel.send(bytes(data))
         self.flush()
 
     def flush(self) -> None:
-        """Gives the socket what the tunnel has for it."""
+        """Passes the tunnel's output to the socket."""
         if (data := self._tunnel.take_outgoing()) and not self._socket.is_closing():
             self._socket.write(data)
 
     def close(self) -> None:
-        """Says goodbye, and closes once everything is sent."""
+        """Ends TLS, and closes once everything is sent."""
         if not self._socket.is_closing():
             self._tunnel.end()
             self.flush()
@@ -48,28 +48,28 @@ class SecureTransport(asyncio.Transport):
         self._socket.abort()
 
     def is_closing(self) -> bool:
-        """Whether it is closed or being closed."""
+        """Returns whether the transport is closed or being closed."""
         return self._socket.is_closing()
 
     def pause_reading(self) -> None:
-        """Takes nothing more from the socket."""
+        """Stops reading from the socket."""
         self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        """Takes from the socket again."""
+        """Reads from the socket again."""
         self._socket.resume_reading()
 
     def get_write_buffer_size(self) -> int:
-        """Bytes that the socket has not taken yet."""
+        """Returns the number of bytes that the socket has not taken."""
         return self._socket.get_write_buffer_size()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """What the socket's transport says."""
+        """Returns the information of the socket's transport."""
         return self._socket.get_extra_info(name, default)
 
 
 class SecureProtocol(asyncio.Protocol):
-    """Decrypts what the socket brings for the connection above it."""
+    """A protocol that decrypts the socket's input for the connection above it."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class SecureProtocol(asyncio.Protocol):
         complaints: Complaints,
         handshakes: Handshakes,
     ) -> None:
-        """The handshake has begun, and has 10 s, or until others need its room among the `handshakes`."""
+        """Begins with the handshake, which has 10 s, and less if others need its room among the `handshakes`."""
         self._above = above
         self._transport = transport
         self._socket = socket
@@ -94,7 +94,7 @@ class SecureProtocol(asyncio.Protocol):
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_TIMEOUT_S, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Encrypted bytes came."""
+        """Decrypts the bytes, and passes the plain ones to the connection."""
         if self._socket.is_closing():
             return
         try:
@@ -111,27 +111,27 @@ class SecureProtocol(asyncio.Protocol):
             self._transport.close()
 
     def eof_received(self) -> bool | None:
-        """The peer sends no more."""
+        """Passes the end of input on to the connection."""
         return self._above.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The socket is gone."""
+        """Ends the handshake, and passes on the end of the connection."""
         if not self._tunnel.is_open and not self._has_failed:
             self._complain("left", "it left during its TLS handshake: perhaps it does not trust the certificate")
         self._handshake_over()
         self._above.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """The peer reads too slowly."""
+        """Passes on that the peer reads too slowly."""
         self._above.pause_writing()
 
     def resume_writing(self) -> None:
-        """The peer has caught up."""
+        """Passes on that the peer has taken its output."""
         self._above.resume_writing()
 
     def _fail(self, error: ssl.SSLError) -> None:
         self._has_failed = True
-        self._transport.flush()  # the alert that tells the peer why
+        self._transport.flush()  # the alert tells the peer the reason
         what = "a broken record" if self._tunnel.is_open else "no TLS handshake"
         self._complain(words_of(error), f"{what}: {words_of(error)}")
         self._socket.close()

@@ -17,7 +17,7 @@ _WITHIN_S: Final = 30
 
 
 class SelfSigned:
-    """Certificate and key, readable for this user alone, in a directory that is gone after the block."""
+    """Certificate and key, readable for this user alone, in a directory that is removed after the block."""
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="rocketmq-tls-")
@@ -25,7 +25,7 @@ class SelfSigned:
         self.key_path = Path(self._directory.name) / "key.pem"
 
     def __enter__(self) -> SelfSigned:
-        """Makes them. Raises TlsUnusable."""
+        """Makes certificate and key. Raises TlsUnusable."""
         files = ("-keyout", str(self.key_path), "-out", str(self.cert_path))
         try:
             made = subprocess.run((*_COMMAND, *files), capture_output=True, text=True, timeout=_WITHIN_S)
@@ -39,5 +39,5 @@ class SelfSigned:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Removes them."""
+        """Removes certificate and key."""
         self._directory.cleanup()

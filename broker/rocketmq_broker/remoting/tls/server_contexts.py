@@ -1,4 +1,4 @@
-"""The listening end's TLS: the certificate it shows now, followed as its files change (RocketMQ's FileWatchService)."""
+"""TLS of the listening end: its current certificate, read again when its files change (RocketMQ's FileWatchService)."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 
 class ServerContexts:
-    """One for all ports of a process. New connections use the newest certificate; those there are keep theirs."""
+    """The TLS contexts for all ports of a process. New connections use the newest certificate; open ones keep theirs."""
 
     def __init__(self, settings: ServerTls) -> None:
         """Reads certificate and key. Raises TlsUnusable."""
         self.handshakes = Handshakes()
-        """Those that are not finished."""
+        """The unfinished handshakes."""
         self._settings = settings
         self._current: ssl.SSLContext | None = None
         self._failure: TlsUnusable | None = None
@@ -42,16 +42,16 @@ class ServerContexts:
 
     @property
     def mode(self) -> TlsMode:
-        """What to do with either kind of connection."""
+        """Returns the mode, which decides about connections with and without TLS."""
         return self._settings.mode
 
     @property
     def current(self) -> ssl.SSLContext | None:
-        """What the next connection uses; None until a certificate for tests was made, and where there is none."""
+        """Returns the context of the next connection; None without a certificate, and before one for tests is made."""
         return self._current
 
     async def made(self) -> ssl.SSLContext:
-        """The context, its certificate for tests made first if need be. Raises TlsUnusable."""
+        """Returns the context, after making a certificate for tests if needed. Raises TlsUnusable."""
         async with self._making:
             if self._current is None:
                 if not self._settings.test_mode:
@@ -61,15 +61,15 @@ class ServerContexts:
                 try:
                     self._current = await asyncio.to_thread(_make_for_tests)
                 except TlsUnusable as error:
-                    self._failure = error  # it would be no better the next time, and costs a process each
+                    self._failure = error  # it would fail again, and each attempt costs a process
                     raise
                 logger.warning("TLS with a certificate for tests, which nobody can trust: see tls.server.certPath")
             return self._current
 
     async def follow(self) -> None:
-        """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled.
+        """Checks the files each second, and reads them again when they have changed. Runs until it is cancelled.
 
-        Where TLS is disabled there is nothing to look at.
+        Returns at once where TLS is disabled.
         """
         while self.mode is not TlsMode.DISABLED:
             await asyncio.sleep(LOOK_EVERY_S)
@@ -83,13 +83,13 @@ class ServerContexts:
         try:
             self._current = _read(self._settings)
         except TlsUnusable as error:
-            # Half of a pair that is being replaced, perhaps: the other half changes the stamp again.
+            # Perhaps half of a pair that is being replaced: the other half changes the stamp again.
             logger.warning("the certificate that was read before stays in use: %s", error)
         else:
             logger.warning("the certificate %s was read anew", self._settings.cert_path)
 
     def _look(self) -> _Stamp:
-        """What tells one state of the files from another."""
+        """Returns a stamp that differs when the files have changed."""
         if self._settings.mode is TlsMode.DISABLED or self._settings.cert_path is None:
             return ()
         stamps: list[tuple[int, int, int] | None] = []

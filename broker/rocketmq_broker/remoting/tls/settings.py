@@ -1,4 +1,4 @@
-"""What RocketMQ's TLS settings say, for either end (TlsSystemConfig)."""
+"""RocketMQ's TLS settings, for either end (TlsSystemConfig)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 from rocketmq_broker.remoting.tls.errors import TlsUnusable
 
 DEFAULT_CONFIG_FILE: Final = "/etc/rocketmq/tls.properties"
-"""Read if it is there, as RocketMQ's processes read it. What it says counts more than what is said elsewhere."""
+"""A file that is read if it exists, as by RocketMQ's processes. Its settings take precedence."""
 
 _NOT_IN_CONFIG_FILE: Final = ("tls.server.mode", "tls.enable", "tls.config.file")
 _BOOLEANS: Final = {"true": True, "false": False}
@@ -19,18 +19,18 @@ Kind = TypeVar("Kind", bound=Enum)
 
 
 class TlsMode(Enum):
-    """What a server does with either kind of connection."""
+    """A server's treatment of connections with and without TLS."""
 
     DISABLED = "disabled"
-    """It closes those that begin with a TLS handshake."""
+    """Closes connections that begin with a TLS handshake."""
     PERMISSIVE = "permissive"
-    """It takes both."""
+    """Accepts both."""
     ENFORCING = "enforcing"
-    """It closes those that do not."""
+    """Closes connections that do not begin with a TLS handshake."""
 
 
 class NeedClientAuth(Enum):
-    """Whether a client has to show a certificate."""
+    """The demand for a client's certificate."""
 
     NONE = "none"
     OPTIONAL = "optional"
@@ -47,9 +47,9 @@ class ServerTls:
     key_password: str | None = field(default=None, repr=False)
     need_client_auth: NeedClientAuth = NeedClientAuth.NONE
     trust_cert_path: Path | None = None
-    """The certificates that clients' ones must come from."""
+    """The certificates that must have signed those of clients."""
     test_mode: bool = False
-    """Whether to use a certificate made for the occasion, which nobody can trust."""
+    """Whether to use a certificate made at start, which nobody can trust."""
 
     def __post_init__(self) -> None:
         if self.mode is TlsMode.DISABLED:
@@ -68,19 +68,19 @@ class ServerTls:
 
     @property
     def has_certificate(self) -> bool:
-        """Whether there is one to show, or one can be made."""
+        """Returns whether a certificate is set, or can be made."""
         return self.cert_path is not None or self.test_mode
 
     @property
     def files(self) -> list[Path]:
-        """The files that it consists of."""
+        """Returns the files of certificates and key."""
         return [path for path in (self.cert_path, self.key_path, self.trust_cert_path) if path is not None]
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ServerTls:
-        """The settings under RocketMQ's names; others are passed over. Raises TlsUnusable.
+        """Reads the settings under RocketMQ's names; ignores others. Raises TlsUnusable.
 
-        Unlike RocketMQ, which needs tls.test.mode.enable=false for it, a certificate that is named is used.
+        A named certificate is used; RocketMQ uses it only with tls.test.mode.enable=false.
         """
         cert_path = _path(properties, "tls.server.certPath")
         return cls(
@@ -96,14 +96,14 @@ class ServerTls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientTls:
-    """How a client makes sure of whom it talks to, and who it is itself. Raises TlsUnusable."""
+    """A client's check of the server's identity, and the client's own. Raises TlsUnusable."""
 
     trust_cert_path: Path | str | None = None
-    """The certificates that servers' ones must come from, as a PEM file; the system's own unless given."""
+    """The certificates that must have signed those of servers, as a PEM file; the default is the system's."""
     auth_server: bool = True
-    """False trusts whoever answers: for tests."""
+    """Whether the server's identity is checked; False, for tests, trusts all servers."""
     check_hostname: bool = True
-    """Whether the certificate must be for the name or address that was called."""
+    """Whether the certificate must name the host or address that was called."""
     cert_path: Path | str | None = None
     key_path: Path | str | None = None
     key_password: str | None = field(default=None, repr=False)
@@ -114,9 +114,9 @@ class ClientTls:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> ClientTls | None:
-        """The settings under RocketMQ's names, or None unless tls.enable=true. Raises TlsUnusable.
+        """Reads the settings under RocketMQ's names; None unless tls.enable=true. Raises TlsUnusable.
 
-        Unlike RocketMQ's clients this one makes sure of the server, unless tls.client.authServer=false or a test mode say not to.
+        Unlike RocketMQ's clients it checks the server, unless tls.client.authServer=false or a test mode forbids it.
         """
         if not _boolean(properties, "tls.enable", False):
             return None
@@ -132,12 +132,12 @@ class ClientTls:
 
 
 def of_config_file(properties: Mapping[str, str]) -> dict[str, str]:
-    """What counts of a `tls.config.file`. As in RocketMQ it does not say whether to use TLS at all."""
+    """Returns the settings of a `tls.config.file` that count. As in RocketMQ, it does not decide whether TLS is used."""
     return {name: value for name, value in properties.items() if name.startswith("tls.") and name not in _NOT_IN_CONFIG_FILE}
 
 
 def _path(properties: Mapping[str, str], name: str) -> Path | None:
-    """Raises TlsUnusable for the home of a user whom nobody knows."""
+    """Returns the path of a setting, `~` resolved. Raises TlsUnusable for the home of an unknown user."""
     text = properties.get(name, "").strip()
     try:
         return Path(text).expanduser() if text else None

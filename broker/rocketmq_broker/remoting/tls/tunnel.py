@@ -1,4 +1,4 @@
-"""TLS over bytes: what comes from the socket goes in, what goes to the socket comes out. No socket, no loop."""
+"""TLS over bytes: encrypted bytes go in, plain bytes come out, and the reverse. No socket, no loop."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ _AT_A_TIME: Final = 256 * 1024
 
 
 class TlsTunnel:
-    """One end of a TLS connection. After `receive`, `send` and `end` look for what `take_outgoing` has for the socket."""
+    """One end of a TLS connection. After `receive`, `send` and `end` pass on `take_outgoing` to the socket."""
 
     def __init__(self, context: ssl.SSLContext, *, server_side: bool) -> None:
         self.is_open = False
         """Whether the handshake is done."""
         self.is_ended = False
-        """Whether the peer said that it sends no more."""
+        """Whether the peer has ended its output."""
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
         self._unsent: list[bytes] = []
 
     def receive(self, data: bytes) -> bytes:
-        """The plain bytes that the data completes, maybe none. Raises ssl.SSLError; `take_outgoing` has the alert then."""
+        """Returns the plain bytes that the data completes, maybe none. Raises ssl.SSLError; `take_outgoing` has the alert."""
         self._incoming.write(data)
         if not self.is_open and not self._shake_hands():
             return b""
@@ -48,14 +48,14 @@ class TlsTunnel:
             rest = rest[self._tls.write(rest) :]
 
     def end(self) -> None:
-        """Tells the peer that nothing more will be sent."""
+        """Tells the peer that this end sends no more."""
         if not self.is_open:
             return
-        with suppress(ssl.SSLError):  # the peer has not said the same yet, or is gone: both are fine
+        with suppress(ssl.SSLError):  # the peer has not done the same, or has left: both are fine
             self._tls.unwrap()
 
     def take_outgoing(self) -> bytes:
-        """What has to go to the socket now."""
+        """Removes and returns the output for the socket."""
         return self._outgoing.read()
 
     def _shake_hands(self) -> bool:

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class AccessControl:
-    """The accounts that hold now. A file with a mistake changes nothing: what was read before it stays in force."""
+    """The accounts in force. A file with a mistake changes nothing: the accounts read before it stay in force."""
 
     def __init__(self, files: AccountFiles, topic_at: TopicAt) -> None:
         """Reads the files. Raises AccountMistake or OSError."""
@@ -46,12 +46,12 @@ class AccessControl:
 
     @property
     def content(self) -> dict[str, PlainAcl]:
-        """What each file says, by its path."""
+        """The content of each file, by its path."""
         return self._content
 
     @property
     def files(self) -> AccountFiles:
-        """Where they are."""
+        """The account files."""
         return self._files
 
     def check(self, connection: Connection, command: RemotingCommand) -> None:
@@ -66,18 +66,18 @@ class AccessControl:
             self._members[connection] = access_key
 
     def may_check(self, connection: Connection, topic: bytes) -> bool:
-        """Whether a producer at that connection may be asked about transactions of the topic, which shows it half messages."""
+        """Returns whether a producer at that connection may be asked about the topic's transactions, and so see half messages."""
         if connection not in self._members:
             return False
         access_key = self._members[connection]
         return access_key is None or self._rules.may_publish(access_key, topic.decode(errors="replace"))
 
     def forget(self, connection: Connection) -> None:
-        """The connection is closed."""
+        """Forgets a closed connection."""
         self._members.pop(connection, None)
 
     async def follow(self) -> None:
-        """Looks at the files each second, and reads them anew when they changed. Runs until it is cancelled."""
+        """Checks the files each second, and reads them again when they changed. Runs until it is cancelled."""
         while True:
             await asyncio.sleep(LOOK_EVERY_S)
             async with self._changing:
@@ -85,7 +85,7 @@ class AccessControl:
             self._refusals.summarize()
 
     async def change(self, edit: Edit) -> None:
-        """Replaces one file; in force and on disk when it returns. Raises AccountMistake or OSError, and then nothing changed."""
+        """Replaces one file; in force and on disk when it returns. Raises AccountMistake or OSError without any change."""
         async with self._changing:
             await self._look()
             path, acl = edit(self._content)

@@ -1,4 +1,4 @@
-"""The files with the accounts: `conf/plain_acl.yml` and all of `conf/acl`, as RocketMQ's PlainPermissionManager has them."""
+"""The account files: `conf/plain_acl.yml` and all of `conf/acl`, as in RocketMQ's PlainPermissionManager."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ class AccountFiles:
     """Every file below it whose name ends in .yml or .yaml counts as well, but for tools.yml."""
 
     def paths(self) -> list[Path]:
-        """The files that there are."""
+        """Returns the files that exist."""
         found = {path for suffix in _SUFFIXES for path in self.folder.rglob(f"*{suffix}") if path.name != _OF_MQADMIN}
         return sorted({*(path for path in found if path.is_file()), *([self.default_file] if self.default_file.exists() else [])})
 
     def stamp(self) -> Stamp:
-        """What tells one state of the files from another without reading them."""
+        """Returns a stamp that changes with each change of the files, without reading them."""
         stats = [(path, path.stat()) for path in self.paths()]
         return tuple((str(path), stat.st_mtime_ns, stat.st_size, stat.st_ino) for path, stat in stats)
 
     def read(self) -> dict[str, PlainAcl]:
-        """What each file says. Raises AccountMistake naming the file, and the line and account in it."""
+        """Returns the content of each file. Raises AccountMistake naming the file, and the line and account in it."""
         if not (paths := self.paths()):
             raise AccountMistake(f"{self.default_file}: there is no such file: write the accounts into it")
         return {str(path): _parsed(path) for path in paths}
 
     def write(self, path: str, acl: PlainAcl) -> None:
-        """Replaces the file at once, readable for nobody who could not read it before; on disk when it returns."""
+        """Replaces the file at once. Keeps its permissions, and lets only the owner read a new file. On disk when it returns."""
         target = Path(path).resolve()
         part = target.with_name(f".{target.name}.part")
         mode = target.stat().st_mode & 0o777 if target.exists() else _OWNER_ONLY
@@ -68,7 +68,7 @@ class AccountFiles:
 
 
 def rules_of(files: Mapping[str, PlainAcl]) -> AccessRules:
-    """What all files together allow. Raises AccountMistake if an account is in two of them."""
+    """Returns the rules of all files together. Raises AccountMistake if an account is in two of them."""
     seen: dict[str, str] = {}
     for path, acl in files.items():
         for account in acl.accounts:

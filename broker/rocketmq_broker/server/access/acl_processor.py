@@ -1,4 +1,4 @@
-"""Accounts as operators see and change them (updateAclConfig and its like in RocketMQ's AdminBrokerProcessor)."""
+"""Accounts for operators to list and change (updateAclConfig and similar requests in RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ logger = logging.getLogger(__name__)
 
 
 class NoAclProcessor:
-    """Where everybody may come in: says so, where Apache's broker does not answer."""
+    """Refuses requests about accounts while access control is off. Apache's broker does not answer them."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Each request about accounts is refused: there are none."""
+        """The refusal of each request about accounts."""
         codes = (*_CHANGES, RequestCode.GET_BROKER_CLUSTER_ACL_INFO, RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG)
         return dict.fromkeys(codes, self.refuse)
 
@@ -54,7 +54,7 @@ class NoAclProcessor:
 
 
 class AclProcessor:
-    """Shows and changes the account files. A change is on disk and in force when its answer comes."""
+    """Lists and changes the account files. A change is on disk and in force before its answer."""
 
     def __init__(self, *, access: AccessControl, identity: BrokerIdentity, tasks: Tasks, clock: Callable[[], int]) -> None:
         self._access = access
@@ -64,7 +64,7 @@ class AclProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Accounts and trusted addresses are changed and shown."""
+        """The handlers that list and change accounts and trusted addresses."""
         return {
             RequestCode.UPDATE_AND_CREATE_ACL_CONFIG: self.update_account,
             RequestCode.DELETE_ACL_CONFIG: self.delete_account,
@@ -74,7 +74,7 @@ class AclProcessor:
         }
 
     def update_account(self, connection: Connection, command: RemotingCommand) -> None:
-        """Makes an account, or changes it; a new one goes into the default file."""
+        """Creates or changes an account. A new one goes into the default file."""
         header = command.decode_header(CreateAccessConfigRequestHeader)
         update = AccountUpdate(
             access_key=header.access_key,
@@ -107,7 +107,7 @@ class AclProcessor:
         self._change(connection, command, edit)
 
     def update_white_addresses(self, connection: Connection, command: RemotingCommand) -> None:
-        """Replaces the trusted addresses of one account file, the default file unless another is named."""
+        """Replaces the trusted addresses of the named account file, or else of the default file."""
         header = command.decode_header(UpdateGlobalWhiteAddrsConfigRequestHeader)
         path = header.acl_file_full_path or str(self._access.files.default_file)
         addresses = _split(header.global_white_addrs) or ()
@@ -120,7 +120,7 @@ class AclProcessor:
         self._change(connection, command, edit)
 
     def get_versions(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """How often each file was changed by a request, and when last."""
+        """Answers how often each file was changed by a request, and when last."""
         versions = {path: _version(acl) for path, acl in self._access.content.items()}
         header = GetBrokerAclConfigResponseHeader(
             version=versions.get(str(self._access.files.default_file), DataVersion()).encode().decode(),
@@ -132,7 +132,7 @@ class AclProcessor:
         return encode_response(command, ResponseCode.SUCCESS, header)
 
     def get_accounts(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All accounts, for an admin. RocketMQ's answer has their secret keys as well; ours has nobody's."""
+        """Answers all accounts to an admin, without secret keys. RocketMQ's answer has the keys as well."""
         content = self._access.content.values()
         body = GetBrokerClusterAclConfigResponseBody(
             global_white_addrs=[address for acl in content for address in acl.global_white_addresses],
@@ -158,7 +158,7 @@ class AclProcessor:
         self._tasks.start("changing the accounts", self._carry_out(connection, reply_to, edit, failed))
 
     async def _carry_out(self, connection: Connection, reply_to: ReplyTo, edit: Edit, failed: ResponseCode) -> None:
-        """Disks may be slow: the event loop does not wait for them."""
+        """Changes the files and answers, beside the event loop because disks may be slow."""
         try:
             await self._access.change(edit)
         except (AccountMistake, OSError) as error:
@@ -169,7 +169,7 @@ class AclProcessor:
 
 
 def _split(text: str | None) -> tuple[str, ...] | None:
-    """The parts between commas; None where nothing is said."""
+    """Returns the parts between commas; None for None."""
     return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
 
 

@@ -1,4 +1,4 @@
-"""Refused requests in the log: the first of each kind, then how many; who knocks a thousand times fills no disk."""
+"""Logs refused requests: the first of each kind, then their number, so that a thousand attempts do not fill the disk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class RefusalLog:
-    """One line for each address and reason, at most 100 of them a minute; what came more often is counted once a minute."""
+    """Writes one line for each address and reason, at most 100 a minute. Once a minute it writes the number of repetitions."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -21,7 +21,7 @@ class RefusalLog:
         self._looks = 0
 
     def note(self, ip: str, code: int, reason: str) -> None:
-        """A request was refused."""
+        """Notes a refused request."""
         kind = (ip, reason[:200])
         if kind in self._counts:
             self._counts[kind] += 1
@@ -32,7 +32,7 @@ class RefusalLog:
             self._others += 1
 
     def summarize(self) -> None:
-        """Call it each second: once a minute it says what came again, and begins anew."""
+        """Writes the repetitions once a minute, and resets the counts. Call it each second."""
         self._looks += 1
         if self._looks < _LOOKS_BETWEEN_SUMMARIES:
             return

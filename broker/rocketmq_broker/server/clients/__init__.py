@@ -1,1 +1,1 @@
-"""Who is connected, in which groups, and which queues they have locked."""
+"""The connected clients, their groups, and the queues that they have locked."""

@@ -10,7 +10,7 @@ CHANNEL_EXPIRES_MS = 120_000
 
 @dataclass(slots=True)
 class ClientChannel:
-    """Who is at the other end of a connection."""
+    """The client at the other end of a connection."""
 
     connection: Connection
     client_id: str
@@ -20,5 +20,5 @@ class ClientChannel:
     """By steady time, which nobody sets."""
 
     def is_expired(self, now_ms: int) -> bool:
-        """Whether its heartbeats stopped."""
+        """Returns whether its heartbeats stopped."""
         return now_ms - self.last_heartbeat_ms > CHANNEL_EXPIRES_MS

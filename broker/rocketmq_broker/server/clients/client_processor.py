@@ -30,7 +30,7 @@ GROUPS_AT_ONCE: Final = 100
 
 
 class ClientProcessor:
-    """Keeps the groups of producers and consumers as clients tell them."""
+    """Keeps the groups of producers and consumers by their heartbeats."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ClientProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Clients say that they are there, take their leave, and ask who else is in their group."""
+        """The handlers of heartbeats, goodbyes, and questions about a group's members."""
         return {
             RequestCode.HEART_BEAT: self.heartbeat,
             RequestCode.UNREGISTER_CLIENT: self.unregister_client,
@@ -60,9 +60,9 @@ class ClientProcessor:
         }
 
     def heartbeat(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """A client is there, with these groups. A consumer group's retry topic comes into being by it.
+        """Registers a client in its groups. Creates a consumer group's retry topic.
 
-        A group that cannot be one is named in the answer, and costs the client's other groups nothing.
+        An illegal group is named in the answer, and does not affect the client's other groups.
         """
         refuse_long_heartbeat(len(command.body))
         data = HeartbeatData.decode(command.body)
@@ -101,7 +101,7 @@ class ClientProcessor:
         self._consumers.register(consumer, channel, notify=notify)
 
     def unregister_client(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """A client leaves its groups."""
+        """Removes a client from its groups."""
         header = command.decode_header(UnregisterClientRequestHeader)
         if header.producer_group:
             self._producers.unregister(header.producer_group, connection)
@@ -112,12 +112,12 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def check_client_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Whether the broker can filter as a consumer wishes; a consumer with a subscription by SQL92 asks before it starts."""
+        """Answers whether the broker supports a consumer's filter. A consumer with an SQL92 filter asks before its start."""
         self._filters.check(CheckClientRequestBody.decode(command.body).subscription_data)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumer_list(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The ids of a group's members, among whom each of them divides the queues."""
+        """Answers the ids of a group's members, so that each member divides the queues alike."""
         header = command.decode_header(GetConsumerListByGroupRequestHeader)
         group = self._consumers.find(header.consumer_group)
         if group is None:
@@ -126,7 +126,7 @@ class ClientProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def close_expired(self) -> None:
-        """Closes the connections of clients whose heartbeats stopped; call it every few seconds."""
+        """Closes the connections of clients whose heartbeats stopped. Call it every few seconds."""
         now_ms = self._clock()
         for connection in dict.fromkeys((*self._producers.expired(now_ms), *self._consumers.expired(now_ms))):
             connection.close()

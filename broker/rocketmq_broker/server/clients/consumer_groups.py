@@ -1,4 +1,4 @@
-"""Which consumers are online, by group, and what they subscribe to (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
+"""The consumers online, by group, and their subscriptions (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ ConsumersChanged = Callable[[str, list[Connection]], None]
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """One group: how it consumes, its members, and its subscriptions by topic."""
+    """A group: its way of consuming, its members, and its subscriptions by topic."""
 
     name: str
     consume_type: ConsumeType | None
@@ -24,15 +24,15 @@ class ConsumerGroup:
     channels: dict[Connection, ClientChannel] = field(default_factory=dict)
 
     def client_ids(self) -> list[str]:
-        """The ids of the members."""
+        """Returns the ids of the members."""
         return [channel.client_id for channel in self.channels.values()]
 
     def channel_of(self, client_id: str) -> ClientChannel | None:
-        """The member with this id."""
+        """Returns the member with this id, or None."""
         return next((channel for channel in self.channels.values() if channel.client_id == client_id), None)
 
     def subscribe(self, subscriptions: Iterable[SubscriptionData]) -> bool:
-        """Takes over a member's subscriptions; says whether topics came or went.
+        """Takes over a member's subscriptions. Returns whether topics were added or removed.
 
         Of two subscriptions of one topic the one with the higher version counts.
         """
@@ -46,7 +46,7 @@ class ConsumerGroup:
 
 
 class ConsumerGroups:
-    """Groups of consumers as their heartbeats tell. A group without a member is forgotten."""
+    """The groups of consumers, by their heartbeats. A group without a member is forgotten."""
 
     def __init__(self, on_change: ConsumersChanged) -> None:
         self._groups: dict[str, ConsumerGroup] = {}
@@ -55,7 +55,7 @@ class ConsumerGroups:
         self._on_change = on_change
 
     def register(self, data: ConsumerData, channel: ClientChannel, *, notify: bool = True) -> bool:
-        """A member's heartbeat; says whether it changed the group. If so, its members are told, unless `notify` is off."""
+        """Registers a member by its heartbeat. Returns whether the group changed, and then notifies it unless `notify` is off."""
         group = self._groups.get(data.group_name)
         if group is None:
             group = ConsumerGroup(data.group_name, data.consume_type, data.message_model, data.consume_from_where)
@@ -72,7 +72,7 @@ class ConsumerGroups:
         return changed
 
     def unregister(self, group_name: str, connection: Connection, *, notify: bool = True) -> None:
-        """A member says goodbye, or its connection is closed; those that stay are told, unless `notify` is off."""
+        """Removes a member that left or lost its connection. Notifies the others, unless `notify` is off."""
         group = self._groups.get(group_name)
         if group is None or group.channels.pop(connection, None) is None:
             return
@@ -83,12 +83,12 @@ class ConsumerGroups:
             self._on_change(group_name, list(group.channels))
 
     def forget(self, connection: Connection) -> None:
-        """The connection is closed: it is no member of any group any more."""
+        """Removes a closed connection from all groups."""
         for group_name in list(self.memberships.of(connection)):
             self.unregister(group_name, connection)
 
     def expired(self, now_ms: int) -> list[Connection]:
-        """Connections whose heartbeats stopped."""
+        """Returns the connections whose heartbeats stopped."""
         return [
             channel.connection
             for group in self._groups.values()
@@ -97,13 +97,13 @@ class ConsumerGroups:
         ]
 
     def find(self, group_name: str) -> ConsumerGroup | None:
-        """The group, if a member of it is online."""
+        """Returns the group if a member of it is online, else None."""
         return self._groups.get(group_name)
 
     def all_groups(self) -> list[ConsumerGroup]:
-        """The groups online."""
+        """Returns the groups online."""
         return list(self._groups.values())
 
     def subscribers(self, topic: str) -> list[str]:
-        """The groups online that subscribe to the topic."""
+        """Returns the groups online that subscribe to the topic."""
         return [name for name, group in self._groups.items() if topic in group.subscriptions]

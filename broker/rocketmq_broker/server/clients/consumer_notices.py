@@ -1,4 +1,4 @@
-"""Telling consumers that their group changed (the notifying half of RocketMQ's DefaultConsumerIdsChangeListener)."""
+"""Tells consumers that their group changed (the notifying half of RocketMQ's DefaultConsumerIdsChangeListener)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MOST_AT_ONCE: Final = 500
 
 
 class ConsumerNotices:
-    """Sends NOTIFY_CONSUMER_IDS_CHANGED: a group's queues have to be divided anew.
+    """Sends NOTIFY_CONSUMER_IDS_CHANGED, so that a group divides its queues again.
 
-    When a thousand members come one after the other, as after a restart, each change would be told to all of them: a million
-    notices. So a member that waits to be told is told once, however often its group changes meanwhile.
+    If each of a thousand changes were sent to a thousand members, as after a restart, there would be a million notices. So each
+    member gets one notice for all changes that happen while it waits.
     """
 
     def __init__(self) -> None:
@@ -28,12 +28,12 @@ class ConsumerNotices:
         self._due: dict[tuple[str, Connection], None] = {}
 
     def group_changed(self, group: str, connections: list[Connection]) -> None:
-        """The members of the group will be told."""
+        """Schedules notices to the members of the group."""
         self._due.update(dict.fromkeys((group, connection) for connection in connections))
         self.alarm.ring()
 
     def tell(self) -> float | None:
-        """Tells those who wait longest. Returns 0 if others wait still, None if nobody does."""
+        """Sends the oldest notices. Returns 0 if others still wait, else None."""
         for group, connection in list(self._due)[:MOST_AT_ONCE]:
             del self._due[group, connection]
             if connection.is_writable:

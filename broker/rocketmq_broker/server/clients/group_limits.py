@@ -1,4 +1,4 @@
-"""How many groups clients may be in."""
+"""Limits the number of groups that clients may join."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_MEMBERSHIPS: Final = 200_000
 
 
 def refuse_long_heartbeat(length: int) -> None:
-    """Raises RequestRefused."""
+    """Raises RequestRefused for a heartbeat longer than the limit."""
     if length > LONGEST_HEARTBEAT:
         remark = f"a heartbeat of {length} bytes; {LONGEST_HEARTBEAT} are the most: use several clients for so many groups"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

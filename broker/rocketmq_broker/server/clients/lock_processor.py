@@ -21,7 +21,7 @@ QUEUES_AT_ONCE: Final = 1000
 
 
 class LockProcessor:
-    """Gives and takes back locks."""
+    """Grants and releases locks on queues."""
 
     def __init__(self, *, clock: Callable[[], int]) -> None:
         self._locks: QueueLocks[MessageQueueData] = QueueLocks()
@@ -29,24 +29,24 @@ class LockProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Orderly consumers lock queues, and let them go."""
+        """The handlers of requests to lock and unlock queues, sent by orderly consumers."""
         return {RequestCode.LOCK_BATCH_MQ: self.lock, RequestCode.UNLOCK_BATCH_MQ: self.unlock}
 
     def lock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """A consumer wants queues for itself; it is told which ones it has now."""
+        """Locks queues for a consumer, and answers the queues that it holds now."""
         _refuse_long(command)
         wanted = LockBatchRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
         return _at_once_if_short(self._lock(command, wanted), len(wanted.mq_set))
 
     def unlock(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """A consumer gives queues back."""
+        """Releases a consumer's queues."""
         _refuse_long(command)
         given_back = UnlockBatchRequestBody.decode(command.body)
         return _at_once_if_short(self._unlock(command, given_back), len(given_back.mq_set))
 
     def forget_expired(self) -> Iterator[None]:
-        """Forgets locks that ended with their time, in steps; do it every few seconds."""
+        """Forgets expired locks, in steps. Call it every few seconds."""
         return self._locks.forget_expired(self._clock())
 
     def _lock(self, command: RemotingCommand, wanted: LockBatchRequestBody) -> Steps:

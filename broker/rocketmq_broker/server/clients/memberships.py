@@ -1,4 +1,4 @@
-"""In which groups each connection is, so that its end costs no look at the other groups."""
+"""The groups of each connection, so that its end costs no search through the other groups."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.remoting.connection import Connection
 
 
 class Memberships:
-    """Groups by connection."""
+    """Group names by connection."""
 
     def __init__(self) -> None:
         self._groups_of: dict[Connection, set[str]] = {}
@@ -14,16 +14,16 @@ class Memberships:
         """In how many groups connections are, all together."""
 
     def of(self, connection: Connection) -> set[str]:
-        """The groups of whoever is at the other end; to be read only."""
+        """Returns the groups of a connection. Do not change the set."""
         return self._groups_of.get(connection, set())
 
     def add(self, connection: Connection, group: str) -> None:
-        """The connection is in the group from now on, in which it was not before."""
+        """Adds the connection to a group of which it is no member."""
         self._groups_of.setdefault(connection, set()).add(group)
         self.count += 1
 
     def remove(self, connection: Connection, group: str) -> None:
-        """The connection leaves the group, in which it was."""
+        """Removes the connection from a group of which it is a member."""
         groups = self._groups_of[connection]
         groups.remove(group)
         if not groups:

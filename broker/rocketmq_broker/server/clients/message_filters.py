@@ -1,4 +1,4 @@
-"""Which messages a subscription wants: by tag, or by an SQL92 expression (RocketMQ's FilterAPI and ConsumerFilterManager)."""
+"""Subscriptions as filters: by tag, or by an SQL92 expression (RocketMQ's FilterAPI and ConsumerFilterManager)."""
 
 from __future__ import annotations
 
@@ -19,49 +19,49 @@ LENGTH_OF_A_TAG: Final = 20
 
 
 class MessageFilter(NamedTuple):
-    """What a pull wants: messages with one of these tags codes, or those that the expression wants; without both, all."""
+    """A filter for messages with one of these tags codes, or for those that the expression accepts; without both, for all."""
 
     tags_codes: frozenset[int] | None
     sql: SqlFilter | None = None
 
     @property
     def expression_length(self) -> int:
-        """Characters of the expression, a measure of the memory that it takes; a second tag and each after it count as some."""
+        """The characters of the expression, a measure of its memory. Each tag after the first counts as LENGTH_OF_A_TAG."""
         if self.sql is not None:
             return len(self.sql.expression)
         return LENGTH_OF_A_TAG * (len(self.tags_codes) - 1) if self.tags_codes else 0
 
 
 class MessageFilters:
-    """Reads subscriptions. An expression is compiled when it is met first."""
+    """Builds filters of subscriptions. Compiles each expression once."""
 
     def __init__(self, *, is_property_filter_enabled: bool) -> None:
-        """`is_property_filter_enabled` is RocketMQ's enablePropertyFilter: whether expressions are evaluated at all."""
+        """`is_property_filter_enabled` is RocketMQ's enablePropertyFilter: it allows SQL92 expressions."""
         self._is_property_filter_enabled = is_property_filter_enabled
         self._compiled = lru_cache(EXPRESSIONS_KEPT)(_compiled)
 
     def of_pull(self, header: PullMessageRequestHeader) -> MessageFilter:
-        """What a pull wants that brings its own subscription. Raises RequestRefused."""
+        """Returns the filter of a pull with its own subscription. Raises RequestRefused."""
         if _is_by_tag(header.expression_type):
             return MessageFilter(parse_tags(header.subscription))
         remark = "parse the consumer's subscription failed: "
         return self._by_sql(header.expression_type, header.subscription, ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
 
     def of_subscription(self, subscription: SubscriptionData) -> MessageFilter:
-        """What a group wants, as its heartbeats say. Raises RequestRefused."""
+        """Returns the filter of a group's subscription. Raises RequestRefused."""
         if _is_by_tag(subscription.expression_type):
             return MessageFilter(wanted_codes(subscription))
         remark = "The broker's consumer filter data is not exist!Your expression may be wrong! "
         return self._by_sql(subscription.expression_type, subscription.sub_string, ResponseCode.FILTER_DATA_NOT_EXIST, remark)
 
     def check(self, subscription: SubscriptionData) -> None:
-        """Raises RequestRefused unless messages can be filtered as the subscription says (checkClientConfig)."""
+        """Raises RequestRefused if the broker does not support the subscription's filter (checkClientConfig)."""
         if not _is_by_tag(subscription.expression_type):
             kind, expression = subscription.expression_type, subscription.sub_string
             self._by_sql(kind, expression, ResponseCode.SUBSCRIPTION_PARSE_FAILED, "Invalid MessageSelector. ")
 
     def _by_sql(self, kind: str | None, expression: str | None, code: ResponseCode, remark: str) -> MessageFilter:
-        """The filter of an expression; `code` and `remark` tell the client if the expression is wrong."""
+        """Returns the filter of an expression. For an illegal expression raises RequestRefused with `code` and `remark`."""
         if not self._is_property_filter_enabled or kind != EXPRESSION_SQL92:
             not_supported = f"The broker does not support consumer to filter message by {kind}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, not_supported)
@@ -77,7 +77,7 @@ def _is_by_tag(expression_type: str | None) -> bool:
 
 
 def _compiled(expression: str) -> SqlFilter | str:
-    """The filter, or what is wrong with the expression: kept as well, for a client that has a wrong one comes again and again."""
+    """Returns the filter, or the expression's mistake. Keeping both spares repeated work for a client with a wrong expression."""
     try:
         return compile_sql(expression)
     except IllegalExpression as error:

@@ -1,4 +1,4 @@
-"""Which producers are online, by group and by client id (RocketMQ's ProducerManager)."""
+"""The producers online, by group and by client id (RocketMQ's ProducerManager)."""
 
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.server.clients.client_channel import ClientChannel
@@ -6,7 +6,7 @@ from rocketmq_broker.server.clients.memberships import Memberships
 
 
 class ProducerGroups:
-    """Groups of producers as their heartbeats tell. A group without a member is forgotten."""
+    """The groups of producers, by their heartbeats. A group without a member is forgotten."""
 
     def __init__(self) -> None:
         self._groups: dict[str, dict[Connection, ClientChannel]] = {}
@@ -18,7 +18,7 @@ class ProducerGroups:
         """In how many groups a client is by a connection, which may speak for several clients, each in groups of its own."""
 
     def register(self, group: str, channel: ClientChannel) -> None:
-        """A member's heartbeat: it is new, or still there."""
+        """Registers a member by its heartbeat."""
         members = self._groups.setdefault(group, {})
         before = members.get(channel.connection)
         if before is None or channel.client_id not in self._connections:
@@ -33,7 +33,7 @@ class ProducerGroups:
                 self._leave(before)
 
     def unregister(self, group: str, connection: Connection) -> None:
-        """A member says goodbye."""
+        """Removes a member from its group."""
         members = self._groups.get(group)
         channel = members.pop(connection, None) if members is not None else None
         if channel is None:
@@ -44,39 +44,39 @@ class ProducerGroups:
         self._leave(channel)
 
     def forget(self, connection: Connection) -> None:
-        """The connection is closed: it is no member of any group any more."""
+        """Removes a closed connection from all groups."""
         for group in list(self.memberships.of(connection)):
             self.unregister(group, connection)
 
     def expired(self, now_ms: int) -> list[Connection]:
-        """Connections whose heartbeats stopped."""
+        """Returns the connections whose heartbeats stopped."""
         return [
             channel.connection for members in self._groups.values() for channel in members.values() if channel.is_expired(now_ms)
         ]
 
     def connections(self, group: str) -> list[Connection]:
-        """The connections of a group's members, longest known first."""
+        """Returns the connections of a group's members, longest known first."""
         return list(self._groups.get(group, ()))
 
     def connection_of(self, client_id: str) -> Connection | None:
-        """The connection of a client that has producers, the newest if it has several; None if none is online."""
+        """Returns the newest connection of a client with producers; None if none is online."""
         return self._connections.get(client_id)
 
     def channels(self, group: str) -> list[ClientChannel] | None:
-        """The group's members, or None if it has none."""
+        """Returns the group's members, or None if it has none."""
         members = self._groups.get(group)
         return list(members.values()) if members else None
 
     def group_names(self) -> list[str]:
-        """The groups that have members."""
+        """Returns the groups that have members."""
         return list(self._groups)
 
     def all_channels(self) -> dict[str, list[ClientChannel]]:
-        """Every group with its members."""
+        """Returns every group with its members."""
         return {group: list(members.values()) for group, members in self._groups.items()}
 
     def _leave(self, channel: ClientChannel) -> None:
-        """The client is in one group less by this connection, and gone with the last one."""
+        """Counts one group less for the client at this connection. Forgets the client with the last one."""
         key = channel.connection, channel.client_id
         self._groups_of_client[key] -= 1
         if not self._groups_of_client[key]:

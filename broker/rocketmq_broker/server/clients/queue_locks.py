@@ -1,4 +1,4 @@
-"""Which consumer of a group holds a queue, so that messages are consumed in order (RocketMQ's RebalanceLockManager)."""
+"""Locks on queues, each held by one consumer of a group, for consumption in order (RocketMQ's RebalanceLockManager)."""
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Queue = TypeVar("Queue", bound=Hashable)
 
 
 class TooManyLocks(Exception):
-    """So many queues are locked that no more can be."""
+    """The limit of locked queues is reached."""
 
 
 @dataclass(slots=True)
@@ -25,7 +25,7 @@ class _Lock:
 
 
 class QueueLocks(Generic[Queue]):
-    """Locks by group and queue. A lock ends when its holder gives it back, or has not renewed it for 60 s."""
+    """Locks by group and queue. A lock ends when its holder releases it, or after 60 s without renewal."""
 
     def __init__(self, most_locks: int = MOST_LOCKS) -> None:
         self._locks: dict[str, dict[Queue, _Lock]] = {}
@@ -34,7 +34,7 @@ class QueueLocks(Generic[Queue]):
         """How many there are, those included that have expired and are not forgotten yet."""
 
     def lock(self, group: str, queues: Iterable[Queue], client_id: str, now_ms: int) -> list[Queue]:
-        """Locks or renews what is free or the client's own; returns those queues. Raises TooManyLocks."""
+        """Locks or renews those queues that are free or the client's own, and returns them. Raises TooManyLocks."""
         locks = self._locks.setdefault(group, {})
         try:
             return [queue for queue in queues if self._take(locks, queue, client_id, now_ms)]
@@ -43,7 +43,7 @@ class QueueLocks(Generic[Queue]):
                 del self._locks[group]
 
     def unlock(self, group: str, queues: Iterable[Queue], client_id: str) -> None:
-        """Gives back those of the queues that the client holds."""
+        """Releases those of the queues that the client holds."""
         locks = self._locks.get(group, {})
         for queue in queues:
             held = locks.get(queue)
@@ -54,7 +54,7 @@ class QueueLocks(Generic[Queue]):
             self._locks.pop(group, None)
 
     def forget_expired(self, now_ms: int) -> Iterator[None]:
-        """Forgets the locks that ended with their time, some thousand at each step; others may lock in between."""
+        """Forgets expired locks, some thousand a step. Other calls may come between the steps."""
         for group in list(self._locks):
             held = list(self._locks.get(group, {}).items())
             for number, (queue, lock) in enumerate(held):

@@ -12,7 +12,7 @@ LONGEST_EXPRESSION: Final = 64 * 1024
 
 
 def parse_tags(expression: str | None) -> frozenset[int] | None:
-    """The hash codes of the tags wanted, or None if all messages are. Raises RequestRefused."""
+    """Returns the hash codes of the wanted tags; None for all messages. Raises RequestRefused."""
     if not expression or expression == SUBSCRIBE_ALL:
         return None
     if len(expression) > LONGEST_EXPRESSION:
@@ -26,7 +26,7 @@ def parse_tags(expression: str | None) -> frozenset[int] | None:
 
 
 def wanted_codes(subscription: SubscriptionData) -> frozenset[int] | None:
-    """The same for a subscription that a heartbeat brought."""
+    """Returns the hash codes of the tags wanted by a heartbeat's subscription; None for all messages."""
     if subscription.sub_string == SUBSCRIBE_ALL or not subscription.code_set:
         return None
     return frozenset(subscription.code_set)

@@ -1,4 +1,4 @@
-"""The VIP channel: the port two below listenPort, on which pulls delay nobody (BrokerController's fastRemotingServer)."""
+"""The VIP channel: the port two below listenPort, without pulls that delay others (BrokerController's fastRemotingServer)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ NOT_SERVED: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_M
 
 
 class VipChannel:
-    """Serves all that the dispatcher serves but pulls. Clients are the same ones on both ports.
+    """Serves all requests of the dispatcher except pulls. Both ports share the clients.
 
-    Java clients before 4.5 send here unless told otherwise, and so do Apache's dashboard and exporter.
+    Java clients before 4.5 send here by default, and so do Apache's dashboard and exporter.
     """
 
     def __init__(self, dispatcher: RequestHandler) -> None:
@@ -30,12 +30,12 @@ class VipChannel:
         self._dispatcher.on_connected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """Refuses pulls, and hands on the other requests of one read."""
+        """Refuses pulls, and passes on the other requests of one read."""
         for request in requests:
             if request.code in NOT_SERVED and not request.is_oneway:
                 connection.send(not_supported(connection, request))
         self._dispatcher.on_requests(connection, [request for request in requests if request.code not in NOT_SERVED])
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Tells the dispatcher, and by it those who keep something for the connection."""
+        """Tells the dispatcher, which forgets the connection."""
         self._dispatcher.on_disconnected(connection)

@@ -1,1 +1,1 @@
-"""When a message is on the disk, and who is told."""
+"""The durability of messages, and the answers that wait for it."""

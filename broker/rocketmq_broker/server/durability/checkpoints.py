@@ -1,6 +1,6 @@
-"""Brings consume queues and index to the disk every few seconds, so that the next recovery has little to do.
+"""Syncs consume queues and index to the disk every few seconds, to shorten the next recovery.
 
-The log has all of it: nothing waits for a checkpoint, and one that fails is tried again.
+The log holds the same data: nothing waits for a checkpoint, and a failed one is tried again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import Final
 
 from rocketmq_broker.server.durability.file_work import on_thread
 from rocketmq_broker.store import ROUNDS, FileSystem, MessageStore, StoreUnwritable, Unsynced
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -22,7 +21,7 @@ _SLICE_S: Final = 0.01
 
 
 class Checkpoints:
-    """The files are synced on another thread, by whoever holds `file_lock`."""
+    """Syncs the files on another thread, which holds `file_lock`."""
 
     def __init__(self, store: MessageStore, file_lock: asyncio.Lock, interval_s: float) -> None:
         self._store = store
@@ -31,10 +30,10 @@ class Checkpoints:
         self._has_told = False
 
     async def run(self) -> None:
-        """Writes one after another, for ever."""
+        """Writes checkpoints until it is cancelled."""
         if self._store.recovery.was_stopped_cleanly:
             await asyncio.sleep(self._interval_s)
-        # After a crash at once: a broker that crashes again and again must not recover more each time.
+        # Starts at once after a crash: a broker that crashes again and again must not recover more each time.
         while True:
             try:
                 await self.write()
@@ -49,7 +48,7 @@ class Checkpoints:
             await asyncio.sleep(self._interval_s)
 
     async def write(self) -> None:
-        """Spares the next recovery all that is published by now. Raises OSError, StoreUnwritable."""
+        """Syncs all entries published by now, which the next recovery need not rebuild. Raises OSError, StoreUnwritable."""
         for _ in range(ROUNDS):
             async with self._file_lock:
                 await self._write_once()
@@ -57,7 +56,7 @@ class Checkpoints:
     async def _write_once(self) -> None:
         rounds = self._store.checkpoints
         mark = rounds.begin()
-        now_s = current_world().steady_s
+        now_s = asyncio.get_running_loop().time
         slice_end_s = now_s() + _SLICE_S
         for _ in rounds.write_queues():
             if now_s() > slice_end_s:
@@ -66,7 +65,7 @@ class Checkpoints:
         files, queues = self._store.files, rounds.unsynced_queues()
         try:
             await on_thread(partial(_sync, files, queues))
-            # The index takes no entries until it is synced: that must not last as long as the queues may.
+            # The index takes no entries during its sync: that must not last as long as the queues' sync may.
             await on_thread(partial(_sync, files, rounds.write_index()))
         except _SyncRefused:
             rounds.distrust()
@@ -76,11 +75,11 @@ class Checkpoints:
 
 
 class _SyncRefused(OSError):
-    """The disk did not take what was written."""
+    """The disk refused to sync a file."""
 
 
 def _sync(files: FileSystem, unsynced: Unsynced) -> None:
-    # What is not there any more expired, or its topic was deleted.
+    # A missing file has expired, or its topic was deleted.
     for path in unsynced.files:
         with suppress(FileNotFoundError):
             _sync_file(files, path)

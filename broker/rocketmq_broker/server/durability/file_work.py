@@ -1,4 +1,4 @@
-"""Work on files that takes long, on another thread."""
+"""Runs long work on files on another thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 async def on_thread(work: Callable[[], T]) -> T:
-    """What `work` returns. A cancellation waits until the work is over: a lock that guards the files is held till then."""
+    """Returns the result of `work`. A cancellation waits for the end of the work, so that the lock on the files stays held."""
     running = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(running)

@@ -1,4 +1,4 @@
-"""Keeps one flush process running, and starts another when it is gone."""
+"""Keeps one flush process running, and replaces it when it ends."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _AGAIN_AFTER_S: Final = 1.0
 
 
 class Flushing(Protocol):
-    """Brings files to the disk beside the event loop, one request at a time."""
+    """Syncs files to the disk beside the event loop, one request at a time."""
 
     def start(self) -> None:
-        """Makes ready. Raises OSError."""
+        """Prepares for requests. Raises OSError."""
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks that these files be brought to the disk; the answer comes on the event loop."""
+        """Asks for a sync of these files. The answer comes on the event loop."""
 
     def stop(self) -> None:
-        """Ends; an answer that is due does not come."""
+        """Ends without a pending answer."""
 
 
 NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
@@ -33,14 +33,14 @@ NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None],
 
 
 class Flusher:
-    """One flush at a time. What a lost process was asked for is asked of the next one: syncing twice does no harm."""
+    """Runs one flush at a time. Sends the request of a lost process to the next one: syncing twice does no harm."""
 
     def __init__(
         self, on_answer: Callable[[int], None], on_unavailable: Callable[[str | None], None], make_room: Callable[[], None]
     ) -> None:
-        """`on_answer` gets 0 or an errno, `on_unavailable` why there is no process, and None once there is one again.
+        """`on_answer` gets 0 or an errno, `on_unavailable` the reason why there is no process, and None once there is one again.
 
-        `make_room` gives back file descriptors where there are none left to start a process with.
+        `make_room` releases file descriptors if none is left for a new process.
         """
         self._on_answer = on_answer
         self._on_unavailable = on_unavailable
@@ -58,11 +58,11 @@ class Flusher:
 
     @property
     def pid(self) -> int | None:
-        """The process, if there is one."""
+        """The process id, or None without a process."""
         return self._process.pid if self._process is not None else None
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks that these files be brought to the disk; the answer comes once there is a process that can give it."""
+        """Asks for a sync of these files. The answer comes once there is a process for it."""
         self._asked = paths
         if self._process is None:
             return
@@ -72,7 +72,7 @@ class Flusher:
             self._replace()
 
     def stop(self) -> None:
-        """Ends the process; an answer that is due does not come."""
+        """Ends the process without a pending answer."""
         self._asked = None
         if self._retry is not None:
             self._retry.cancel()

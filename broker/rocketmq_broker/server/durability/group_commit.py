@@ -1,8 +1,8 @@
-"""Many messages, one write and one flush (RocketMQ's GroupCommitService and FlushRealTimeService).
+"""Group commit: one write and one flush for many messages (RocketMQ's GroupCommitService and FlushRealTimeService).
 
-What is appended within one iteration of the event loop is written together. With SYNC_FLUSH it is then brought to the disk,
-made visible and answered; what comes in the meantime makes up the next flush. With ASYNC_FLUSH it is made visible and
-answered once written, and brought to the disk every half second.
+All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed, made
+visible and answered; later messages share the next flush. With ASYNC_FLUSH they are made visible and answered once written, and
+flushed every half second.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
+from rocketmq_broker.protocol.command import Answerable
+from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.checkpoints import Checkpoints
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 from rocketmq_broker.server.durability.next_segment import NextSegment
 from rocketmq_broker.server.durability.put_times import PutTimes
+from rocketmq_broker.server.durability.showing import CommitListener, Showing
 from rocketmq_broker.server.durability.waiting_answers import FrameSink, WaitingAnswers
-from rocketmq_broker.server.durability.written_batches import WrittenBatches
 from rocketmq_broker.server.statistics.histogram import Histogram
 from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
@@ -29,24 +31,11 @@ MOST_UNFLUSHED_BYTES: Final = 128 << 20
 """Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
 MOST_UNPUBLISHED: Final = 100_000
 """The same for messages, each of which takes memory until consumers can see it."""
-_SHORTEST_WATCH_S: Final = 0.1
-_SLICE_S: Final = 0.01
-_REQUESTS_SHOWN_AT_ONCE: Final = 500
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
 
-class CommitListener(Protocol):
-    """Who must know what the commit log can no longer lose; `PendingTransactions` is one."""
-
-    def confirm(self, position: int) -> None:
-        """What was appended before this commit log offset is as durable as the settings promise, and visible."""
-
-    def take_back(self, position: int) -> None:
-        """What was appended from this commit log offset on is lost."""
-
-
 class GroupCommit:
-    """Between processors, which append, and connections, which wait. Use it on the event loop's thread only."""
+    """Commits in groups: processors append, connections wait. Use it on the event loop's thread only."""
 
     def __init__(
         self,
@@ -60,29 +49,23 @@ class GroupCommit:
         checkpoint_interval_s: float = 5.0,
         new_flushing: NewFlushing = Flusher,
     ) -> None:
-        """`unwaited_delay_s` is how long what nobody waits for may wait for a flush to share."""
+        """`unwaited_delay_s` is the longest delay of messages that nobody waits for, so that they share a flush."""
         self.listeners: list[CommitListener] = list(listeners)
         self._store = store
         self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
         if not self._is_sync:
             store.keep_unflushed()
         self._unwaited_delay_s = unwaited_delay_s
-        self._flush_timeout_s = flush_timeout_s
         self._async_flush_interval_s = async_flush_interval_s
         self._waiting = WaitingAnswers()
-        self._is_write_scheduled = False
         self._requests = 0
         self._requests_began_s = 0.0
         self.put_times = PutTimes()
         """How long requests that stored something waited until it was durable."""
-        self._batches = WrittenBatches(self.put_times)
+        self._showing = Showing(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
-        self._visible_to = store.written_position
-        self._durable_to = store.written_position
-        self._is_showing = False
         self._delayed_flush: asyncio.TimerHandle | None = None
-        self._overdue: asyncio.TimerHandle | None = None
         self._flusher = new_flushing(self._on_answer, self._on_flusher, store.close_files)
         self._no_flusher: str | None = None
         self._tasks = Tasks()
@@ -106,49 +89,50 @@ class GroupCommit:
         self._next_segment.look()
 
     async def stop(self) -> None:
-        """Writes and flushes what is still waiting, answers it, and ends the background work."""
+        """Writes, flushes and answers all waiting messages, and ends the background work."""
         await self._tasks.stop()
-        for timer in (self._delayed_flush, self._overdue):
-            if timer is not None:
-                timer.cancel()
+        if self._delayed_flush is not None:
+            self._delayed_flush.cancel()
+        self._showing.stop()
         self._flusher.stop()
         self._flushing_to = None
         async with self.file_lock:
             try:
                 self._store.flush()
             except StoreUnwritable as error:
-                self._lose_after(self._store.flushed_position, error)
+                self._showing.lose_after(self._store.flushed_position, error)
             else:
-                self._show(self._store.flushed_position)
+                self._showing.show(self._store.flushed_position)
 
     def give_up(self, reason: str) -> None:
-        """Answers nobody with success any more, and leaves the store's files as they are: another broker may be using them."""
+        """Stops answering with success, and leaves the store's files alone: another broker may be using them."""
         self._store.give_up(reason)
         self._flushing_to = None
-        self._lose_after(-1, StoreUnwritable(reason))
+        self._showing.lose_after(-1, StoreUnwritable(reason))
 
     def appended(self, messages: int = 1) -> None:
-        """A processor has appended so many messages to the store: they are written at the end of this turn of the event loop."""
-        self._requests += messages
-        if not self._is_write_scheduled:
-            self._is_write_scheduled = True
+        """Schedules the write of so many appended messages at the end of this turn of the event loop."""
+        if not self._requests:
             self._requests_began_s = self._loop.time()
             self._loop.call_soon(self._write)
+        self._requests += messages
 
-    def after_durable(self, position: int, connection: FrameSink, frame: bytes) -> None:
-        """Sends the answer once everything before `position` is durable; an error in its stead if it is lost.
+    def after_durable(
+        self, position: int, connection: FrameSink, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
+    ) -> None:
+        """Answers the request with SUCCESS once everything before `position` is durable; with an error if it is lost.
 
-        Positions must come in ascending order, as appending hands them out.
+        Positions must ascend, in the order of the appends.
         """
-        self._waiting.add(position, connection, frame)
+        self._waiting.add(position, connection, request, header, body)
 
     def wait(self, position: int) -> asyncio.Future[None]:
-        """Done once everything before `position` is durable and visible. Call it right after appending, await it when you like.
+        """Returns a future that ends once everything before `position` is durable and visible. Call it right after appending.
 
-        Fails with StoreUnwritable if it is lost, or takes too long.
+        The future fails with StoreUnwritable if the records are lost, or take too long.
         """
         future: asyncio.Future[None] = self._loop.create_future()
-        if position <= self._visible_to:
+        if position <= self._showing.visible_to:
             future.set_result(None)
         else:
             self._waiting.add_future(position, future)
@@ -156,20 +140,18 @@ class GroupCommit:
         return future
 
     def _write(self) -> None:
-        self._is_write_scheduled = False
         requests, self._requests = self._requests, 0
         try:
             position = self._store.write()
         except StoreUnwritable as error:
-            self._lose_after(self._store.written_position, error)
+            self._showing.lose_after(self._store.written_position, error)
             return
-        self._batches.add(position, requests, self._requests_began_s)
+        self._showing.written(position, requests, self._requests_began_s)
         if self._is_sync:
             self._flush_soon()
-            if self._overdue is None:
-                self._overdue = self._loop.call_later(self._flush_timeout_s, self._answer_overdue)
+            self._showing.watch()
         else:
-            self._make_visible(position)
+            self._showing.begin(position)
         self._note_backlog()
         self._next_segment.look()
 
@@ -190,8 +172,8 @@ class GroupCommit:
         if self._flushing_to is not None or store.writability.is_given_up:
             return
         if position <= store.flushed_position:
-            # Somebody flushed the whole store in the meantime.
-            self._make_visible(position)
+            # The whole store was flushed in the meantime.
+            self._showing.begin(position)
             return
         try:
             paths = store.segments_to_flush(store.flushed_position, position)
@@ -213,7 +195,7 @@ class GroupCommit:
                 logger.warning("messages are stored again: what the disk had refused was written once more, and is on it")
             self._store.mark_flushed(position)
             if self._is_sync:
-                self._make_visible(position)
+                self._showing.begin(position)
                 self._flush_soon()
         else:
             self._flush_failed(f"cannot flush the commit log: {os.strerror(error)}")
@@ -223,77 +205,23 @@ class GroupCommit:
         writability = self._store.writability
         writability.flush_failures += 1
         if not self._is_sync:
-            # It was acknowledged: it is kept, and nothing more is taken until it is on the disk. The timer tries again.
+            # The record was acknowledged: keep it, and take no more until it is on the disk. The timer tries again.
             if not writability.is_failing:
                 self._store.note_flush_failed(reason)
                 logger.error("%s", writability.refusal)
         else:
             logger.error("%s", reason)
-            # What the disk refused once must not be taken for flushed when a later flush succeeds.
-            self._show(self._store.flushed_position)
+            # Data that the disk refused once must not count as flushed when a later flush succeeds.
+            self._showing.show(self._store.flushed_position)
             self._store.abandon_unflushed()
-            self._lose_after(self._store.flushed_position, StoreUnwritable(reason))
-
-    def _make_visible(self, position: int) -> None:
-        self._durable_to = position
-        if not self._is_showing:
-            self._show_durable()
-
-    def _show_durable(self) -> None:
-        """A few batches at a time: after a disk that hung there are very many, and others want to be served."""
-        self._is_showing = False
-        slice_end_s = self._loop.time() + _SLICE_S
-        while (position := self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to)) < self._durable_to:
-            self._show(position)
-            if not self._index_keeps_up(slice_end_s) or self._loop.time() >= slice_end_s:
-                self._is_showing = True
-                self._loop.call_soon(self._show_durable)
-                return
-        self._show(self._durable_to)
-        if not self._index_keeps_up(slice_end_s):
-            self._is_showing = True
-            self._loop.call_soon(self._show_durable)
-
-    def _index_keeps_up(self, until_s: float) -> bool:
-        """Whether the index is near its end: messages with very many keys are shown and answered no faster than it takes them."""
-        while self._store.is_index_behind:
-            if self._loop.time() >= until_s:
-                return False
-            self._store.feed_index()
-        return True
-
-    def _show(self, position: int) -> None:
-        # The order is the design. Readers first: who is answered may pull at once. Then the listeners: a decision about a half
-        # message that arrives right after its answer must find the transaction confirmed. The answers last.
-        self._store.publish(position)
-        self._visible_to = max(self._visible_to, position)
-        for listener in self.listeners:
-            listener.confirm(position)
-        self._batches.shown(position, self._loop.time())
-        self._waiting.succeed(position)
-
-    def _lose_after(self, position: int, error: StoreUnwritable) -> None:
-        for listener in self.listeners:
-            listener.take_back(max(position, 0))
-        self._batches.drop_behind(position)
-        self._waiting.fail_behind(position, str(error))
-
-    def _answer_overdue(self) -> None:
-        """The disk hangs: whoever waited too long learns that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
-        self._overdue = None
-        now_s = self._loop.time()
-        overdue_to, next_began_s = self._batches.overdue(now_s - self._flush_timeout_s)
-        if next_began_s is not None:
-            due_in_s = next_began_s + self._flush_timeout_s - now_s
-            self._overdue = self._loop.call_later(max(due_in_s, _SHORTEST_WATCH_S), self._answer_overdue)
-        self._waiting.time_out(overdue_to, f"the flush takes longer than {self._flush_timeout_s:g} s")
+            self._showing.lose_after(self._store.flushed_position, StoreUnwritable(reason))
 
     def _on_flusher(self, unavailable: str | None) -> None:
         self._no_flusher = unavailable
         self._note_backlog()
 
     def _note_backlog(self) -> None:
-        """Refuses messages while too many wait for the disk: their number, memory and what a crash may cost stay bounded."""
+        """Refuses messages while too many wait for the disk. This bounds their number, their memory and the loss by a crash."""
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
         if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:

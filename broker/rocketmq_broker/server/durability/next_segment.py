@@ -1,6 +1,6 @@
-"""Makes the commit log's next segment before it is needed (RocketMQ's AllocateMappedFileService).
+"""Prepares the commit log's next segment in advance (RocketMQ's AllocateMappedFileService).
 
-A new segment must be on disk, with its name, before what it holds is acknowledged: two syncs that nobody should have to wait for.
+A new segment must be on disk, with its name, before its messages are acknowledged: that takes two syncs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class NextSegment:
-    """Looks after each write. What cannot be made in time the log makes itself, or says why not."""
+    """Decides after each write. The log itself makes a segment that is late, or reports why it cannot."""
 
     def __init__(self, store: MessageStore, tasks: Tasks) -> None:
         self._store = store
@@ -44,5 +44,5 @@ class NextSegment:
             self._from_position = self._store.written_position + 1
         finally:
             self._is_under_way = False
-        # Much may have been written meanwhile.
+        # The log may have grown much meanwhile.
         self.look()

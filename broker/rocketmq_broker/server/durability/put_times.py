@@ -1,4 +1,4 @@
-"""How long messages took to be stored, each minute anew (RocketMQ's StoreStatsService)."""
+"""Times to store messages, for each minute (RocketMQ's StoreStatsService)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLASS_BEGINS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 500
 
 
 class PutTimes:
-    """Counts requests that stored something by how long it took them, from the append until they were as durable as promised."""
+    """Counts storing requests by their time, from the append until they were as durable as promised."""
 
     def __init__(self) -> None:
         self.longest_ms = 0
@@ -25,7 +25,7 @@ class PutTimes:
         self._last_minute: dict[int, int] | None = None
 
     def observe(self, seconds: float, count: int) -> None:
-        """So many requests took so long."""
+        """Counts so many requests with that time."""
         milliseconds = int(seconds * 1000)
         if milliseconds > self.longest_ms:
             self.longest_ms = milliseconds
@@ -33,11 +33,11 @@ class PutTimes:
         self._counts[kept] = self._counts.get(kept, 0) + count
 
     def begin_minute(self) -> None:
-        """From now on the figures are those of the minute that has ended."""
+        """Publishes the figures of the past minute, and begins the next one."""
         self._last_minute, self._counts = self._counts, {}
 
     def distribution(self) -> str:
-        """How many of the last minute took how long, as putMessageDistributeTime says it; `null` in the first minute."""
+        """Formats the last minute's requests by time, as putMessageDistributeTime does; `null` in the first minute."""
         if self._last_minute is None:
             return "null"
         sums = [0] * len(_CLASSES)
@@ -46,7 +46,7 @@ class PutTimes:
         return "".join(f"[{name}]:{count} " for name, count in zip(_CLASSES, sums, strict=True))
 
     def percentile_ms(self, share: float) -> float:
-        """Within so many milliseconds that share of the last minute's requests was done; 0 if there were none."""
+        """Returns the milliseconds within which that share of the last minute's requests ended; 0 without requests."""
         counts = self._last_minute or {}
         left = share * sum(counts.values())
         for milliseconds in sorted(counts):

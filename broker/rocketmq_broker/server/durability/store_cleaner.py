@@ -1,7 +1,7 @@
-"""Deletes what has expired, and tells the operators (RocketMQ's CleanCommitLogService and CleanConsumeQueueService).
+"""Deletes expired files, and reports them (RocketMQ's CleanCommitLogService and CleanConsumeQueueService).
 
-The files go on another thread: the file system takes its time to give back a gigabyte. The log says what is deleted: at INFO
-what had expired, at WARNING what had not.
+Another thread deletes the files: a file system takes its time for a gigabyte. The log reports expired files at INFO, and others
+deleted for lack of space at WARNING.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Final
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.server.durability.file_work import on_thread
 from rocketmq_broker.store import Expired, FileSystem, MessageStore
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +30,7 @@ NeededFrom = Callable[[int], int | None]
 
 
 class StoreCleaner:
-    """Looks at the disk every few seconds. `file_lock` is held by whoever works on the store's files beside the event loop."""
+    """Checks the disk every few seconds. Work on the store's files beside the event loop holds `file_lock`."""
 
     def __init__(
         self, store: MessageStore, file_lock: asyncio.Lock, *, needed_from: NeededFrom, clock: Callable[[], int]
@@ -47,12 +46,12 @@ class StoreCleaner:
         self._refusal: str | None = None
 
     def ask(self) -> None:
-        """An operator wants expired files to be deleted now, whatever the hour."""
+        """Deletes expired files now, whatever the hour, as an operator asked."""
         self._is_asked = True
         self._alarm.ring()
 
     async def run(self, interval_s: float) -> None:
-        """Cleans at once and then again and again."""
+        """Cleans at once, and then at each interval."""
         while True:
             try:
                 await self.clean()
@@ -64,7 +63,7 @@ class StoreCleaner:
             await self._alarm.wait(interval_s)
 
     async def clean(self) -> None:
-        """Forgets what may go, and deletes it. Raises OSError; what could not be deleted is tried again the next time."""
+        """Forgets expired data, and deletes its files. Raises OSError; the next call tries the remaining files again."""
         async with self._file_lock:
             expired = self._expire()
             if expired.paths:
@@ -83,9 +82,9 @@ class StoreCleaner:
         return expired
 
     async def _trim(self) -> int:
-        """Forgets queue by queue, lest thousands of them stop the event loop; how many messages are gone."""
+        """Trims queue by queue, lest thousands of them stop the event loop. Returns the number of removed messages."""
         messages = 0
-        now_s = current_world().steady_s
+        now_s = asyncio.get_running_loop().time
         slice_end_s = now_s() + _SLICE_S
         for trimmed in self._store.expiry.trim():
             self._undeleted += trimmed.paths
@@ -121,7 +120,7 @@ class StoreCleaner:
 
 
 def _delete(files: FileSystem, paths: list[Path]) -> None:
-    """In their order, and none after one that cannot be: a gap in the commit log would look like damage."""
+    """Deletes files in their order. Stops at one that fails: a gap in the commit log would look like damage."""
     while paths:
         with suppress(FileNotFoundError):
             files.unlink(paths[0])

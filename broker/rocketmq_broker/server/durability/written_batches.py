@@ -1,4 +1,4 @@
-"""What was written to the commit log in one go each, and is not visible yet."""
+"""Batches of records that are written to the commit log, but not visible yet."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class _Batch(NamedTuple):
 
 
 class WrittenBatches:
-    """Oldest first."""
+    """The batches, oldest first."""
 
     def __init__(self, put_times: PutTimes) -> None:
-        """`put_times` hears how long each batch took."""
+        """`put_times` observes the time of each batch."""
         self._batches: deque[_Batch] = deque()
         self._put_times = put_times
 
     def add(self, end_position: int, requests: int, began_s: float) -> None:
-        """So many requests were written up to that commit log offset."""
+        """Adds a batch of so many requests that ends at that commit log offset."""
         self._batches.append(_Batch(end_position, requests, began_s))
 
     def end_of_first(self, requests: int, otherwise: int) -> int:
-        """Where the first batches end that hold so many requests; `otherwise` if all together hold fewer."""
+        """Returns the end of the first batches with so many requests in all; `otherwise` if there are fewer."""
         for batch in self._batches:
             requests -= batch.requests
             if requests <= 0:
@@ -36,18 +36,18 @@ class WrittenBatches:
         return otherwise
 
     def shown(self, position: int, now_s: float) -> None:
-        """Everything before that offset is visible by now."""
+        """Removes the batches before that offset, which are visible now, and observes their times."""
         while self._batches and self._batches[0].end_position <= position:
             batch = self._batches.popleft()
             self._put_times.observe(now_s - batch.began_s, batch.requests)
 
     def drop_behind(self, position: int) -> None:
-        """Everything behind that offset is lost."""
+        """Removes the batches after that offset, which are lost."""
         while self._batches and self._batches[-1].end_position > position:
             self._batches.pop()
 
     def overdue(self, began_before_s: float) -> tuple[int, float | None]:
-        """Where the last batch ends that began by then, -1 for none, and when the first later one began."""
+        """Returns the end of the last batch that began by then, -1 for none, and the start of the first later one."""
         position = -1
         for batch in self._batches:
             if batch.began_s > began_before_s:

@@ -1,1 +1,1 @@
-"""What operators ask and set."""
+"""The requests of operators."""

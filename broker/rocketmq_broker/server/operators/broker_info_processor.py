@@ -1,4 +1,4 @@
-"""The broker about itself: figures and settings (from RocketMQ's AdminBrokerProcessor)."""
+"""The broker's figures and settings (from RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NO_BUFFER_POOL: Final = {"remainTransientStoreBufferNumbs": str((1 << 31) - 1)}
 
 
 class BrokerInfoProcessor:
-    """Answers under the names that mqadmin shows."""
+    """Answers with figures and settings by the names that mqadmin shows."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class BrokerInfoProcessor:
         delete_expired: Callable[[], None],
         clock: Callable[[], int],
     ) -> None:
-        """`settings_text` has the settings as broker.conf would, one on each line; `delete_expired` asks for it and returns."""
+        """`settings_text` has the settings in the form of broker.conf, one a line; `delete_expired` requests it and returns."""
         self._store = store
         self._statistics = statistics
         self._put_times = put_times
@@ -70,7 +70,7 @@ class BrokerInfoProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """What the broker tells of itself, and expired files that are to go at once."""
+        """The handlers of requests for the broker's figures and settings, and of the request to delete expired files."""
         return {
             RequestCode.GET_BROKER_RUNTIME_INFO: self.get_runtime_info,
             RequestCode.GET_BROKER_CONFIG: self.get_config,
@@ -80,22 +80,22 @@ class BrokerInfoProcessor:
         }
 
     def get_runtime_info(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Figures of the broker and its store."""
+        """Answers with figures of the broker and its store."""
         table = {**_NO_QUEUES, **_NO_BUFFER_POOL, **self._counts(), **self._times(), **self._store_figures()}
         return encode_response(command, ResponseCode.SUCCESS, body=KVTable(table=dict(sorted(table.items()))).encode())
 
     def get_config(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All settings."""
+        """Answers with all settings."""
         version = GetBrokerConfigResponseHeader(version=f'{{"counter":0,"timestamp":{self._statistics.start_ms}}}')
         return encode_response(command, ResponseCode.SUCCESS, version, self._settings_text.encode())
 
     def get_delay_offsets(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """How far each delay level was delivered."""
+        """Answers how far each delay level was delivered."""
         entries = ",".join(f"{level}:{offset}" for level, (offset, _) in self._delayed.offsets().items())
         return encode_response(command, ResponseCode.SUCCESS, body=b'{"offsetTable":{%b}}' % entries.encode())
 
     def delete_expired(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Has files deleted that have expired, whatever the hour; the log tells which."""
+        """Starts deleting expired files, whatever the hour. The log names them."""
         self._delete_expired()
         return encode_response(command, ResponseCode.SUCCESS)
 
@@ -147,7 +147,7 @@ class BrokerInfoProcessor:
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
         }
-        # RocketMQ's brokers say neither.
+        # RocketMQ's brokers give neither.
         if (refusal := self._store.writability.refusal) is not None:
             figures["putMessageRefusal"] = refusal
         if failures := self._store.writability.flush_failures:
@@ -165,7 +165,7 @@ def _runtime(elapsed_ms: int) -> str:
 
 
 def _capacity(directory: Path) -> dict[str, str]:
-    """How large the disk is; nothing where the store is in memory, or its directory is gone."""
+    """Returns the disk's size; nothing for a store in memory or a missing directory."""
     try:
         usage = shutil.disk_usage(directory)
     except OSError:
@@ -174,7 +174,7 @@ def _capacity(directory: Path) -> dict[str, str]:
 
 
 def _bytes(count: int) -> str:
-    """A size as RocketMQ writes it: 1.5 KiB, 70.0 GiB."""
+    """Formats a size as RocketMQ does: 1.5 KiB, 70.0 GiB."""
     if count < 1024:
         return f"{count} B"
     amount = float(count)

@@ -1,4 +1,4 @@
-"""What operators ask and set: the processors of this room, built and added to the dispatcher."""
+"""Builds the processors of this room, and adds them to the dispatcher."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build_operators(
     cleaner: StoreCleaner,
     settings_text: str,
 ) -> None:
-    """`settings_text` is what getBrokerConfig answers."""
+    """Builds the processors. `settings_text` is the answer to getBrokerConfig."""
     for processor in (
         _topics(context, registration),
         _groups(context),

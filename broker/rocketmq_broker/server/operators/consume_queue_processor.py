@@ -20,7 +20,7 @@ _NO_FILTER: Final = "null"
 
 
 class ConsumeQueueProcessor:
-    """Shows what the queues hold, and what a group's subscription is when asked for it."""
+    """Answers with the units of the queues, and with a group's subscription on request."""
 
     def __init__(self, *, store: MessageStore, consumer_groups: ConsumerGroups) -> None:
         self._store = store
@@ -28,11 +28,11 @@ class ConsumeQueueProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The units of one consume queue, as mqadmin queryCq shows them."""
+        """The handler of mqadmin queryCq, which shows units of a consume queue."""
         return {RequestCode.QUERY_CONSUME_QUEUE: self.query}
 
     def query(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Units from an offset on."""
+        """Answers with units starting at an offset."""
         header = command.decode_header(QueryConsumeQueueRequestHeader)
         name, topic = header.topic or "", (header.topic or "").encode()
         if header.queue_id not in self._store.queues().get(topic, ()):

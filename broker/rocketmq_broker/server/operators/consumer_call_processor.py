@@ -1,4 +1,4 @@
-"""What operators want of consumers: the broker asks them (RocketMQ's Broker2Client)."""
+"""Operators' requests that the broker passes on to consumers (RocketMQ's Broker2Client)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QUEUES_AT_ONCE: Final = 50
 
 
 class ConsumerCallProcessor:
-    """Resets offsets, and passes questions on to consumers. The answers of those arrive later, so each call is a task."""
+    """Resets offsets, and passes requests on to consumers. Their answers arrive later, so each call is a task."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class ConsumerCallProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """What operators ask of one consumer, by way of its broker."""
+        """The handlers of operators' requests to consumers."""
         return {
             RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: self.reset_offset,
             RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: self.get_consumer_status,
@@ -68,7 +68,7 @@ class ConsumerCallProcessor:
         }
 
     def reset_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Tells the members of a group where to go on: at a time, or with -1 at the end."""
+        """Moves the members of a group to the offsets of a time, or with -1 to the end."""
         header = command.decode_header(ResetOffsetRequestHeader)
         refuse_offsets(header.group, header.topic)
         table = yield from self._offsets_after_reset(header)
@@ -88,7 +88,7 @@ class ConsumerCallProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_consumer_status(self, connection: Connection, command: RemotingCommand) -> None:
-        """Where the members of a group are, as they see it."""
+        """Asks the members of a group for their positions."""
         header = command.decode_header(GetConsumerStatusRequestHeader)
         group = self._consumers.find(header.group)
         if group is None:
@@ -98,13 +98,13 @@ class ConsumerCallProcessor:
         self._tasks.start("ask consumers where they are", self._answer_status(connection, reply_to, group, header))
 
     def get_running_info(self, connection: Connection, command: RemotingCommand) -> None:
-        """What one consumer tells of itself."""
+        """Asks one consumer for its state."""
         header = command.decode_header(GetConsumerRunningInfoRequestHeader)
         channel = self._member(header.consumer_group, header.client_id)
         self._pass_on(connection, command, channel, header, b"")
 
     def consume_directly(self, connection: Connection, command: RemotingCommand) -> None:
-        """Has one consumer consume a message now."""
+        """Lets one consumer consume a message now."""
         header = command.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         channel = self._member(header.consumer_group, header.client_id or "")
         try:
@@ -171,7 +171,7 @@ class ConsumerCallProcessor:
 async def _answer_as(
     channel: ClientChannel, connection: Connection, reply_to: ReplyTo, code: int, header: CommandHeader, body: bytes
 ) -> None:
-    """Asks a consumer and answers as it answers."""
+    """Asks a consumer, and returns its answer to the operator."""
     try:
         answer = await channel.connection.invoke(code, header, body, timeout_ms=CALL_TIMEOUT_MS)
     except RemotingTimeout as error:

@@ -15,18 +15,18 @@ from rocketmq_broker.server.statistics.message_flows import MessageFlows
 
 
 class FlowProcessor:
-    """Tells how much passes, under the names of `message_flows`."""
+    """Answers with throughputs, by the names of `message_flows`."""
 
     def __init__(self, flows: MessageFlows) -> None:
         self._flows = flows
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """How much of something passed in the last minute, hour and day: Apache's exporter and mqadmin ask for it."""
+        """The handler of requests for throughputs, sent by Apache's exporter and mqadmin."""
         return {RequestCode.VIEW_BROKER_STATS_DATA: self.view}
 
     def view(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The last minute, hour and day of one figure."""
+        """Answers with the last minute, hour and day of one figure."""
         header = command.decode_header(ViewBrokerStatsDataRequestHeader)
         report = self._flows.report(header.stats_name, header.stats_key)
         if report is None:

@@ -1,4 +1,4 @@
-"""Groups, as operators set them up and look at them (from RocketMQ's AdminBrokerProcessor)."""
+"""Operators' requests about groups (from RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.protocol.bodies import (
     ProducerConnection,
     ProducerInfo,
     ProducerTableInfo,
-    SubscriptionGroupConfig,
+    SubscriptionGroupBody,
 )
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
@@ -26,13 +26,13 @@ from rocketmq_broker.remoting.long_tables import table_in_steps
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
-from rocketmq_broker.server.topics.config_bodies import group_config, groups_body
+from rocketmq_broker.server.topics.config_bodies import groups_body
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.store import ConsumerOffsets
 
 
 class GroupAdminProcessor:
-    """Settings of consumer groups, and who is online."""
+    """Creates, lists and deletes consumer groups, and lists groups' members."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class GroupAdminProcessor:
         offsets: ConsumerOffsets,
         date_of: Callable[[int], int],
     ) -> None:
-        """`date_of` says when it was that steady time showed a value (BrokerClock)."""
+        """`date_of` converts a steady time to a date (BrokerClock)."""
         self._groups = subscription_groups
         self._consumers = consumer_groups
         self._producers = producer_groups
@@ -52,7 +52,7 @@ class GroupAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Subscription groups are made, shown and deleted, and the members of groups are shown."""
+        """The handlers of requests about subscription groups and members."""
         return {
             RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: self.update_group,
             RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: self.get_all_groups,
@@ -63,8 +63,8 @@ class GroupAdminProcessor:
         }
 
     def update_group(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Makes a consumer group, or changes it."""
-        config = group_config(SubscriptionGroupConfig.decode(command.body))
+        """Creates or changes a consumer group."""
+        config = SubscriptionGroupBody.decode(command.body)
         if not 0 <= config.retry_queue_nums <= MOST_QUEUES:
             remark = f"a group cannot have {config.retry_queue_nums} retry queues"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
@@ -72,7 +72,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_all_groups(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """All consumer groups with their settings."""
+        """Answers with all consumer groups and their settings."""
         groups = self._groups.groups
         body = yield from table_in_steps(
             ((config.group_name, config) for config in groups),
@@ -83,7 +83,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def delete_group(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Forgets a consumer group, and if asked to its offsets."""
+        """Deletes a consumer group, and on request its offsets."""
         header = command.decode_header(DeleteSubscriptionGroupRequestHeader)
         self._groups.delete(header.group_name)
         if header.remove_offset:
@@ -91,7 +91,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_consumers(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The members of a consumer group, and what it subscribes to."""
+        """Answers with the members of a consumer group, and its subscriptions."""
         header = command.decode_header(GetConsumerConnectionListRequestHeader)
         group = self._consumers.find(header.consumer_group)
         if group is None:
@@ -107,7 +107,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_producers(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The members of a producer group."""
+        """Answers with the members of a producer group."""
         header = command.decode_header(GetProducerConnectionListRequestHeader)
         channels = self._producers.channels(header.producer_group)
         if channels is None:
@@ -116,7 +116,7 @@ class GroupAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_all_producers(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """All producers by group."""
+        """Answers with all producers by group."""
         groups = self._producers.group_names()
         members = ((name, self._producers.channels(name) or []) for name in groups)
         body = yield from table_in_steps(

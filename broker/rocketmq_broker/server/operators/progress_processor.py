@@ -1,4 +1,4 @@
-"""How far consumer groups have come, for operators (from RocketMQ's AdminBrokerProcessor)."""
+"""Consumer groups' progress, for operators (from RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ QUEUES_AT_ONCE: Final = 50
 
 
 class ProgressProcessor:
-    """Compares the groups' offsets with those of the queues."""
+    """Compares groups' offsets with queues' ends."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class ProgressProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """How far groups have consumed, and one group that is to stand where another one does."""
+        """The handlers of requests for groups' progress, and of the request to copy offsets to another group."""
         return {
             RequestCode.GET_CONSUME_STATS: self.get_consume_stats,
             RequestCode.GET_BROKER_CONSUME_STATS: self.get_all_consume_stats,
@@ -86,7 +86,7 @@ class ProgressProcessor:
         }
 
     def get_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """A group's progress in one topic, or in all it has offsets in."""
+        """Answers with a group's progress in one topic, or in all topics where it has offsets."""
         header = command.decode_header(GetConsumeStatsRequestHeader)
         names = [header.topic] if (header.topic or "").strip() else sorted(self._offsets.topics_of(header.consumer_group))
         progress = yield from self._progress(header.consumer_group, names)
@@ -94,7 +94,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_consume_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """The progress of all groups, topic by topic."""
+        """Answers with the progress of all groups, topic by topic."""
         is_order = command.decode_header(GetConsumeStatsInBrokerHeader).is_order
         whole = ConsumeStatsList(broker_addr=self._identity.address)
         groups: list[bytes] = []
@@ -107,7 +107,7 @@ class ProgressProcessor:
                     continue
                 progress = yield from self._progress(group.group_name, [name])
                 if progress.offset_table:
-                    # All of it at the end in one go would stop the event loop.
+                    # Encoding all of it in one go at the end would stop the event loop.
                     stats.append((yield from _encoded(progress)))
                     length += len(stats[-1])
                     refuse_long(length, "ask for one group at a time (consumerProgress -g)")
@@ -121,7 +121,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_all_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """All offsets of all groups."""
+        """Answers with all offsets of all groups."""
         body = yield from table_in_steps(
             self._offsets.entries(),
             lambda table: ConsumerOffsetSerializeWrapper(offset_table=table).encode(),
@@ -131,7 +131,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_time_span(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """How old the messages of a topic are, and how far behind the group is."""
+        """Answers with the age of a topic's messages, and the group's delay."""
         header = command.decode_header(QueryConsumeTimeSpanRequestHeader)
         config = self._topics.existing(header.topic)
         spans = []
@@ -142,7 +142,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=QueryConsumeTimeSpanBody(consume_time_span_set=spans).encode())
 
     def get_correction_offset(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """The least offset of all groups in each queue of a topic; the highest number where one group is behind it."""
+        """Answers with the least offset of all groups in each queue of a topic; the highest number where a group is behind it."""
         header = command.decode_header(QueryCorrectionOffsetHeader)
         left_out = set((header.filter_groups or "").split(","))
         least: dict[int, int] = {}
@@ -157,7 +157,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def clone_offsets(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Gives another group the offsets of a group."""
+        """Copies a group's offsets to another group."""
         header = command.decode_header(CloneGroupOffsetRequestHeader)
         if header.topic and header.topic.strip():
             names = {header.topic}
@@ -176,7 +176,7 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _concerns(self, group_name: str, topic: str) -> bool:
-        """Whether the group, if it is online, still subscribes to the topic."""
+        """Returns whether the group still subscribes to the topic. An offline group counts as a subscriber."""
         group = self._consumers.find(group_name)
         return group is None or not group.subscriptions or topic in group.subscriptions
 
@@ -234,5 +234,5 @@ def _encoded(progress: ConsumeStats) -> Generator[None, None, bytes]:
 
 
 def _time_text(timestamp_ms: int) -> str:
-    """The time as RocketMQ writes it (UtilAll's YYYY_MM_DD_HH_MM_SS_SSS)."""
+    """Formats a time as RocketMQ does (UtilAll's YYYY_MM_DD_HH_MM_SS_SSS)."""
     return time.strftime("%Y-%m-%d#%H:%M:%S", time.localtime(timestamp_ms // 1000)) + f":{timestamp_ms % 1000:03d}"

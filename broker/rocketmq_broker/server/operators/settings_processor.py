@@ -1,4 +1,4 @@
-"""Settings that operators want to change while the broker runs (UPDATE_BROKER_CONFIG of RocketMQ's AdminBrokerProcessor)."""
+"""Refuses operators' changes of settings at run time (UPDATE_BROKER_CONFIG of RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 
 
 class SettingsProcessor:
-    """Refuses all changes: RocketMQ says yes even to what has no effect, which misleads."""
+    """Refuses all changes: RocketMQ accepts even changes without effect, which misleads."""
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """A setting is to change while the broker runs."""
+        """The handler of requests to change a setting."""
         return {RequestCode.UPDATE_BROKER_CONFIG: self.update}
 
     def update(self, connection: Connection, command: RemotingCommand) -> bytes:

@@ -1,11 +1,14 @@
-"""Topics, as clients and operators make, list and delete them (from RocketMQ's AdminBrokerProcessor)."""
+"""Creates, lists and deletes topics for clients and operators (from RocketMQ's AdminBrokerProcessor)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.topics import MOST_QUEUES
 from rocketmq_broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -29,14 +32,14 @@ from rocketmq_broker.server.topics.registration import Registration
 from rocketmq_broker.server.topics.topic_attributes import IllegalAttributes, changed_attributes
 from rocketmq_broker.server.topics.topic_deletion import TopicDeletion
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, TopicConfig
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 
 QUEUES_AT_ONCE: Final = 50
 """Queues of a topic that are looked at in one step: a millisecond. A topic may have 10,000."""
 
 
 class TopicAdminProcessor:
-    """A topic that was made is on disk and known to the name servers when the answer comes."""
+    """Administers topics. A created topic is on disk and known to the name servers before the answer."""
 
     def __init__(
         self,
@@ -61,7 +64,7 @@ class TopicAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Topics are made, changed, shown and deleted."""
+        """The handlers of requests about topics."""
         return {
             RequestCode.UPDATE_AND_CREATE_TOPIC: self.update_topic,
             RequestCode.DELETE_TOPIC_IN_BROKER: self.delete_topic,
@@ -74,7 +77,7 @@ class TopicAdminProcessor:
         }
 
     def update_topic(self, connection: Connection, command: RemotingCommand) -> None:
-        """Makes a topic, or changes it."""
+        """Creates or changes a topic."""
         header = command.decode_header(CreateTopicRequestHeader)
         for count in (header.read_queue_nums, header.write_queue_nums):
             if not 0 <= count <= MOST_QUEUES:
@@ -95,27 +98,27 @@ class TopicAdminProcessor:
         self._tasks.start("answer that a topic was made", self._answer_when_registered(connection, reply_to))
 
     def delete_topic(self, connection: Connection, command: RemotingCommand) -> None:
-        """Forgets a topic, its queues and the offsets of its consumers."""
+        """Deletes a topic, its queues and its consumers' offsets."""
         header = command.decode_header(DeleteTopicRequestHeader)
         self._topics.delete(header.topic)
         self._answer_when_deleted(connection, command, [header.topic.encode()])
 
     def get_all_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """All topics with their settings."""
+        """Answers with all topics and their settings."""
         return encode_response(command, ResponseCode.SUCCESS, body=topics_body(self._topics.configs).encode())
 
     def get_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """One topic with its settings."""
+        """Answers with one topic and its settings."""
         config = self._topics.existing(command.decode_header(GetTopicConfigRequestHeader).topic)
         return encode_response(command, ResponseCode.SUCCESS, body=topic_answer(config).encode())
 
     def get_system_topics(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The topics of the broker's own."""
+        """Answers with the broker's own topics."""
         body = TopicList(topic_list=sorted(self._topics.system_topics))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def get_topic_stats(self, connection: Connection, command: RemotingCommand) -> Steps:
-        """Where the queues of a topic begin and end."""
+        """Answers with the first and last offsets of a topic's queues."""
         header = command.decode_header(GetTopicStatsInfoRequestHeader)
         config = self._topics.get(header.topic)
         if config is None:
@@ -133,13 +136,13 @@ class TopicAdminProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body)
 
     def get_groups_of_topic(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The groups that subscribe to a topic or have offsets in it."""
+        """Answers with the groups that subscribe to a topic or have offsets in it."""
         header = command.decode_header(QueryTopicConsumeByWhoRequestHeader)
         groups = {*self._consumers.subscribers(header.topic), *self._offsets.groups_of(header.topic)}
         return encode_response(command, ResponseCode.SUCCESS, body=GroupList(group_list=sorted(groups)).encode())
 
     def clean_unused_topics(self, connection: Connection, command: RemotingCommand) -> None:
-        """Forgets the queues of topics that there are no more."""
+        """Deletes the queues of deleted topics."""
         self._answer_when_deleted(
             connection, command, [topic for topic in self._store.queues() if self._is_unused(topic.decode())]
         )
@@ -160,15 +163,15 @@ class TopicAdminProcessor:
         else:
             connection.send(encode_response(reply_to, ResponseCode.SUCCESS))
 
-    def _attributes(self, header: CreateTopicRequestHeader) -> tuple[tuple[str, str], ...]:
-        """Those that the topic has afterwards. Raises RequestRefused."""
+    def _attributes(self, header: CreateTopicRequestHeader) -> dict[str, str] | msgspec.UnsetType:
+        """Returns the topic's attributes after the change. Raises RequestRefused."""
         config = self._topics.get(header.topic)
-        current = dict(config.attributes) if config is not None else {}
+        current = (config.attributes or {}) if config is not None else {}
         try:
             attributes = changed_attributes(current, header.attributes or "", is_new=config is None)
         except IllegalAttributes as error:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, str(error)) from None
-        return tuple(sorted(attributes.items()))
+        return dict(sorted(attributes.items())) or msgspec.UNSET
 
     def _extent(self, topic: bytes, queue_id: int) -> TopicOffset:
         max_offset = self._store.max_offset(topic, queue_id)

@@ -1,4 +1,4 @@
-"""Parked messages: the parts of this room, built and tied to the rest of the broker."""
+"""Builds the parts of this room, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rocketmq_broker.server.server_context import ServerContext
 
 
 def build_parked(context: ServerContext) -> ParkedMessages:
-    """Reads the parked messages from the store. Whoever builds them tells them of arrivals."""
+    """Reads the parked messages from the store. The caller has to report arrivals to them."""
     parked = ParkedMessages(context.store, context.topic_table)
     parked.load()
     dead_letters = DeadLetterProcessor(
@@ -18,6 +18,7 @@ def build_parked(context: ServerContext) -> ParkedMessages:
         topic_table=context.topic_table,
         subscription_groups=context.subscription_groups,
         clock=context.clock,
+        random=context.random,
     )
     context.dispatcher.add(dead_letters.handlers)
     context.group_commit.listeners.append(parked)

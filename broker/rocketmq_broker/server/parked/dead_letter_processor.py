@@ -1,4 +1,4 @@
-"""What operators see of parked messages, and what they do about dead letters: retry or dismiss. RocketMQ has nothing like it."""
+"""Lists parked messages, and retries or dismisses dead letters, for operators. RocketMQ has no such requests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rocketmq_broker.server.topics.names import refuse_as_consumer
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import Appended, MessageStore, UnreadableRecord
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +43,7 @@ class DeadLetterProcessor:
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
         clock: Callable[[], int],
+        random: Chance,
     ) -> None:
         self._parked = parked
         self._store = store
@@ -50,11 +51,11 @@ class DeadLetterProcessor:
         self._topics = topic_table
         self._groups = subscription_groups
         self._clock = clock
-        self._random = current_world().random
+        self._random = random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Operators' requests of this project's own about dead letters and discarded messages."""
+        """The handlers of this project's own requests about dead letters and discarded messages."""
         return {
             AdminRequestCode.COUNT_PARKED_MESSAGES: self.count_parked,
             AdminRequestCode.LIST_MARKS: self.list_marks,
@@ -63,12 +64,12 @@ class DeadLetterProcessor:
         }
 
     def count_parked(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """How many dead letters and discarded messages nobody has treated yet, by group."""
+        """Answers with the number of untreated dead letters and discarded messages, by group."""
         body = ParkedCounts(dead_letters=dict(self._parked.dead_letters()), discarded=dict(self._parked.discarded()))
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def list_marks(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """What was done about the messages of a part of a queue."""
+        """Answers with the marks of the messages in a part of a queue."""
         header = command.decode_header(ListMarksRequestHeader)
         topic, first = header.topic.encode(), header.queue_offset
         if header.history:
@@ -81,7 +82,7 @@ class DeadLetterProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 
     def retry(self, connection: Connection, command: RemotingCommand) -> None:
-        """The group gets the message once more, as if for the first time; no other group does."""
+        """Delivers the message to its group once more, with a new count of attempts; to no other group."""
         header = command.decode_header(RetryDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a retry") if header.reason else ""
         letter, group, before = self._dead_letter(header.offset)
@@ -92,7 +93,7 @@ class DeadLetterProcessor:
         self._mark(connection, command, letter, Treatment.RETRIED, reason, retries)
 
     def dismiss(self, connection: Connection, command: RemotingCommand) -> None:
-        """The message needs no attention any more; the reason is kept."""
+        """Marks the message as needing no attention; keeps the reason."""
         header = command.decode_header(DismissDeadLetterRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a dismissal")
         letter, _, before = self._dead_letter(header.offset)
@@ -101,7 +102,7 @@ class DeadLetterProcessor:
         self._mark(connection, command, letter, Treatment.DISMISSED, reason, retries_of(letter))
 
     def _dead_letter(self, commit_log_offset: int) -> tuple[Record, str, Mark | None]:
-        """The dead letter there, its group, and what was done about it last. Raises RequestRefused."""
+        """Returns the dead letter at that offset, its group, and its last mark. Raises RequestRefused."""
         try:
             record = decode_record(self._store.read_queued(commit_log_offset))
         except UnreadableRecord as error:
@@ -141,9 +142,8 @@ class DeadLetterProcessor:
             group_of(letter), reason or "no reason given",
         )  # fmt: skip
         info = MarkInfo(letter.queue_offset, treatment.value, now_ms, connection.peer, reason, retries)
-        frame = encode_response(command, ResponseCode.SUCCESS, body=MarkList(marks=[info]).encode())
         self._group_commit.appended()
-        self._group_commit.after_durable(appended.end_position, connection, frame)
+        self._group_commit.after_durable(appended.end_position, connection, command, body=MarkList(marks=[info]).encode())
 
 
 def _place(record: Record) -> ParkedPlace:

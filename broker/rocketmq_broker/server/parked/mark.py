@@ -1,4 +1,4 @@
-"""A mark says what a person did about a parked message. RocketMQ has nothing like it.
+"""Marks: records of the treatment of parked messages by persons. RocketMQ has no marks.
 
     topic rmq_sys_PARKED_MARK_TOPIC, queue 0, tag = the treatment
     body = topic, queue id, queue offset and commit log offset of the parked message: `%DLQ%credits 0 17 4711`
@@ -26,11 +26,11 @@ _PREVIOUS: Final = "PREVIOUS"
 
 
 class NotAMark(Exception):
-    """A record of the mark topic that says nothing about a parked message."""
+    """A record of the mark topic that is not a mark."""
 
 
 class Treatment(StrEnum):
-    """What a person did."""
+    """A person's treatment of a parked message."""
 
     RETRIED = "retried"
     """The dead letter was given to its consumer group once more."""
@@ -41,7 +41,7 @@ class Treatment(StrEnum):
 
 
 class ParkedPlace(NamedTuple):
-    """Where a parked message lies."""
+    """The position of a parked message."""
 
     topic: bytes
     queue_id: int
@@ -69,12 +69,12 @@ class Mark:
 
 
 def mark_body(place: ParkedPlace) -> bytes:
-    """Which message the mark is about."""
+    """Encodes the place of a marked message."""
     return b"%b %d %d %d" % place
 
 
 def mark_properties(treatment: Treatment, *, reason: str, retries: int, previous: int | None) -> bytes:
-    """What was done, and why. Raises IllegalMessage if the reason holds \\x01 or \\x02."""
+    """Encodes a treatment and its reason. Raises IllegalMessage if the reason holds \x01 or \x02."""
     found = {props.TAGS: treatment.value, _REASON: reason, _RETRIES: str(retries)}
     if previous is not None:
         found[_PREVIOUS] = str(previous)
@@ -82,7 +82,7 @@ def mark_properties(treatment: Treatment, *, reason: str, retries: int, previous
 
 
 def read_mark(data: bytes) -> Mark:
-    """The mark that a record holds. Raises CorruptRecord, NotAMark."""
+    """Decodes the mark of a record. Raises CorruptRecord, NotAMark."""
     record = decode_record(data)
     try:
         topic, *numbers = record.body.split(b" ")

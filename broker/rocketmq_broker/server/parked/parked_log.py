@@ -1,4 +1,4 @@
-"""The one line that the broker's log has for each parked message: what it is, and the command that brings it back."""
+"""The log line for each parked message: the message, and the command that brings it back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.message.record import Record
 
 
 def parked_line(record: Record) -> str:
-    """The line for a message that was parked just now."""
+    """Returns the line for a newly parked message."""
     topic = record.topic.decode(errors="replace")
     message_id = offset_message_id(record.store_host, record.commit_log_offset)
     if topic.startswith(topics.DEAD_LETTER_PREFIX):
@@ -19,7 +19,7 @@ def parked_line(record: Record) -> str:
 
 
 def waiting_line(discarded: int, dead_letters: int) -> str:
-    """The line for what a broker finds at its start."""
+    """Returns the line for the parked messages found at the broker's start."""
     return (
         f"discarded messages that wait for a person: {discarded}; dead letters: {dead_letters}. "
         "python -m rocketmq_broker.admin discarded, and python -m rocketmq_broker.admin dead-letters list, show them"

@@ -1,4 +1,4 @@
-"""Parked messages: which there are, which of them nobody has treated yet, and their marks."""
+"""Parked messages, the untreated ones among them, and their marks."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _MARKS: Final = (MARK_TOPIC, 0)
 
 @dataclass(slots=True)
 class _Watched:
-    """A queue of parked messages, or that of the marks."""
+    """A queue of parked messages, or the queue of marks."""
 
     queue: ParkedQueue
     end_offset: int = 0
@@ -62,7 +62,7 @@ class _Watched:
 
 
 class ParkedMessages:
-    """Takes note of each message that is parked, and of each mark, once they are visible; the log has a line for each message."""
+    """Tracks each parked message and each mark once it is visible, and logs a line for each message."""
 
     REST_S: Final = 0.01
     """Between two calls of `take_note`, so that others get their turn."""
@@ -76,7 +76,7 @@ class ParkedMessages:
         """Rings when there is something to take note of."""
 
     def load(self) -> None:
-        """Reads what the store holds. Call it once, before the first message arrives."""
+        """Reads the parked messages of the store. Call it once, before the first message arrives."""
         for topic, queue_ids in self._store.queues().items():
             if topic.startswith(_OF_INTEREST):
                 for queue_id in queue_ids:
@@ -88,51 +88,51 @@ class ParkedMessages:
             logger.warning("%s", waiting_line(discarded, dead_letters))
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
-        """A queue reaches further now."""
+        """Notes the new end of a queue."""
         if not topic.startswith(_OF_INTEREST):
             return
         key = topic, queue_id
         watched = self._watched.get(key)
-        if watched is None or max_offset <= watched.end_offset:  # its topic was deleted, and begins anew
+        if watched is None or max_offset <= watched.end_offset:  # its topic was deleted and created again
             watched = self._watched[key] = _Watched(ParkedQueue())
         watched.end_offset = max_offset
         self._arrived[key] = None
         self.alarm.ring()
 
     def take_note(self) -> float | None:
-        """Looks at what arrived, but not at too much at once. Returns 0 if there is more, else None."""
+        """Reads some of the records that arrived. Returns 0 if there are more, else None."""
         room = AT_MOST_AT_ONCE
         while self._arrived and room > 0:
-            # A mark tells something only about a message that is known.
+            # A mark matters only for a known message.
             room -= self._take_note_of(min(self._arrived, key=lambda key: key == _MARKS), room)
         return 0 if self._arrived else None
 
     def forget_expired(self) -> None:
-        """Messages that the store has deleted wait for nobody any more; call it now and then."""
+        """Forgets messages that the store has deleted. Call it now and then."""
         for key, watched in list(self._watched.items()):
             watched.queue.expire(self._store.min_offset(*key))
             if self._store.max_offset(*key) == 0:
                 del self._watched[key]
                 self._arrived.pop(key, None)
 
-    # What people want to know.
+    # Questions.
 
     def dead_letters(self) -> Mapping[str, int]:
-        """How many dead letters nobody has treated yet, by consumer group."""
+        """Returns the number of untreated dead letters, by consumer group."""
         return self._untreated(is_discarded=False)
 
     def discarded(self) -> Mapping[str, int]:
-        """How many discarded messages nobody has resumed yet, by producer group."""
+        """Returns the number of discarded messages that nobody has resumed, by producer group."""
         return self._untreated(is_discarded=True)
 
     def latest_mark(self, topic: bytes, queue_id: int, queue_offset: int) -> Mark | None:
-        """What was done last about a message; None if it was not treated, or its mark cannot be read."""
+        """Returns a message's last mark; None if it has none, or none that can be read."""
         watched = self._watched.get((topic, queue_id))
         mark_offset = watched.queue.latest_mark(queue_offset) if watched is not None else None
         return self._mark_at(mark_offset)
 
     def marks(self, topic: bytes, queue_id: int, queue_offset: int) -> list[Mark]:
-        """All that was done about a message, the latest first, as far as it can be read."""
+        """Returns all marks of a message that can be read, the latest first."""
         found: list[Mark] = []
         mark = self.latest_mark(topic, queue_id, queue_offset)
         while mark is not None and len(found) < MOST_MARKS_SHOWN:
@@ -141,16 +141,16 @@ class ParkedMessages:
         return found
 
     def is_being_treated(self, place: ParkedPlace) -> bool:
-        """Whether a mark about the message is on its way to the disk."""
+        """Returns whether a mark of the message is on its way to the disk."""
         watched = self._watched.get((place.topic, place.queue_id))
         return watched is not None and place.queue_offset in watched.under_way
 
-    # What people do.
+    # Treatments.
 
     def append_mark(
         self, place: ParkedPlace, treatment: Treatment, *, now_ms: int, by_host: bytes, reason: str = "", retries: int = 0
     ) -> Appended:
-        """Notes a treatment. It counts once it is visible. Raises IllegalMessage, StoreUnwritable."""
+        """Appends the mark of a treatment, which counts once it is visible. Raises IllegalMessage, StoreUnwritable."""
         self._topics.internal(MARK_TOPIC.decode(), 1)
         before = self.latest_mark(place.topic, place.queue_id, place.queue_offset)
         previous = before.queue_offset if before is not None else None
@@ -163,14 +163,14 @@ class ParkedMessages:
         return appended
 
     def confirm(self, position: int) -> None:
-        """A mark counts once it was read: see `take_note`."""
+        """Does nothing: a mark counts once `take_note` has read it."""
 
     def take_back(self, position: int) -> None:
-        """What was appended from that commit log offset on is lost."""
+        """Forgets marks appended at or after that commit log offset, which are lost."""
         for watched in self._watched.values():
             watched.under_way = {queue_offset: end for queue_offset, end in watched.under_way.items() if end <= position}
 
-    # How the messages and marks get here.
+    # Reading messages and marks.
 
     def _load_queue(self, key: _Key) -> _Watched:
         topic, _ = key
@@ -184,7 +184,7 @@ class ParkedMessages:
         return watched
 
     def _take_note_of(self, key: _Key, room: int) -> int:
-        """Reads at most so many records that arrived in a queue; how many."""
+        """Reads at most `room` records that arrived in a queue. Returns their number."""
         watched = self._watched[key]
         if watched.next_offset >= watched.end_offset:
             del self._arrived[key]

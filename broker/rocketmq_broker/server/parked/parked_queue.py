@@ -1,4 +1,4 @@
-"""One queue of parked messages in memory: whose each message is, whether somebody treated it, and where its mark lies."""
+"""One queue of parked messages in memory: each message's group, treatment and mark."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _EXPIRED_AT_ONCE: Final = 100_000
 
 
 class ParkedQueue:
-    """Twelve bytes a message, however many there are."""
+    """Keeps twelve bytes for each message."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -34,11 +34,11 @@ class ParkedQueue:
 
     @property
     def untreated(self) -> Mapping[str, int]:
-        """How many messages nobody has treated yet, by group; 0 for a group that had some."""
+        """The number of untreated messages by group; 0 for a group that had some."""
         return self._untreated
 
     def add(self, queue_offset: int, group: str, count: int = 1) -> None:
-        """So many messages of that group from that offset on. Those before it that were not added cannot be read."""
+        """Adds so many messages of that group, starting at that offset. Skipped offsets count as unreadable messages."""
         missing = queue_offset - self.end_offset
         if missing > 0:
             self._append(_NOBODY, missing)
@@ -47,21 +47,21 @@ class ParkedQueue:
             self._untreated[group] += count
 
     def mark(self, queue_offset: int, mark_offset: int) -> None:
-        """Somebody treated the message; `mark_offset` is the mark's queue offset."""
+        """Marks the message as treated; `mark_offset` is the mark's queue offset."""
         index = queue_offset - self._first
         if 0 <= index < len(self._marks):
             self._marks[index] = mark_offset
             self._forget(index)
 
     def latest_mark(self, queue_offset: int) -> int | None:
-        """The queue offset of the message's latest mark; None if there is none."""
+        """Returns the queue offset of the message's latest mark; None if there is none."""
         index = queue_offset - self._first
         if not 0 <= index < len(self._marks) or self._marks[index] == _NO_MARK:
             return None
         return self._marks[index]
 
     def expire(self, first_offset: int) -> None:
-        """The messages before that offset are gone. Where there are very many, it takes several calls."""
+        """Forgets messages before that offset. Very many take several calls."""
         count = min(first_offset - self._first, len(self._groups), _EXPIRED_AT_ONCE)
         if count <= 0:
             return

@@ -1,1 +1,1 @@
-"""What consumers pull, query and acknowledge."""
+"""Pulls, queries and acknowledgements of consumers."""

@@ -1,4 +1,4 @@
-"""Messages to clients: the processors of this room, built and added to the dispatcher."""
+"""Builds the processors of this room, and adds them to the dispatcher."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ YOUNG_QUEUE_SHARE_OF_MEMORY: Final = 0.4
 def build_pulling(
     context: ServerContext, *, max_messages: int, max_bytes: int, short_polling_ms: int | None, broker_permission: int
 ) -> PullProcessor:
-    """`short_polling_ms` is None for long polling. Whoever builds it tells it of arrivals."""
+    """Builds the processors. `short_polling_ms` is None for long polling. The caller has to report arrivals."""
     held_pulls = HeldPulls()
     pull = PullProcessor(
         store=context.store,
@@ -41,7 +41,7 @@ def build_pulling(
         offset_commits=context.offset_commits,
         young_queue_bytes=_young_queue_bytes(),
     )
-    query = QueryProcessor(store=context.store, tasks=context.tasks)
+    query = QueryProcessor(store=context.store, tasks=context.tasks, steady_ns=context.clock.steady_ns)
     for processor in (pull, offsets, query):
         context.dispatcher.add(processor.handlers)
     context.dispatcher.tell_disconnected(held_pulls.forget)

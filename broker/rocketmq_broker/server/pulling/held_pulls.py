@@ -1,4 +1,4 @@
-"""Pulls that found nothing and wait for a message, or for their time to be up (RocketMQ's PullRequestHoldService)."""
+"""Held pulls: each found nothing, and waits for a message or for its time-out (RocketMQ's PullRequestHoldService)."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -24,7 +24,7 @@ EXPRESSIONS_PER_CONNECTION = 1 << 20
 
 @dataclass(slots=True, eq=False)
 class HeldPull:
-    """A pull that waits, with all that is needed to try it again."""
+    """A held pull, with its parameters for another try."""
 
     connection: Connection
     reply_to: ReplyTo
@@ -38,7 +38,7 @@ class HeldPull:
 
 
 class HeldPulls:
-    """The pulls that wait, by queue, by deadline and by connection. Each is handed out once, by whichever comes first."""
+    """The held pulls by queue, by deadline and by connection. Each is taken once, by the first of these."""
 
     def __init__(self) -> None:
         self._by_queue: dict[tuple[bytes, int], WaitingPulls[HeldPull]] = {}
@@ -50,7 +50,7 @@ class HeldPulls:
         return sum(map(len, self._by_connection.values()))
 
     def hold(self, pull: HeldPull) -> bool:
-        """Takes the pull in; False if its connection has too many waiting already."""
+        """Adds the pull; returns False if its connection holds too many already."""
         if not self._has_room_for(pull):
             return False
         if pull.message_filter.expression_length:
@@ -64,16 +64,16 @@ class HeldPulls:
         return True
 
     def looked_at_until(self, topic: bytes, queue_id: int) -> int | None:
-        """The queue offset from which on pulls that filter by tag have to look at messages; None if none of these waits."""
+        """Returns the queue offset of the first message that pulls with tags have not looked at; None without such pulls."""
         waiting = self._by_queue.get((topic, queue_id))
         return waiting.looked_at_until if waiting is not None and waiting.is_by_tag else None
 
     def take_arrived(
         self, topic: bytes, queue_id: int, max_offset: int, tags_codes: Collection[int] | None = None
     ) -> list[HeldPull]:
-        """The pulls that a queue with this max offset has something new for.
+        """Takes the pulls that a queue with this max offset has new messages for.
 
-        `tags_codes` are those of all its messages from `looked_at_until` on. Without them the pulls have to look for themselves.
+        `tags_codes` are those of all its messages since `looked_at_until`. Without them each pull has to look for itself.
         """
         waiting = self._by_queue.get((topic, queue_id))
         if waiting is None:
@@ -86,18 +86,18 @@ class HeldPulls:
         return arrived
 
     def take_due(self, now_ms: int) -> list[HeldPull]:
-        """The pulls whose time is up."""
+        """Takes the pulls whose time is up."""
         due = [pull for step in [step for step in self._by_deadline if step <= now_ms] for pull in self._by_deadline[step]]
         for pull in due:
             self._remove(pull)
         return due
 
     def next_due_ms(self) -> int | None:
-        """When the time of a pull is up next; None if none waits."""
+        """Returns the next deadline of a pull; None without pulls."""
         return min(self._by_deadline, default=None)
 
     def forget(self, connection: Connection) -> None:
-        """Nobody waits for them any more."""
+        """Forgets the pulls of a connection."""
         for pull in list(self._by_connection.get(connection, ())):
             self._remove(pull)
 

@@ -1,4 +1,4 @@
-"""Offsets: how far groups have come, and how far queues reach (ConsumerManageProcessor, AdminBrokerProcessor in RocketMQ)."""
+"""Offsets of groups and of queues (ConsumerManageProcessor, AdminBrokerProcessor in RocketMQ)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 
 class OffsetProcessor:
-    """Consumer offsets are kept in memory; the app brings them to the disk every few seconds, as RocketMQ does."""
+    """Answers requests about offsets. Consumer offsets are in memory; the app writes them every few seconds, as RocketMQ does."""
 
     def __init__(
         self, *, store: MessageStore, offsets: ConsumerOffsets, offset_commits: OffsetCommits, young_queue_bytes: int
@@ -40,7 +40,7 @@ class OffsetProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Where a group stands, and where a queue begins and ends."""
+        """The handlers of requests about consumer offsets and queue offsets."""
         return {
             RequestCode.QUERY_CONSUMER_OFFSET: self.query_consumer_offset,
             RequestCode.UPDATE_CONSUMER_OFFSET: self.update_consumer_offset,
@@ -51,10 +51,10 @@ class OffsetProcessor:
         }
 
     def query_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Where a group goes on in a queue.
+        """Answers with a group's offset in a queue.
 
-        A group that never was there starts a young queue at 0, whatever it would prefer: a message sent before its first
-        consumer was ready is not lost to it.
+        A new group starts at offset 0 in a young queue, whatever its setting: no message sent before its first consumer was ready
+        is lost.
         """
         header = command.decode_header(QueryConsumerOffsetRequestHeader)
         refuse_illegal_consumer_group(header.consumer_group)
@@ -67,38 +67,38 @@ class OffsetProcessor:
         return encode_response(command, ResponseCode.SUCCESS, QueryConsumerOffsetResponseHeader(offset=offset))
 
     def update_consumer_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """A group says how far it has come."""
+        """Commits a group's offset."""
         header = command.decode_header(UpdateConsumerOffsetRequestHeader)
         self._commits.commit(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         return encode_response(command, ResponseCode.SUCCESS)
 
     def get_max_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The offset after a queue's last message."""
+        """Answers with the offset after a queue's last message."""
         header = command.decode_header(GetMaxOffsetRequestHeader)
         offset = self._store.max_offset(header.topic.encode(), header.queue_id)
         return encode_response(command, ResponseCode.SUCCESS, GetMaxOffsetResponseHeader(offset=offset))
 
     def get_min_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The offset of a queue's oldest message."""
+        """Answers with the offset of a queue's oldest message."""
         header = command.decode_header(GetMinOffsetRequestHeader)
         offset = self._store.min_offset(header.topic.encode(), header.queue_id)
         return encode_response(command, ResponseCode.SUCCESS, GetMinOffsetResponseHeader(offset=offset))
 
     def search_offset(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The offset that stands for a time."""
+        """Answers with the offset for a time."""
         header = command.decode_header(SearchOffsetRequestHeader)
         offset = self._store.offset_by_time(header.topic.encode(), header.queue_id, header.timestamp)
         return encode_response(command, ResponseCode.SUCCESS, SearchOffsetResponseHeader(offset=offset))
 
     def get_earliest_store_time(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """When a queue's oldest message was stored; -1 if it has none."""
+        """Answers with the store time of a queue's oldest message; -1 without messages."""
         header = command.decode_header(GetEarliestMsgStoretimeRequestHeader)
         topic = header.topic.encode()
         timestamp = self._store.store_time(topic, header.queue_id, self._store.min_offset(topic, header.queue_id))
         return encode_response(command, ResponseCode.SUCCESS, GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
 
     def _is_young(self, topic: bytes, queue_id: int) -> bool:
-        """Whether the queue still has its first message, and that is near the log's end (checkInDiskByConsumeOffset)."""
+        """Returns whether the queue still has its first message, near the log's end (checkInDiskByConsumeOffset)."""
         if self._store.min_offset(topic, queue_id) > 0:
             return False
         first = self._store.commit_log_offset(topic, queue_id, 0)

@@ -1,4 +1,4 @@
-"""Messages to consumers, at once or as soon as there are some (RocketMQ's PullMessageProcessor)."""
+"""Delivers messages to consumers, at once or when they arrive (RocketMQ's PullMessageProcessor)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _CODES: Final = {
 
 
 class PullProcessor:
-    """Answers pulls. One that finds nothing is held until a message arrives or its time is up, if the client allows it."""
+    """Answers pulls. Holds a pull that finds nothing until a message arrives or its time is up, if the client allows it."""
 
     def __init__(
         self,
@@ -87,11 +87,11 @@ class PullProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """A pull, and the one that lite pull consumers of RocketMQ 5 send: the broker answers both alike."""
+        """The handlers of pulls, and of lite pulls by consumers of RocketMQ 5, which are answered alike."""
         return {RequestCode.PULL_MESSAGE: self.pull, RequestCode.LITE_PULL_MESSAGE: self.pull}
 
     def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """Messages of one queue from an offset on."""
+        """Answers with messages of one queue, starting at an offset."""
         header = command.decode_header(PullMessageRequestHeader)
         self._refuse_forbidden(header)
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
@@ -108,8 +108,8 @@ class PullProcessor:
             self._clock() + self._suspension_ms(header),
         )
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
-            # A pull that was read late says how far the consumer was when it was sent. Meanwhile the consumer may have said more,
-            # by another connection: the old clients' VIP channel. Whoever wants to go back says so by UPDATE_CONSUMER_OFFSET.
+            # A pull that was read late holds the offset of its sending time. Meanwhile the consumer may have committed more,
+            # by another connection: the old clients' VIP channel. A consumer that goes back sends UPDATE_CONSUMER_OFFSET.
             self._commits.advance(header.consumer_group, header.topic, header.queue_id, header.commit_offset)
         found = self._read(pull)
         code = _code(found, pull.offset)
@@ -134,9 +134,9 @@ class PullProcessor:
             self.alarm.ring()
 
     def answer_overdue(self) -> float | None:
-        """Answers the pulls whose time is up, and those that too many woke with.
+        """Answers the pulls whose time is up, and woken pulls that earlier calls left.
 
-        Returns in how many seconds to call again, 0 if some are left; None if none waits.
+        Returns in how many seconds to call again, 0 if some are left; None if no pull waits.
         """
         now_ms = self._clock()
         self._woken += ((pull, False) for pull in self._held.take_due(now_ms))
@@ -151,7 +151,7 @@ class PullProcessor:
         return (due_ms - now_ms) / 1000 if due_ms is not None else None
 
     def _try_again(self, pulls: Iterable[HeldPull], *, may_wait_on: bool) -> None:
-        """Answers pulls that waited, or lets them wait on. Once their expressions have taken long enough, the rest come again."""
+        """Answers pulls that waited, or holds them again. After long filtering by expressions it tells the rest to pull again."""
         cost_ns = 0
         for pull in pulls:
             if cost_ns > MOST_FILTERING_NS and pull.message_filter.sql is not None:
@@ -160,7 +160,7 @@ class PullProcessor:
                 cost_ns += self._try_one_again(pull, may_wait_on=may_wait_on)
 
     def _try_one_again(self, pull: HeldPull, *, may_wait_on: bool) -> int:
-        """Answers a pull that waited; what goes wrong with one concerns no other. What its expression took, in nanoseconds."""
+        """Answers a pull that waited. Its failure concerns no other pull. Returns its expression's time in nanoseconds."""
         cost_ns = 0
         try:
             found = self._read(pull)
@@ -168,7 +168,7 @@ class PullProcessor:
             code = _code(found, pull.offset)
             is_at_end = found.next_begin_offset >= found.max_offset
             if may_wait_on and code is ResponseCode.PULL_RETRY_IMMEDIATELY and is_at_end:
-                # Nothing of what arrived matched: wait on behind it, and spare the client the round trip.
+                # No new message matched: hold the pull behind them, and spare the client the round trip.
                 pull.offset = found.next_begin_offset
                 if self._held.hold(pull):
                     return cost_ns
@@ -228,7 +228,7 @@ class PullProcessor:
             )
 
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
-        """What the pull itself subscribes to, or what the group's heartbeats subscribed to. Raises RequestRefused."""
+        """Returns the filter of the pull itself, or of the group's heartbeats. Raises RequestRefused."""
         if header.sys_flag & pull_sysflag.SUBSCRIPTION:
             return self._filters.of_pull(header)
         subscription = self._subscription(header)

@@ -1,9 +1,9 @@
-"""Single messages, by key or by where they are stored (RocketMQ's QueryMessageProcessor)."""
+"""Finds single messages by key or position (RocketMQ's QueryMessageProcessor)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import Final, TypeAlias, cast
 
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -14,7 +14,6 @@ from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.store import MessageStore, QueriedMessages, UnreadableRecord
-from rocketmq_broker.world import current_world
 
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
 MOST_BY_UNIQUE_KEY: Final = 32
@@ -32,28 +31,30 @@ Steps: TypeAlias = Generator[None, None, QueriedMessages]
 class QueryProcessor:
     """Finds messages without consuming them."""
 
-    def __init__(self, *, store: MessageStore, tasks: Tasks) -> None:
+    def __init__(self, *, store: MessageStore, tasks: Tasks, steady_ns: Callable[[], int]) -> None:
+        """`steady_ns` shows nanoseconds since some moment or other."""
         self._store = store
         self._tasks = tasks
+        self._steady_ns = steady_ns
         self._turn = asyncio.Lock()
         self._long_queries = 0
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Messages are found by key, or read at a commit log offset."""
+        """The handlers that find messages by key, or read one at a commit log offset."""
         return {RequestCode.QUERY_MESSAGE: self.query_message, RequestCode.VIEW_MESSAGE_BY_ID: self.view_message}
 
     def query_message(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """The newest messages of a topic with a key, or with the id that their producer gave them.
+        """Answers with the newest messages of a topic with a key, or with their producer's message id.
 
-        A query that takes long, for very many other messages of the same hash, goes on in slices and is answered later.
+        A long query, past very many other messages of the same hash, goes on in slices and is answered later.
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
         most = MOST_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MOST_MESSAGES))
         topic, begin_ms, end_ms = header.topic.encode(), header.begin_timestamp, header.end_timestamp
         steps = self._store.query_in_steps(topic, header.key, most, begin_ms, end_ms, MOST_BYTES)
-        found = _slice(steps)
+        found = _slice(steps, self._steady_ns)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         if found is not None:
             return _answer(reply_to, found)
@@ -64,12 +65,12 @@ class QueryProcessor:
         return None
 
     async def _answer_later(self, steps: Steps, connection: Connection, reply_to: ReplyTo) -> None:
-        """One at a time: others want to be served as well."""
+        """Searches for one query at a time, so that other requests are served as well."""
         try:
             async with self._turn:
                 for _ in range(MOST_SLICES):
                     await asyncio.sleep(0)
-                    if (found := _slice(steps)) is not None:
+                    if (found := _slice(steps, self._steady_ns)) is not None:
                         connection.send(_answer(reply_to, found))
                         return
             remark = "the query takes too long: too many messages have keys of the same hash; ask for a shorter time"
@@ -80,7 +81,7 @@ class QueryProcessor:
             self._long_queries -= 1
 
     def view_message(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """The message at a commit log offset, which an offset message id holds."""
+        """Answers with the message at a commit log offset, which an offset message id holds."""
         header = command.decode_header(ViewMessageRequestHeader)
         try:
             record = self._store.read_queued(header.offset)
@@ -90,11 +91,10 @@ class QueryProcessor:
         return encode_response(command, ResponseCode.SUCCESS, body=record)
 
 
-def _slice(steps: Steps) -> QueriedMessages | None:
-    """Goes on for a moment; the result if that is the end of it."""
-    now_s = current_world().steady_s
-    end_s = now_s() + SLICE_S
-    while now_s() < end_s:
+def _slice(steps: Steps, steady_ns: Callable[[], int]) -> QueriedMessages | None:
+    """Searches for a slice of time. Returns the result if the search ended, else None."""
+    end_ns = steady_ns() + int(SLICE_S * 1e9)
+    while steady_ns() < end_ns:
         try:
             next(steps)
         except StopIteration as end:

@@ -1,4 +1,4 @@
-"""The pulls that wait at one queue, so kept that a new message finds those that want it without a look at the others."""
+"""The pulls that wait at one queue, arranged so that a new message finds its pulls without a search of the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rocketmq_broker.server.clients.message_filters import MessageFilter
 
 
 class Waiting(Protocol):
-    """A pull."""
+    """A waiting pull."""
 
     offset: int
     message_filter: MessageFilter
@@ -19,7 +19,7 @@ P = TypeVar("P", bound=Waiting)
 
 
 class WaitingPulls(Generic[P]):
-    """By the tags codes that they want; those that want all messages, or filter by an expression, are woken by each message."""
+    """Pulls by the tags codes that they want. Each message wakes the pulls for all messages or by an expression."""
 
     def __init__(self, looked_at_until: int) -> None:
         self.looked_at_until = looked_at_until
@@ -35,11 +35,11 @@ class WaitingPulls(Generic[P]):
 
     @property
     def is_by_tag(self) -> bool:
-        """Whether somebody waits for messages with certain tags."""
+        """True if pulls wait for messages with certain tags."""
         return bool(self._by_code)
 
     def add(self, pull: P) -> None:
-        """It waits from now on."""
+        """Adds a pull."""
         if pull.message_filter.tags_codes is None:
             self._any[pull] = None
         else:
@@ -47,7 +47,7 @@ class WaitingPulls(Generic[P]):
                 self._by_code.setdefault(code, {})[pull] = None
 
     def remove(self, pull: P) -> None:
-        """It waits no longer, and need not look at messages that others looked at for it."""
+        """Removes a pull, and moves its offset behind the messages already looked at for it."""
         if pull.message_filter.tags_codes is None:
             del self._any[pull]
             return
@@ -58,7 +58,7 @@ class WaitingPulls(Generic[P]):
         pull.offset = max(pull.offset, self.looked_at_until)
 
     def wanted(self, max_offset: int, tags_codes: Collection[int] | None) -> list[P]:
-        """Those that want one of the messages that arrived, given by their tags codes; None if the codes are not known."""
+        """Returns the pulls that want a message with one of these tags codes; all pulls if the codes are unknown."""
         if tags_codes is None:
             found = list(dict.fromkeys(self._all()))
         else:

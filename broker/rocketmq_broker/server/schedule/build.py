@@ -1,4 +1,4 @@
-"""Delayed messages: the parts of this room, built and tied to the rest of the broker."""
+"""Builds the parts of this room, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
@@ -10,9 +10,15 @@ from rocketmq_broker.store import DelayOffsets, MessageStore
 
 
 def build_delayed_delivery(
-    *, store: MessageStore, offsets: DelayOffsets, topic_table: TopicTable, group_commit: GroupCommit, clock: BrokerClock
+    *,
+    store: MessageStore,
+    offsets: DelayOffsets,
+    topic_table: TopicTable,
+    group_commit: GroupCommit,
+    clock: BrokerClock,
+    longest_sleep_s: float,
 ) -> DelayedDelivery:
-    """It hears of lost records and of leaps of the clock; whoever builds it tells it of arrivals."""
+    """Builds delayed delivery, which hears of lost records and leaps of the clock. The caller has to report arrivals."""
     delayed_delivery = DelayedDelivery(
         store=store,
         group_commit=group_commit,
@@ -20,6 +26,7 @@ def build_delayed_delivery(
         queues=topic_table,
         levels_ms=store.config.delay_levels_ms,
         clock=clock,
+        longest_sleep_s=longest_sleep_s,
     )
     clock.tell(delayed_delivery.clock_stepped)
     group_commit.listeners.append(delayed_delivery)

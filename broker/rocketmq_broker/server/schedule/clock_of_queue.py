@@ -1,4 +1,4 @@
-"""By which clock the messages of a queue were stored: store timestamps before and after a leap of the clock do not compare."""
+"""The clock's leaps between a queue's messages: store timestamps before and after a leap do not compare."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import NamedTuple
 
 
 class _Stretch(NamedTuple):
-    """Messages from a queue offset on, and how far the clock had leapt in all when the first of them was stored."""
+    """Messages starting at a queue offset, and the sum of the clock's leaps when the first was stored."""
 
     first_offset: int
     stepped_ms: int
 
 
 class ClockOfQueue:
-    """Knows the leaps since the broker started. Of those before, only store timestamps in the future bear witness."""
+    """The leaps since the broker started. Only store timestamps in the future are evidence of earlier ones."""
 
     def __init__(self) -> None:
-        """No leap so far."""
+        """Starts without leaps."""
         self._stepped_ms = 0
         self._stretches = deque([_Stretch(0, 0)])
 
     def stepped(self, step_ms: int, next_offset: int) -> None:
-        """The clock leaps, and the next message will have this queue offset."""
+        """Notes a leap of the clock before the message that gets this queue offset."""
         self._stepped_ms += step_ms
         self.ends_at(next_offset)
 
     def ends_at(self, next_offset: int) -> None:
-        """The next message will have this queue offset: those that had it and later ones, if there were any, are lost."""
+        """Notes that the next message gets this queue offset: any that had it, and later ones, are lost."""
         stretches = self._stretches
         while stretches and stretches[-1].first_offset >= next_offset:
             stretches.pop()
@@ -35,7 +35,7 @@ class ClockOfQueue:
             stretches.append(_Stretch(next_offset, self._stepped_ms))
 
     def stepped_since(self, queue_offset: int) -> int:
-        """How far the clock has leapt since that message was stored. Ask in the order of the queue."""
+        """Returns the sum of leaps since that message was stored. Ask in the order of the queue."""
         stretches = self._stretches
         while len(stretches) > 1 and stretches[1].first_offset <= queue_offset:
             stretches.popleft()

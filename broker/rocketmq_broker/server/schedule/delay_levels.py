@@ -1,4 +1,4 @@
-"""Delay levels: how long each is, and where a delayed message waits (the first half of RocketMQ's ScheduleMessageService)."""
+"""Delay levels: their lengths, and the places of delayed messages (the first half of RocketMQ's ScheduleMessageService)."""
 
 from typing import Final, NamedTuple
 
@@ -13,7 +13,7 @@ _DELAY: Final = properties.beginning(properties.DELAY_TIME_LEVEL)
 
 
 class Place(NamedTuple):
-    """Where a message goes, and its properties there."""
+    """The topic and queue of a message, and its properties there."""
 
     topic: bytes
     queue_id: int
@@ -21,12 +21,12 @@ class Place(NamedTuple):
 
 
 def parse_delay_levels(text: str) -> tuple[int, ...]:
-    """The levels of messageDelayLevel in milliseconds, level 1 first."""
+    """Returns the levels of messageDelayLevel in milliseconds, level 1 first."""
     return tuple(int(level[:-1]) * _UNITS_MS[level[-1]] for level in text.split())
 
 
 def delay_level(encoded_properties: bytes) -> int:
-    """The level a message asks for; 0 for none. Raises IllegalMessage if it is no number."""
+    """Returns the level that a message asks for; 0 for none. Raises IllegalMessage if it is no number."""
     if encoded_properties.find(_DELAY) < 0:
         return 0
     text = properties.find(encoded_properties, properties.DELAY_TIME_LEVEL)
@@ -37,7 +37,7 @@ def delay_level(encoded_properties: bytes) -> int:
 
 
 def waiting_place(place: Place, level: int, highest_level: int) -> Place:
-    """Where the message waits, its own place kept in REAL_TOPIC and REAL_QID; a level too high counts as the highest."""
+    """Returns the message's waiting place, with its own place in REAL_TOPIC and REAL_QID. The highest level is the limit."""
     level = min(level, highest_level)
     encoded = properties.put(place.properties, properties.DELAY_TIME_LEVEL, str(level))
     encoded = properties.put(encoded, properties.REAL_TOPIC, place.topic.decode())
@@ -46,9 +46,9 @@ def waiting_place(place: Place, level: int, highest_level: int) -> Place:
 
 
 def final_place(waiting_properties: bytes) -> Place:
-    """Where the message goes when it is due; consumers may read its level.
+    """Returns the message's place when it is due. Its level stays readable for consumers.
 
-    Raises IllegalMessage if it does not say, or names what takes no sent messages.
+    Raises IllegalMessage if the properties lack it, or name a topic that takes no sent messages.
     """
     topic = properties.find(waiting_properties, properties.REAL_TOPIC) or ""
     text = properties.find(waiting_properties, properties.REAL_QUEUE_ID) or ""

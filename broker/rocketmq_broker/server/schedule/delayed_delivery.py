@@ -1,9 +1,8 @@
-"""Delayed messages: from the schedule topic to their own when they are due (RocketMQ's ScheduleMessageService)."""
+"""Moves delayed messages from the schedule topic to their own when they are due (RocketMQ's ScheduleMessageService)."""
 
 from __future__ import annotations
 
 import logging
-import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,13 +17,10 @@ from rocketmq_broker.server.schedule.clock_of_queue import ClockOfQueue
 from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, final_place
 from rocketmq_broker.server.schedule.delivered_before import DeliveredBefore
 from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
-from rocketmq_broker.world import current_world
 
 MOST_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
 REST_S: Final = 0.005
-LONGEST_SLEEP_S: Final = 1.0
-"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
 UNWRITABLE_MS: Final = 100
 """When to try again if the store could not be written."""
 
@@ -36,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Level:
-    """One delay level: where its queue is read next, and when there is something to read. None: not before a message comes."""
+    """A delay level: its queue's next offset, and the time of its next message; None until a message arrives."""
 
     queue_id: int
     delay_ms: int
@@ -46,14 +42,14 @@ class _Level:
 
 
 class Queues(Protocol):
-    """Knows which queues topics have (TopicTable)."""
+    """The queues of topics (TopicTable)."""
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Where to put a message that was accepted for that queue a while ago."""
+        """Returns a queue for a message that was accepted for this one some time ago."""
 
 
 class _Delivered(NamedTuple):
-    """A message that was delivered, but may not be on the disk yet."""
+    """A delivered message that may not be on the disk yet."""
 
     end_position: int
     level: _Level
@@ -61,9 +57,9 @@ class _Delivered(NamedTuple):
 
 
 class DelayedDelivery:
-    """Delivers each message at least once: an offset counts as delivered when the message delivered is on disk.
+    """Delivers each message at least once: the offset advances when the delivered message is on disk.
 
-    After a crash the index tells which were delivered since the offsets were last noted; those are not delivered again.
+    After a crash the index finds the messages delivered since the last saved offsets; they are not delivered again.
     """
 
     def __init__(
@@ -75,13 +71,15 @@ class DelayedDelivery:
         queues: Queues,
         levels_ms: tuple[int, ...],
         clock: Callable[[], int],
+        longest_sleep_s: float,
     ) -> None:
+        """`longest_sleep_s` bounds what `deliver_due` returns: the event loop's clock may go slower than `clock`."""
         self._store = store
         self._group_commit = group_commit
         self._offsets = offsets
         self._queues = queues
         self._clock = clock
-        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
+        self._longest_sleep_s = longest_sleep_s
         self._levels = [_Level(queue_id, delay_ms, offsets.get(queue_id + 1) or 0) for queue_id, delay_ms in enumerate(levels_ms)]
         self.alarm = Alarm()
         """Rings when something may be due sooner than the last `deliver_due` said."""
@@ -89,13 +87,13 @@ class DelayedDelivery:
         self._delivered_before = DeliveredBefore(store)
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int) -> None:
-        """A message came into some queue."""
+        """Notes messages that arrived in a queue."""
         if topic == SCHEDULE_TOPIC and queue_id < len(self._levels) and self._levels[queue_id].next_due_ms is None:
             self._levels[queue_id].next_due_ms = 0
             self.alarm.ring()
 
     def deliver_due(self) -> float | None:
-        """Delivers what is due. Returns in how many seconds something is due next; None if no message waits."""
+        """Delivers due messages. Returns in how many seconds the next one is due; None if no message waits."""
         now_ms = self._clock()
         room = MOST_AT_ONCE
         for level in self._levels:
@@ -108,13 +106,13 @@ class DelayedDelivery:
         return None if due_ms is None else min(max((due_ms - now_ms) / 1000, 0), self._longest_sleep_s)
 
     def confirm(self, position: int) -> None:
-        """What was appended before this commit log offset stays: the messages among it are delivered."""
+        """Advances the offsets over messages delivered before this commit log offset, which are durable."""
         while self._delivered and self._delivered[0].end_position <= position:
             delivered = self._delivered.popleft()
             self._offsets.put(delivered.level.queue_id + 1, delivered.offset + 1)
 
     def take_back(self, position: int) -> None:
-        """What was appended from this commit log offset on is lost: it is delivered again."""
+        """Goes back to messages delivered at or after this commit log offset, whose deliveries are lost."""
         while self._delivered and self._delivered[-1].end_position > position:
             level, offset = self._delivered.pop()[1:]
             level.offset = min(level.offset, offset)
@@ -124,7 +122,7 @@ class DelayedDelivery:
             level.clock.ends_at(self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
 
     def clock_stepped(self, step_ms: int) -> None:
-        """The clock is about to leap: what was stored by the old one is not delivered earlier or later for it."""
+        """Adjusts for a leap of the clock: messages stored before it are delivered neither earlier nor later for it."""
         for level in self._levels:
             level.clock.stepped(step_ms, self._store.next_offset(SCHEDULE_TOPIC, level.queue_id))
             if level.next_due_ms is not None:
@@ -132,17 +130,17 @@ class DelayedDelivery:
         self.alarm.ring()
 
     def persist(self) -> None:
-        """Brings the offsets to the disk. Raises OSError."""
+        """Writes the offsets to the disk. Raises OSError."""
         self._offsets.persist()
 
     def offsets(self) -> dict[int, tuple[int, int]]:
-        """Delay level -> how far its queue was delivered, and how far it reaches."""
+        """Returns the delivered offset and the max offset of each delay level's queue."""
         return {
             level.queue_id + 1: (level.offset, self._store.max_offset(SCHEDULE_TOPIC, level.queue_id)) for level in self._levels
         }
 
     def _deliver_level(self, level: _Level, now_ms: int, most: int) -> int:
-        """Delivers up to `most` messages of a level; how many. Notes when to look again."""
+        """Delivers up to `most` messages of a level, and notes when to look again. Returns their number."""
         count = 0
         while count < most:
             found = self._store.pull(SCHEDULE_TOPIC, level.queue_id, level.offset, _READ_MESSAGES, _READ_BYTES)
@@ -186,6 +184,6 @@ class DelayedDelivery:
 
 
 def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
-    """When a message is due; at once if nobody can tell how long it has waited (correctDeliverTimestamp)."""
+    """Returns the time at which a message is due; now if its waiting time is unknown (correctDeliverTimestamp)."""
     stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
     return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms

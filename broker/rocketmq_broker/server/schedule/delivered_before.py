@@ -1,6 +1,6 @@
-"""Which delayed messages a broker had delivered before it crashed: how far it had come it notes only now and then.
+"""Finds delayed messages that the broker had delivered before a crash, but after it last saved its offsets.
 
-RocketMQ delivers those again that it delivered since it last noted its offsets. Here the index finds what became of them.
+RocketMQ delivers these messages again. Here the index finds their deliveries.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from rocketmq_broker.store import MessageStore
 
 
 class DeliveredBefore:
-    """Asked of each message that is due; only those that were due before a crash cost a look into the index."""
+    """Checks each due message. Only those due before a crash cost a look into the index."""
 
     def __init__(self, store: MessageStore) -> None:
-        """Knows from the store's recovery whether there was a crash, and when."""
+        """Takes from the store's recovery whether there was a crash, and when."""
         self._store = store
         self._crashed_ms = 0 if store.recovery.was_stopped_cleanly else store.recovery.last_store_timestamp
 
     def has(self, waiting: Record, place: Place, due_ms: int) -> bool:
-        """Whether the message was delivered to its place. Without an index, or a unique id, nobody can tell: no."""
+        """Returns whether the message was delivered to its place; False without an index or a unique id."""
         if due_ms > self._crashed_ms:
             return False
         unique_id = waiting.get_property(properties.UNIQUE_KEY)
@@ -31,7 +31,7 @@ class DeliveredBefore:
 
 
 def _is_delivery(record: Record, waiting: Record, place: Place) -> bool:
-    # A message tried again keeps its unique id, and comes to its retry topic once for each time it was tried.
+    # A retried message keeps its unique id, and enters its retry topic once for each attempt.
     return (
         record.commit_log_offset > waiting.commit_log_offset
         and record.queue_id == place.queue_id

@@ -1,4 +1,4 @@
-"""The time by which something may be deleted for its age: late rather than early, because a deletion cannot be taken back."""
+"""The time for deletions by age: late rather than early, because a deletion cannot be taken back."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _TOLERANCE_MS: Final = 60_000
 
 
 class ExpiryClock:
-    """Follows a clock, but believes a leap forward only when it has stood for an hour. A clock set back is believed at once."""
+    """Follows a clock, but accepts a leap forward only after an hour. It accepts a clock set back at once."""
 
     def __init__(self, clock: Callable[[], int], steady_ms: Callable[[], int], newest_ms: int | None = None) -> None:
-        """`newest_ms` is when the newest message was stored, a time that has come: a machine may start with a wrong clock."""
+        """`newest_ms` is the newest message's store time, a lower bound: a machine may start with a wrong clock."""
         self._clock = clock
         self._steady_ms = steady_ms
         now_ms = clock()
@@ -24,7 +24,7 @@ class ExpiryClock:
         self._ahead_since_ms: int | None = None
 
     def __call__(self) -> int:
-        """Milliseconds since the epoch."""
+        """Returns milliseconds since the epoch."""
         now_ms, steady_ms = self._clock(), self._steady_ms()
         sure_ms = self._anchor_ms + steady_ms - self._anchored_at_ms
         if now_ms - sure_ms <= _TOLERANCE_MS:

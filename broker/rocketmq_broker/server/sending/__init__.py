@@ -1,1 +1,1 @@
-"""What producers and consumers send, on its way into the store."""
+"""Stores messages sent by producers and consumers."""

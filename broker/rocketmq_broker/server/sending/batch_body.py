@@ -16,7 +16,7 @@ _LENGTH = struct.Struct(">h")
 
 
 class BatchedMessage(NamedTuple):
-    """What each message of a batch says for itself."""
+    """A message of a batch: its flag, body and properties."""
 
     flag: int
     body: bytes
@@ -24,7 +24,7 @@ class BatchedMessage(NamedTuple):
 
 
 def split_batch(data: bytes) -> Iterator[BatchedMessage]:
-    """The messages of a batch, one after the other. Raises IllegalMessage if there are none, or their lengths do not add up."""
+    """Yields the messages of a batch. Raises IllegalMessage if there are none, or their lengths do not add up."""
     if not data:
         raise IllegalMessage("the batch holds no message")
     position = 0

@@ -1,4 +1,4 @@
-"""Messages from clients: the processors of this room, built and added to the dispatcher."""
+"""Builds the processors of this room, and adds them to the dispatcher."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def build_sending(
     is_trace_on: bool,
     is_storing_replies: bool,
 ) -> None:
-    """`half_messages` takes the messages that begin a transaction; `replies` are on their way to clients that wait for them."""
+    """Builds the processors. `half_messages` takes messages that begin a transaction; `replies` are pushes under way."""
     highest_delay_level = len(context.store.config.delay_levels_ms)
-    destination = SendDestination(context.topic_table, context.subscription_groups)
+    destination = SendDestination(context.topic_table, context.subscription_groups, context.random)
     send = SendProcessor(
         identity=context.identity,
         store=context.store,
@@ -44,6 +44,7 @@ def build_sending(
         offsets=context.offsets,
         highest_delay_level=highest_delay_level,
         clock=context.clock,
+        random=context.random,
     )
     reply = ReplyProcessor(
         identity=context.identity,

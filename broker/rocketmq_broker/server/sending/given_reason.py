@@ -1,4 +1,4 @@
-"""The reason that an operator gives for what he does by hand."""
+"""Checks the reason that an operator gives for a decision or treatment by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LONGEST_REASON: Final = 1000
 
 
 def acceptable_reason(reason: str, *, what_for: str) -> str:
-    """The reason, if it can be kept. Raises RequestRefused, also if there is none: `what_for` is what needs one."""
+    """Returns the stripped reason. Raises RequestRefused if it is missing or cannot be kept; `what_for` names the action."""
     reason = reason.strip()
     if not reason:
         raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, f"{what_for} needs a reason")

@@ -1,7 +1,8 @@
 """Replies to requests that were sent as messages (RocketMQ's ReplyMessageProcessor).
 
-A request is a message with the property REPLY_TO_CLIENT, the client id of the producer that waits. Who consumes it sends the
-reply to `<cluster>_REPLY_TOPIC`, and the broker pushes it to that client. It stores the reply, too: nobody needs to read it.
+A request is a message with the property REPLY_TO_CLIENT, the client id of the waiting producer. Its consumer sends the reply to
+`<cluster>_REPLY_TOPIC`, and the broker pushes it to that client. The broker also stores the reply, though nobody needs to read
+it.
 """
 
 from __future__ import annotations
@@ -51,14 +52,14 @@ NOT_STORED_ID: Final = "0"
 
 @dataclass(frozen=True, slots=True)
 class _Push:
-    """A reply under way to the requester, or one that could not be sent."""
+    """A reply on its way to the requester, or one that could not be sent."""
 
     remark: str
     """What to tell who replied, if it fails."""
     answer: asyncio.Future[RemotingCommand] | None = None
 
     async def succeeds(self) -> bool:
-        """Whether the requester has the reply."""
+        """Returns whether the requester has the reply."""
         if self.answer is None:
             return False
         try:
@@ -69,7 +70,7 @@ class _Push:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a reply is stored, once `durable` is done."""
+    """The position of a stored reply, final once `durable` is done."""
 
     message_id: str
     queue_id: int
@@ -78,7 +79,7 @@ class _Place:
 
 
 class ReplyProcessor:
-    """Pushes each reply to its requester and stores it, both at once; answers when both are done.
+    """Pushes each reply to its requester and stores it, both at once; answers after both.
 
     The answer is SUCCESS if the requester has the reply, whether or not it is stored, and SYSTEM_ERROR if not.
     """
@@ -114,20 +115,20 @@ class ReplyProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """A consumer replies to a request, by full or short names."""
+        """The handlers of replies, with full or short header names."""
         return {RequestCode.SEND_REPLY_MESSAGE: self.reply, RequestCode.SEND_REPLY_MESSAGE_V2: self.reply_v2}
 
     def reply(self, connection: Connection, command: RemotingCommand) -> None:
-        """A reply whose header has long names."""
+        """Handles a reply whose header has full names."""
         self._pass_on(connection, command, command.decode_header(SendMessageRequestHeader))
 
     def reply_v2(self, connection: Connection, command: RemotingCommand) -> None:
-        """A reply whose header has short names."""
+        """Handles a reply whose header has short names."""
         self._pass_on(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
         topic, queue_id, _ = self._destination.of(header)
-        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # it begins none, whatever it says
+        sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply begins no transaction, whatever its flag
         if self._under_way >= MOST_UNDER_WAY:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
@@ -181,7 +182,7 @@ class ReplyProcessor:
         if not self._is_storing:
             return nowhere
         try:
-            # Apache stores 0 as sysFlag, and so a compressed body that no reader knows to be one.
+            # Apache stores 0 as sysFlag: then no reader knows that the body is compressed.
             message = InnerMessage(
                 place.topic, place.queue_id, body, place.properties, header.flag, sys_flag, header.born_timestamp,
                 connection.born_host, header.reconsume_times,

@@ -1,4 +1,4 @@
-"""Messages that a consumer failed on, to be tried again later or given up (SendMessageProcessor.asyncConsumerSendMsgBack)."""
+"""Stores messages that a consumer failed on, to retry or give up (SendMessageProcessor.asyncConsumerSendMsgBack)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message import properties as props
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record, decode_record, moved_message
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
@@ -22,8 +23,8 @@ from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.store import ConsumerOffsets, MessageStore, SubscriptionGroupConfig, UnreadableRecord
-from rocketmq_broker.world import current_world
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, UnreadableRecord
+from rocketmq_broker.world import Chance
 
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
@@ -32,7 +33,7 @@ _INT32_MAX: Final = (1 << 31) - 1
 
 
 class SendBackProcessor:
-    """Stores the message once more: in the group's retry topic after a delay, or in its dead-letter topic."""
+    """Stores the message again: in the group's retry topic after a delay, or in its dead-letter topic."""
 
     def __init__(
         self,
@@ -46,6 +47,7 @@ class SendBackProcessor:
         offsets: ConsumerOffsets,
         highest_delay_level: int,
         clock: Callable[[], int],
+        random: Chance,
     ) -> None:
         self._store = store
         self._group_commit = group_commit
@@ -56,15 +58,15 @@ class SendBackProcessor:
         self._offsets = offsets
         self._highest_delay_level = highest_delay_level
         self._clock = clock
-        self._random = current_world().random
+        self._random = random
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """A consumer gives back a message that it could not consume."""
+        """The handler of a consumer's request to try a message again."""
         return {RequestCode.CONSUMER_SEND_MSG_BACK: self.send_back}
 
     def send_back(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """The consumer wants the message again later."""
+        """Stores a message that the consumer wants again later."""
         header = command.decode_header(ConsumerSendMsgBackRequestHeader)
         refuse_as_consumer(header.group)
         group = self._groups.for_consuming(header.group)
@@ -79,8 +81,7 @@ class SendBackProcessor:
         self._statistics.flows.sent_back(_origin_topic(record), header.group)
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = encode_response(command, ResponseCode.SUCCESS)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            self._group_commit.after_durable(appended.end_position, connection, command)
         return None
 
     def _find(self, commit_log_offset: int) -> Record:
@@ -91,14 +92,14 @@ class SendBackProcessor:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark) from None
 
     def _refuse_unless_received(self, group_name: str, topic: bytes) -> None:
-        """Raises RequestRefused if the group cannot have got a message of the topic."""
+        """Raises RequestRefused if the group cannot have received a message of the topic."""
         refuse_message_of_the_broker(topic)
         name = topic.decode(errors="replace")
         if name in (topics.retry_topic(group_name), topics.dead_letter_topic(group_name)):
             return
         group = self._consumers.find(group_name)
         if group is not None and (name in group.subscriptions or group.consume_type is ConsumeType.CONSUME_ACTIVELY):
-            return  # who pulls by itself need not say of what
+            return  # a pull consumer need not name its topics
         if not self._offsets.of_topic(group_name, name):
             remark = f"the group[{group_name}] neither subscribes to the topic[{name}] nor has offsets in it"
             raise RequestRefused(ResponseCode.NO_PERMISSION, f"{remark}: it cannot have received the message")
@@ -119,13 +120,13 @@ class SendBackProcessor:
 
 
 def _origin_topic(record: Record) -> bytes:
-    """The topic that the first attempt was consumed from."""
+    """Returns the topic of the first attempt."""
     origin = props.find(record.properties, props.RETRY_TOPIC)
     return origin.encode() if origin is not None else record.topic
 
 
 def _with_origin(record: Record) -> bytes:
-    """The properties with the topic and the offset message id that the first attempt had."""
+    """Returns the properties with the topic and the offset message id of the first attempt."""
     encoded = record.properties
     if props.find(encoded, props.RETRY_TOPIC) is None:
         encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())

@@ -1,4 +1,4 @@
-"""Where a sent message goes: its topic, made if need be, and its queue (AbstractSendMessageProcessor.msgCheck)."""
+"""The destination of a sent message: its topic, created if allowed, and its queue (AbstractSendMessageProcessor.msgCheck)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessa
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import Chance
 
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
 
@@ -19,7 +19,7 @@ _MULTIPLE_TAGS: Final = "MULTI_TAG"
 
 
 class Destination(NamedTuple):
-    """Where a message goes."""
+    """The topic and queue of a message."""
 
     topic: bytes
     queue_id: int
@@ -28,15 +28,15 @@ class Destination(NamedTuple):
 
 
 class SendDestination:
-    """Finds the place for each message. One that a consumer sends for the last time goes to its group's dead letters."""
+    """Finds each message's destination: the dead-letter topic for a consumer's message after its last attempt."""
 
-    def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable) -> None:
+    def __init__(self, topic_table: TopicTable, subscription_groups: SubscriptionGroupTable, random: Chance) -> None:
         self._topics = topic_table
         self._groups = subscription_groups
-        self._random = current_world().random
+        self._random = random
 
     def of(self, header: SendHeader) -> Destination:
-        """Raises RequestRefused."""
+        """Returns the message's destination. Raises RequestRefused."""
         topic, queue_id = header.topic, header.queue_id
         config = self._topics.for_sending(topic, header.default_topic, header.default_topic_queue_nums, header.unit_mode)
         if queue_id >= config.read_queue_nums and queue_id >= config.write_queue_nums:
@@ -52,7 +52,7 @@ class SendDestination:
         return Destination(topic.encode(), queue_id, topic_bits)
 
     def _is_given_up(self, header: SendHeader) -> bool:
-        """Whether a retried message was tried as often as its group allows."""
+        """Returns whether a retried message has used up its group's attempts."""
         group = self._groups.for_consuming(header.topic.removeprefix(topics.RETRY_PREFIX))
         most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
         return header.reconsume_times >= most

@@ -1,8 +1,9 @@
-"""Messages from producers: single, batched and one-way (RocketMQ's SendMessageProcessor)."""
+"""Stores messages of producers: single, batched and one-way (RocketMQ's SendMessageProcessor)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import Final, Protocol
 
 from rocketmq_broker.message import topics
@@ -10,8 +11,8 @@ from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.steps import finish
-from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand, encode_response
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, Steps
@@ -42,14 +43,14 @@ _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
 class HalfMessages(Protocol):
-    """Where messages go that begin a transaction."""
+    """Takes messages that begin a transaction."""
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores the message as a half message. Raises RequestRefused or IllegalMessage, then nothing is appended."""
+        """Stores the message as a half message. Raises RequestRefused or IllegalMessage without appending."""
 
 
 class SendProcessor:
-    """Checks a message, appends it, and answers once it is as durable as the broker's settings promise."""
+    """Checks a message, appends it, and answers once it is as durable as the settings promise."""
 
     def __init__(
         self,
@@ -79,7 +80,7 @@ class SendProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """How messages come to be stored: one at a time, by full or short names, or in a batch."""
+        """The handlers of single messages, with full or short header names, and of batches."""
         return {
             RequestCode.SEND_MESSAGE: self.send,
             RequestCode.SEND_MESSAGE_V2: self.send_v2,
@@ -87,17 +88,17 @@ class SendProcessor:
         }
 
     def send_v2(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """A message whose header has short names."""
+        """Handles a message whose header has short names."""
         header = command.decode_header(SendMessageRequestHeaderV2)
         return (self._send_batch if header.batch else self._send)(connection, command, header)
 
     def send(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """A message whose header has long names."""
+        """Handles a message whose header has full names."""
         header = command.decode_header(SendMessageRequestHeader)
         return (self._send_batch if header.batch else self._send)(connection, command, header)
 
     def send_batch(self, connection: Connection, command: RemotingCommand) -> Answer | Steps:
-        """Several messages in one body."""
+        """Handles several messages in one body."""
         return self._send_batch(connection, command, command.decode_header(SendMessageRequestHeaderV2))
 
     def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
@@ -109,7 +110,7 @@ class SendProcessor:
         traffic = self._statistics.traffic
         is_transactional = begins_transaction(encoded)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional) | topic_bits
-        # Old clients send a consumer's failed message by themselves, and leave TRAN_MSG in it.
+        # Old clients send back a consumer's failed message as a new one, and leave TRAN_MSG in it.
         if is_transactional and not (header.reconsume_times > 0 and level > 0):
             place = Place(topic, queue_id, self._properties.of_waiting(encoded))
             message = _message(connection, header, place, command.body, header.flag, sys_flag)
@@ -124,8 +125,8 @@ class SendProcessor:
         self._statistics.messages_put += 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, self._message_id(appended), queue_id, appended.queue_offset)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            stored = self._stored(self._message_id(appended), queue_id, appended.queue_offset)
+            self._group_commit.after_durable(appended.end_position, connection, command, stored)
         return None
 
     def _send_batch(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> Answer | Steps:
@@ -139,7 +140,7 @@ class SendProcessor:
     def _store_batch(
         self, connection: Connection, command: RemotingCommand, header: SendHeader, place: Place, sys_flag: int
     ) -> Steps:
-        """All of the batch, or nothing if a message cannot be in it. Messages of others may come between those of a long one."""
+        """Stores the whole batch, or nothing if one message is illegal. Other messages may come between those of a long batch."""
         of_batch = self._properties.of_batch(header.properties.encode())
         batch_size = BatchSize(self._store.config.max_message_size)
         for number, message in enumerate(split_batch(command.body)):
@@ -150,25 +151,24 @@ class SendProcessor:
             batch_size.add(encoded, message.properties)
             if number % BATCHED_AT_ONCE == BATCHED_AT_ONCE - 1:
                 yield
-        now_ms, first_offset, size = self._clock(), -1, 0
-        message_ids = []
-        # Split once more: a list of all would be hundreds of thousands of objects for the garbage collector to walk through.
+        now_ms, first_offset, size, message_ids = self._clock(), -1, 0, StringIO()
+        # Splits the body again: a list of hundreds of thousands of objects would burden the garbage collector.
         for number, (flag, body, own) in enumerate(split_batch(command.body)):
             if number and number % BATCHED_AT_ONCE == 0:
-                # Not after the last message: what others append meanwhile would wait before this batch, for a later position.
+                # No pause after the last message: messages appended meanwhile would wait before this batch, for a later position.
                 self._group_commit.appended(BATCHED_AT_ONCE)
                 yield
             where = Place(place.topic, place.queue_id, of_batch.of(own))
             appended = self._store.append(_message(connection, header, where, body, flag, sys_flag), now_ms)
             first_offset = appended.queue_offset if first_offset < 0 else first_offset
             size += appended.end_position - appended.commit_log_offset
-            message_ids.append(self._message_id(appended))
-        count(self._statistics.traffic.normal, place.topic, len(message_ids), size)
-        self._statistics.messages_put += len(message_ids)
+            message_ids.write(f",{self._message_id(appended)}" if number else self._message_id(appended))
+        count(self._statistics.traffic.normal, place.topic, number + 1, size)
+        self._statistics.messages_put += number + 1
         self._group_commit.appended()
         if not command.is_oneway:
-            frame = self._answer(command, ",".join(message_ids), place.queue_id, first_offset)
-            self._group_commit.after_durable(appended.end_position, connection, frame)
+            stored = self._stored(message_ids.getvalue(), place.queue_id, first_offset)
+            self._group_commit.after_durable(appended.end_position, connection, command, stored)
         return None
 
     def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
@@ -179,15 +179,14 @@ class SendProcessor:
     def _message_id(self, appended: Appended) -> str:
         return offset_message_id(self._store_host, appended.commit_log_offset)
 
-    def _answer(self, command: RemotingCommand, msg_id: str, queue_id: int, queue_offset: int) -> bytes:
-        header = SendMessageResponseHeader(
+    def _stored(self, msg_id: str, queue_id: int, queue_offset: int) -> SendMessageResponseHeader:
+        return SendMessageResponseHeader(
             msg_id=msg_id,
             queue_id=queue_id,
             queue_offset=queue_offset,
             region_id=self._region_id,
             is_trace_on=self._is_trace_on,
         )
-        return encode_response(command, ResponseCode.SUCCESS, header)
 
 
 def _message(connection: Connection, header: SendHeader, place: Place, body: bytes, flag: int, sys_flag: int) -> InnerMessage:

@@ -1,9 +1,9 @@
-"""What a sent message's properties and sysFlag ask of the broker, and what is stored of them.
+"""Checks the properties and sysFlag of sent messages, and derives the stored ones.
 
-A broker believes some properties when it finds them in its store: where a half message or a delayed one is to go, which half
-message a copy was made of. So it stores them only where it has written them itself.
+A broker trusts some properties in its store: the destination of a half or delayed message, the original of a copy. So it stores
+these only if it has written them itself.
 
-Every message passes here: `find` is used instead of `in`, which takes twice as long for bytes.
+Each message passes here. Therefore `find` is used instead of `in`, which takes twice as long for bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CLUSTER: Final = props.beginning(props.CLUSTER)
 _TRANSACTION: Final = props.beginning(props.TRANSACTION_PREPARED)
 _TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"
 _RETRY: Final = topics.RETRY_PREFIX.encode()
-# Together these are part of every name in BROKERS_OWN, and of hardly any other.
+# Each name in BROKERS_OWN contains one of these, and hardly any other name does.
 _OWN_DESTINATION: Final = b"REAL_"
 _OWN_COUNT: Final = props.beginning("_CHECK_TIMES")
 _OWN_OFFSET: Final = props.beginning("_QUEUE_OFFSET")
@@ -54,14 +54,14 @@ _OWN_ORIGIN: Final = props.beginning(RESUMED_FROM)
 
 
 class StoredProperties:
-    """Makes the properties that are stored: the cluster is added, and WAIT is left out where Apache's broker leaves it out."""
+    """Derives the stored properties: adds the cluster, and omits WAIT where Apache's broker omits it."""
 
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._property = _CLUSTER + cluster.encode()
 
     def of(self, encoded: bytes) -> bytes:
-        """The properties of a plain message: without WAIT, which says nothing to a reader."""
+        """Returns the properties of a plain message, without WAIT, which has no meaning for readers."""
         if encoded.find(_WAIT_AMONG_OTHERS) >= 0:
             encoded = encoded.replace(_WAIT_AMONG_OTHERS, b"\x02", 1)
         elif encoded.find(_WAIT) >= 0:
@@ -69,7 +69,7 @@ class StoredProperties:
         return self.of_waiting(encoded)
 
     def of_waiting(self, encoded: bytes) -> bytes:
-        """The properties of a half message or a delayed one: Apache's broker puts WAIT back when it notes their destination."""
+        """Returns the properties of a half or delayed message, with WAIT: Apache's broker restores it with their destination."""
         encoded = without_brokers_own(encoded)
         if encoded.find(_CLUSTER) >= 0:
             return props.put(encoded, props.CLUSTER, self._cluster)
@@ -78,40 +78,40 @@ class StoredProperties:
         return encoded + b"\x02" + self._property
 
     def of_batch(self, encoded: bytes) -> BatchProperties:
-        """What those of the batch as a whole add to each of its messages."""
+        """Returns the properties that the batch as a whole adds to each of its messages."""
         return BatchProperties(props.decode(self.of_waiting(encoded)))
 
 
 class BatchProperties:
-    """The properties of a batch as a whole. Each of its messages has them, save those that it has itself.
+    """The properties of a batch as a whole. Each message gets those that it lacks.
 
-    With Apache's broker the batch's win. But RocketMQ 5's client gives the batch an id, which all its messages would have then.
+    Apache's broker lets the batch's properties win. But RocketMQ 5's client gives the batch an id, which all messages would get.
     """
 
     def __init__(self, named: Mapping[str, str]) -> None:
-        """Raises IllegalMessage if there are too many."""
+        """`named` are the batch's properties. Raises IllegalMessage if there are too many."""
         if len(named) > MOST_PROPERTIES_OF_A_BATCH:
             count, most = len(named), MOST_PROPERTIES_OF_A_BATCH
             raise IllegalMessage(f"the batch as a whole has {count} properties; {most} are allowed: give them to its messages")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
     def of(self, encoded: bytes) -> bytes:
-        """The properties of one message of the batch."""
+        """Returns the properties of one message of the batch."""
         own = props.remove(without_brokers_own(encoded), (props.CLUSTER,)).removesuffix(b"\x02")
         added = [pair for name, pair in self._pairs if props.find(own, name) is None]
         return b"\x02".join([own, *added] if own else added)
 
 
 class BatchSize:
-    """Counts what a batch becomes, message by message: a short request must not make a long log, nor very many index entries."""
+    """Bounds a batch: a short request must not produce a long log, nor very many index entries."""
 
     def __init__(self, most_added_bytes: int) -> None:
-        """The properties of the whole may add so many bytes to all messages together, or a little to each."""
+        """`most_added_bytes` bounds the bytes that the batch's properties add in all; each message may always add a little."""
         self._most_added_bytes = most_added_bytes
         self._messages = self._added_bytes = self._keys = 0
 
     def add(self, encoded: bytes, own: bytes) -> None:
-        """One more message: the properties that are stored, and those that it brought. Raises IllegalMessage."""
+        """Counts a message: its stored properties, and its own. Raises IllegalMessage."""
         self._messages += 1
         self._added_bytes += len(encoded) - len(own)
         if self._added_bytes > max(self._most_added_bytes, self._messages * ADDED_TO_EACH_BYTES):
@@ -127,7 +127,7 @@ class BatchSize:
 
 
 def without_brokers_own(encoded: bytes) -> bytes:
-    """The properties without those that only a broker writes."""
+    """Returns the properties without those that only a broker writes."""
     if (
         encoded.find(_OWN_DESTINATION) >= 0
         or encoded.find(_OWN_COUNT) >= 0
@@ -139,7 +139,7 @@ def without_brokers_own(encoded: bytes) -> bytes:
 
 
 def count_keys(encoded: bytes) -> int:
-    """How many keys the message has, or a few more: blanks that follow one another are counted too."""
+    """Returns the number of the message's keys, or a few more: it counts repeated blanks too."""
     if encoded.find(_KEYS) < 0:
         return 0
     keys = props.find(encoded, props.KEYS)
@@ -147,7 +147,7 @@ def count_keys(encoded: bytes) -> int:
 
 
 def refuse_too_many_keys(encoded: bytes) -> None:
-    """Raises IllegalMessage."""
+    """Raises IllegalMessage for a message with too many keys."""
     if len(encoded) > _UNCOUNTED_BYTES:
         _refuse_keys(count_keys(encoded))
 
@@ -158,16 +158,16 @@ def _refuse_keys(count: int) -> None:
 
 
 def begins_transaction(encoded: bytes) -> bool:
-    """Whether TRAN_MSG is true."""
+    """Returns whether TRAN_MSG is true."""
     if encoded.find(_TRANSACTION_AMONG_OTHERS) >= 0:
         return True
     return encoded.find(_TRANSACTION) >= 0 and (props.find(encoded, props.TRANSACTION_PREPARED) or "").lower() == "true"
 
 
 def stored_sys_flag(sys_flag: int, *, is_transactional: bool) -> int:
-    """The sysFlag to store for the one sent: its transaction bits may say that the message begins a transaction, if it does.
+    """Returns the sysFlag to store for a sent one. Its transaction bits may mark the begin of a transaction, if it is one.
 
-    Raises IllegalMessage for other transaction bits: that a message was committed, only a broker can say.
+    Raises IllegalMessage for other transaction bits: only a broker marks a message as committed.
     """
     transaction = sys_flag & sysflag.TRANSACTION_MASK
     if transaction and not (is_transactional and transaction == sysflag.TRANSACTION_PREPARED):
@@ -183,7 +183,7 @@ def _contradiction(transaction: int) -> str:
 
 
 def refuse_in_batch(topic: bytes, encoded: bytes) -> None:
-    """Raises IllegalMessage for what clients do not put into batches either, as nobody could say what it means there."""
+    """Raises IllegalMessage for messages without a meaning in a batch; clients do not send them so."""
     if topic.startswith(_RETRY):
         raise IllegalMessage("a retry topic takes no batches")
     if delay_level(encoded) > 0:

@@ -1,1 +1,1 @@
-"""What the broker counts."""
+"""The broker's counters."""

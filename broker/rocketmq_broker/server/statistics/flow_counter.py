@@ -1,4 +1,4 @@
-"""One figure of RocketMQ's statistics, and what it was in the last minute, hour and day (StatsItem)."""
+"""One figure of RocketMQ's statistics over the last minute, hour and day (StatsItem)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAMPLE_INTERVAL_S: Final = 10
 
 
 class Measure(IntEnum):
-    """What is counted: messages or their bytes. The value is the place within a sample."""
+    """The measure: messages or their bytes. The value is the place within a sample."""
 
     MESSAGES = 1
     SIZE = 2
@@ -28,7 +28,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class FlowReport:
-    """The last minute, the last hour and the last day; the latter two are empty until they were sampled."""
+    """The last minute, hour and day; hour and day are empty until their first samples."""
 
     minute: Flow
     hour: Flow
@@ -37,14 +37,14 @@ class FlowReport:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How often a counter is sampled for a span of time, in ticks of SAMPLE_INTERVAL_S, and how many samples make it up."""
+    """A span of time: the ticks of SAMPLE_INTERVAL_S between two samples, and the number of samples."""
 
     ticks: int
     kept: int
 
     @property
     def interval_ms(self) -> int:
-        """From one sample to the next."""
+        """The milliseconds between two samples."""
         return self.ticks * SAMPLE_INTERVAL_S * 1000
 
 
@@ -63,7 +63,7 @@ class _Sample(NamedTuple):
 
 @dataclass(slots=True)
 class FlowCounter:
-    """Counts that only grow. `calls` is how often something was counted."""
+    """Counts that only grow. `calls` is the number of additions."""
 
     messages: int = 0
     size: int = 0
@@ -80,7 +80,7 @@ class FlowCounter:
         samples.append(_Sample(now_ms, self.messages, self.size, self.calls))
 
     def flow(self, span: Span, measure: Measure) -> Flow:
-        """What was counted within the span."""
+        """Returns the flow within the span."""
         samples = self._samples[span]
         if not samples:
             return Flow()
@@ -89,5 +89,5 @@ class FlowCounter:
         return Flow(passed, passed * 1000 / max(1, last.at_ms - first.at_ms), passed / calls if calls else 0.0)
 
     def report(self, measure: Measure) -> FlowReport:
-        """All spans."""
+        """Returns the flows of all spans."""
         return FlowReport(self.flow(MINUTE, measure), self.flow(HOUR, measure), self.flow(DAY, measure))

@@ -1,4 +1,4 @@
-"""A histogram of plain integers: cheap to fill on the event loop, read by whoever scrapes metrics."""
+"""A histogram of plain integers: cheap to fill on the event loop, readable by metrics on any thread."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Sequence
 
 
 class Histogram:
-    """Counts values by upper bounds; the last bucket has none. Only one thread may observe, any may read."""
+    """Counts values by upper bounds; the last bucket has none. Only one thread may observe; any may read."""
 
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """`bounds` ascend; a value equal to one belongs to it."""
+        """`bounds` ascend; each includes its own value."""
         self.bounds = tuple(bounds)
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0
         """The sum of all values."""
 
     def observe(self, value: float) -> None:
-        """One more value."""
+        """Counts a value."""
         self.counts[bisect_left(self.bounds, value)] += 1
         self.total += value
 
     def cumulative(self) -> list[tuple[str, int]]:
-        """For each bound, and then for `+Inf`, how many values lie at or below it."""
+        """Returns, for each bound and then for `+Inf`, the number of values at or below it."""
         counts = list(self.counts)
         names = [*(f"{bound:g}" for bound in self.bounds), "+Inf"]
         return [(name, sum(counts[: index + 1])) for index, name in enumerate(names)]

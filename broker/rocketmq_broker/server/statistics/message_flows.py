@@ -1,4 +1,4 @@
-"""What passes through the broker by topic, by group and in all, under RocketMQ's names (BrokerStatsManager)."""
+"""The broker's throughput by topic, by group and in all, under RocketMQ's names (BrokerStatsManager)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEASURES: Final = {TOPIC_PUT_SIZE: Measure.SIZE, GROUP_GET_SIZE: Measure.SIZE}
 
 
 class MessageFlows:
-    """Counts, and samples them; a figure exists once there was something to count."""
+    """Counts and samples throughputs. A figure exists once it is not zero."""
 
     def __init__(self, cluster: str = "") -> None:
         self._cluster = cluster
@@ -40,11 +40,11 @@ class MessageFlows:
         self._ticks = 0
 
     def begin_at(self, queue_ends: Iterable[tuple[bytes, int, int]]) -> None:
-        """Topics, queue ids and max offsets of what there is already, so that only what comes after it counts."""
+        """Takes the topics, queue ids and max offsets of existing messages, which do not count."""
         self._queue_ends = {(topic, queue_id): max_offset for topic, queue_id, max_offset in queue_ends}
 
     def on_arrival(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
-        """A queue reaches further now, by records of so many bytes."""
+        """Counts a queue's new messages, whose records have so many bytes."""
         before = self._queue_ends.get((topic, queue_id), 0)
         self._queue_ends[topic, queue_id] = max_offset
         messages = max_offset - before if max_offset >= before else max_offset
@@ -54,25 +54,25 @@ class MessageFlows:
         counter.calls += messages
 
     def got(self, topic: bytes, group: str, messages: int, size: int) -> None:
-        """A group pulled messages."""
+        """Counts messages pulled by a group."""
         counter = self._got[topic, group]
         counter.messages += messages
         counter.size += size
         counter.calls += 1
 
     def sent_back(self, topic: bytes, group: str) -> None:
-        """A group sent a message of the topic back."""
+        """Counts a message of the topic that a group sent back."""
         counter = self._sent_back[topic, group]
         counter.messages += 1
         counter.calls += 1
 
     def note_totals(self, *, messages_put: int, messages_got: int) -> None:
-        """How many messages were sent and pulled since the start, on all topics together."""
+        """Sets the numbers of messages sent and pulled since the start, over all topics."""
         self._broker_put.messages = messages_put
         self._broker_got.messages = messages_got
 
     def sample(self, now_ms: int) -> None:
-        """Notes all counters; call it every SAMPLE_INTERVAL_S, the first time that long after the start."""
+        """Samples all counters. Call it every SAMPLE_INTERVAL_S, first that long after the start."""
         counters = (*self._put.values(), *self._got.values(), *self._sent_back.values(), self._broker_put, self._broker_got)
         self._ticks += 1
         for span in SPANS:
@@ -81,16 +81,16 @@ class MessageFlows:
                     counter.sample(span, now_ms)
 
     def arrived(self) -> dict[bytes, int]:
-        """How many messages became visible in each topic since the start."""
+        """Returns the number of messages that became visible in each topic since the start."""
         return {topic: counter.messages for topic, counter in list(self._put.items())}
 
     def report(self, name: str, key: str) -> FlowReport | None:
-        """The figures of that name and key, or None where nothing was counted."""
+        """Returns the figures of that name and key; None if nothing was counted."""
         counter = self._counter(name, key)
         return counter.report(_MEASURES.get(name, Measure.MESSAGES)) if counter is not None and counter.messages else None
 
     def pulled_per_second(self, topic: str, group: str) -> float:
-        """How fast a group pulled from a topic in the last minute."""
+        """Returns the messages a second that a group pulled from a topic in the last minute."""
         counter = self._got.get((topic.encode(), group))
         return counter.flow(MINUTE, Measure.MESSAGES).per_second if counter else 0.0
 

@@ -1,4 +1,4 @@
-"""How much passes through the broker, counted and sampled each second (RocketMQ's BrokerStats and StoreStatsService)."""
+"""The broker's throughput, counted and sampled each second (RocketMQ's BrokerStats and StoreStatsService)."""
 
 import time
 from collections import deque
@@ -32,39 +32,39 @@ class BrokerStatistics:
     _samples: deque[tuple[int, int, int, int, int]] = field(default_factory=lambda: deque(maxlen=SPANS_S[-1] + 1))
 
     def sample(self, now_ms: int) -> None:
-        """Notes the counters, and that a new day began; call it once a second."""
+        """Samples the counters, and notes a new day. Call it once a second."""
         if self._samples and _day(self._samples[-1][0]) != _day(now_ms):
             self.roll_over_midnight()
         self._samples.append((now_ms, self.messages_put, self.messages_got, self.pulls_found, self.pulls_missed))
 
     def sample_flows(self, now_ms: int) -> None:
-        """Notes the counters of topics and groups; call it every SAMPLE_INTERVAL_S."""
+        """Samples the counters of topics and groups. Call it every SAMPLE_INTERVAL_S."""
         self.flows.note_totals(messages_put=self.messages_put, messages_got=self.messages_got)
         self.flows.sample(now_ms)
 
     def roll_over_midnight(self) -> None:
-        """Today's counters become yesterday's."""
+        """Makes today's counters yesterday's."""
         self.put_yesterday, self.put_at_midnight = self.put_at_midnight, self.messages_put
         self.got_yesterday, self.got_at_midnight = self.got_at_midnight, self.messages_got
 
     def put_rates(self) -> str:
-        """Messages stored a second, over 10, 60 and 600 s, as RocketMQ's runtime information writes them."""
+        """Formats the messages stored a second, over 10, 60 and 600 s, as RocketMQ's runtime information does."""
         return self._rates(1)
 
     def got_rates(self) -> str:
-        """Messages pulled a second."""
+        """Formats the messages pulled a second."""
         return self._rates(2)
 
     def found_rates(self) -> str:
-        """Pulls a second that found messages."""
+        """Formats the pulls a second that found messages."""
         return self._rates(3)
 
     def missed_rates(self) -> str:
-        """Pulls a second that found none."""
+        """Formats the pulls a second that found none."""
         return self._rates(4)
 
     def pull_rates(self) -> str:
-        """Pulls a second."""
+        """Formats the pulls a second."""
         return self._rates(3, 4)
 
     def _rates(self, *columns: int) -> str:

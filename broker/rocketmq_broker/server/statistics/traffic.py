@@ -1,4 +1,4 @@
-"""Messages and bytes that came and went, by topic: plain counters for metrics (RocketMQ 5's BrokerMetricsManager)."""
+"""Messages and bytes in and out, by topic: plain counters for metrics (RocketMQ 5's BrokerMetricsManager)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Traffic:
 
 @dataclass(slots=True)
 class TrafficCounts:
-    """What producers sent, by what kind of message it was, and what consumer groups pulled."""
+    """Messages sent by producers, by message type, and messages pulled by consumer groups."""
 
     normal: dict[bytes, Traffic] = field(default_factory=dict)
     delayed: dict[bytes, Traffic] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class TrafficCounts:
 
 
 def count(counts: dict[Key, Traffic], key: Key, messages: int, size: int) -> None:
-    """Adds messages."""
+    """Adds messages and bytes to a counter."""
     traffic = counts.get(key)
     if traffic is None:
         traffic = counts[key] = Traffic()

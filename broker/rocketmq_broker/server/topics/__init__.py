@@ -1,1 +1,1 @@
-"""Topics, subscription groups, and what name servers are told of them."""
+"""Topics, subscription groups, and their registration with name servers."""

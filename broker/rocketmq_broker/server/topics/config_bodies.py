@@ -1,66 +1,50 @@
-"""The store's tables of topics and groups as bodies carry them: the same fields, in the protocol's types."""
+"""The store's tables of topics and groups as bodies carry them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import NamedTuple
 
 import msgspec
 
+from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.message.topics import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from rocketmq_broker.protocol import bodies
-from rocketmq_broker.store import SubscriptionGroupConfig, TopicConfig, TopicConfigs
+from rocketmq_broker.store import TopicConfigs
 from rocketmq_broker.store.tables.config_file import DataVersion
 
 
 class TopicsSnapshot(NamedTuple):
-    """All topics as they were at one time, for another thread to read."""
+    """An immutable copy of all topics, readable by another thread."""
 
     configs: tuple[TopicConfig, ...]
     data_version: DataVersion
 
     @classmethod
     def of(cls, configs: TopicConfigs) -> TopicsSnapshot:
-        """The topics as they are now."""
+        """Copies the topics."""
         return cls(tuple(configs), configs.data_version)
 
 
-def topic_body(config: TopicConfig) -> bodies.TopicConfig:
-    """One topic."""
-    return bodies.TopicConfig(
-        topic_name=config.topic_name,
-        read_queue_nums=config.read_queue_nums,
-        write_queue_nums=config.write_queue_nums,
-        perm=config.perm,
-        topic_filter_type=config.topic_filter_type,
-        topic_sys_flag=config.topic_sys_flag,
-        order=config.order,
-        attributes=dict(config.attributes) if config.attributes else msgspec.UNSET,
-    )
-
-
 def topic_answer(config: TopicConfig) -> bodies.TopicConfigAndQueueMapping:
-    """One topic, for those who ask for its attributes: they are told even that there are none."""
-    values = {**msgspec.structs.asdict(topic_body(config)), "attributes": dict(config.attributes)}
-    return bodies.TopicConfigAndQueueMapping(**values)
+    """Converts one topic for clients that ask for its attributes, and get even an empty list."""
+    return bodies.TopicConfigAndQueueMapping(**{**msgspec.structs.asdict(config), "attributes": config.attributes or {}})
 
 
 def topics_body(
     configs: TopicConfigs | TopicsSnapshot, *, broker_permission: int | None = None
 ) -> bodies.TopicConfigSerializeWrapper:
-    """All topics. A broker that allows less than reading and writing allows no more for any of its topics."""
+    """Converts all topics. Limits their permissions by the broker's own."""
     settings = configs.configs if isinstance(configs, TopicsSnapshot) else configs
-    table = {config.topic_name: topic_body(config) for config in settings}
+    table = {config.topic_name: config for config in settings}
     if broker_permission is not None and broker_permission & 6 != 6:
-        for config in table.values():
-            config.perm = broker_permission
+        table = {name: msgspec.structs.replace(config, perm=broker_permission) for name, config in table.items()}
     version = bodies.DataVersion(timestamp=configs.data_version.timestamp, counter=configs.data_version.counter)
     return bodies.TopicConfigSerializeWrapper(topic_config_table=table, data_version=version)
 
 
 def registered_topics(topics: bodies.TopicConfigSerializeWrapper, most: int) -> bodies.TopicConfigSerializeWrapper:
-    """The most important topics of all, at most that many: retry topics are left out before others, dead letters before them."""
+    """Returns at most that many topics, the most important ones: omits retry topics before others, dead letters first."""
     if len(topics.topic_config_table) <= most:
         return topics
     names = sorted(topics.topic_config_table, key=_importance)[:most]
@@ -69,27 +53,12 @@ def registered_topics(topics: bodies.TopicConfigSerializeWrapper, most: int) -> 
 
 
 def _importance(topic: str) -> int:
-    """Sorts those first that clients miss most."""
+    """Returns a sort key with the most important topics first."""
     return 2 if topic.startswith(DEAD_LETTER_PREFIX) else 1 if topic.startswith(RETRY_PREFIX) else 0
 
 
 def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: DataVersion) -> bodies.SubscriptionGroupWrapper:
-    """Consumer groups, in this version of their table."""
+    """Converts consumer groups, with this version of their table."""
     version = bodies.DataVersion(timestamp=data_version.timestamp, counter=data_version.counter)
-    table = {config.group_name: bodies.SubscriptionGroupConfig(**asdict(config)) for config in groups}
+    table = {config.group_name: config for config in groups}
     return bodies.SubscriptionGroupWrapper(subscription_group_table=table, data_version=version)
-
-
-def group_config(body: bodies.SubscriptionGroupConfig) -> SubscriptionGroupConfig:
-    """One consumer group, as an operator sent it."""
-    return SubscriptionGroupConfig(
-        group_name=body.group_name,
-        consume_enable=body.consume_enable,
-        consume_from_min_enable=body.consume_from_min_enable,
-        consume_broadcast_enable=body.consume_broadcast_enable,
-        retry_queue_nums=body.retry_queue_nums,
-        retry_max_times=body.retry_max_times,
-        broker_id=body.broker_id,
-        which_broker_when_consume_slowly=body.which_broker_when_consume_slowly,
-        notify_consumer_ids_changed_enable=body.notify_consumer_ids_changed_enable,
-    )

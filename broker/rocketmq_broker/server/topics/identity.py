@@ -1,4 +1,4 @@
-"""Who the broker is, as others see it (the first lines of RocketMQ's BrokerConfig)."""
+"""The broker's identity for others (the first lines of RocketMQ's BrokerConfig)."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,10 @@ class BrokerIdentity:
 
     @property
     def address(self) -> str:
-        """HOST:PORT, as the name server tells it to clients."""
+        """HOST:PORT, as name servers give it to clients."""
         return f"{self.host}:{self.port}"
 
     @property
     def store_host(self) -> bytes:
-        """The address as records and message ids hold it."""
+        """The address in the form of records and message ids."""
         return host_bytes(self.ip or self.host, self.port)

@@ -1,4 +1,4 @@
-"""One name server, as the broker keeps registered with it: when it is told again (from BrokerController's scheduled tasks)."""
+"""The broker's registration with one name server, and its times (from BrokerController's scheduled tasks)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rocketmq_broker.remoting.backoff import Backoff
 
 
 class NameServerLink:
-    """Registers each period, when something changed, and when the connection ended: who was restarted knows nothing.
+    """Registers each period, after a change, and after the connection ended: a restarted name server knows nothing.
 
-    After a connection ended it registers at once. While that fails, or the next connection ends as well, it waits ever longer.
+    After a connection ended it registers at once. If that fails, or the next connection ends as well, it waits longer each time.
     """
 
     def __init__(self, address: str, register: Callable[[str], Awaitable[bool]], *, period_s: float, backoff: Backoff) -> None:
-        """`register` tells whether the name server took the registration; it raises nothing."""
+        """`register` returns whether the name server accepted the registration; it raises nothing."""
         self.address = address
         self.is_registered = False
         """Whether the last registration succeeded and its connection is not known to have ended."""
@@ -28,17 +28,17 @@ class NameServerLink:
         self._waiting: list[asyncio.Future[None]] = []
 
     def request(self) -> None:
-        """Something changed: registers at once."""
+        """Registers at once, after a change."""
         self._is_change_wanted = True
         self._wake.set()
 
     def connection_ended(self) -> None:
-        """The name server may have forgotten the broker."""
+        """Registers at once, because the name server may have forgotten the broker."""
         self.is_registered = False
         self._wake.set()
 
     async def registered(self) -> None:
-        """Registers, and returns when the name server has answered or failed to."""
+        """Registers, and returns when the name server has answered or failed to answer."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append(done)
         self.request()

@@ -1,4 +1,4 @@
-"""Which names of groups and topics a request may use (RocketMQ's Validators), and which of them are the broker's own."""
+"""Checks the names of groups and topics in requests (RocketMQ's Validators), and protects the broker's own."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refuse_offsets(group: str, topic: str) -> None:
 
 
 def refuse_message_of_the_broker(topic: bytes) -> None:
-    """Raises RequestRefused for a topic whose messages no consumer can have: it lets nobody hand one to a consumer."""
+    """Raises RequestRefused for a topic whose messages no consumer can have, so that no request passes one to a consumer."""
     name = topic.decode(errors="replace")
     if name in topics.CONSUMED_BY_THE_BROKER:
         remark = f"the topic[{name}] is consumed by the broker alone: no group can have received a message of it"

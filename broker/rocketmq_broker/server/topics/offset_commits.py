@@ -1,4 +1,4 @@
-"""How far groups have come, as clients say it: only groups and queues that there are, or may be, get a place in the table."""
+"""Commits the offsets of groups. Adds an entry to the table only for a group and queue that exist or may exist."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_OFFSETS: Final = 200_000
 
 
 class OffsetCommits:
-    """Takes offsets from clients. What is in the table is always taken: no bound costs a group the place where it goes on."""
+    """Takes offsets from clients. Always accepts changes of existing entries: no bound costs a group its offset."""
 
     def __init__(
         self,
@@ -31,11 +31,11 @@ class OffsetCommits:
         self._most_offsets = most_offsets
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """The group goes on at this queue offset.
+        """Sets the group's offset in the queue.
 
-        Raises RequestRefused if there is no such topic or queue, or no such group can be.
+        Raises RequestRefused if the topic or queue does not exist, or the group cannot exist.
 
-        It makes no group, as RocketMQ's brokers make none: a group's settings begin with its first heartbeat.
+        Like RocketMQ's brokers it creates no group: a group's settings begin with its first heartbeat.
         """
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:
@@ -44,13 +44,13 @@ class OffsetCommits:
         self._offsets.commit(group, topic, queue_id, offset)
 
     def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """Commits the offset unless the group is further already. Raises RequestRefused like `commit`."""
+        """Commits the offset unless the group's is higher. Raises RequestRefused like `commit`."""
         known = self._offsets.get(group, topic, queue_id)
         if known is None or offset > known:
             self.commit(group, topic, queue_id, offset)
 
     def refuse_if_full(self, new: int) -> None:
-        """Raises RequestRefused if so many offsets more are too many."""
+        """Raises RequestRefused if `new` more offsets are too many."""
         if self._offsets.count + new > self._most_offsets:
             remark = (
                 f"the broker keeps {self._offsets.count} offsets of consumer groups, and {self._most_offsets} are the most: "

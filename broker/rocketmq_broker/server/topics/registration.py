@@ -43,7 +43,7 @@ class Registration:
         period_s: float,
         new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S),
     ) -> None:
-        """`period_s` is how often name servers are told that nothing changed."""
+        """`period_s` is the time between registrations without a change."""
         self._client = client
         self._identity = identity
         self._topics = topic_table
@@ -56,22 +56,22 @@ class Registration:
 
     @property
     def registered_with(self) -> dict[str, bool]:
-        """The name servers by address, and whether the last registration with each succeeded."""
+        """Whether the last registration succeeded, by the name server's address."""
         return {link.address: link.is_registered for link in self._links}
 
     def request(self) -> None:
-        """Something changed: registers at once."""
+        """Registers at once, after a change."""
         for link in self._links:
             link.request()
 
     def connection_ended(self) -> None:
-        """A connection of the client ended: registers anew where it was that of a name server."""
+        """Registers again with those name servers whose connection ended."""
         for link in self._links:
             if link.is_registered and not self._client.is_connected(link.address):
                 link.connection_ended()
 
     async def registered(self) -> None:
-        """Registers, and returns when every name server has answered or failed to."""
+        """Registers, and returns when each name server has answered or failed to answer."""
         await asyncio.gather(*(link.registered() for link in self._links))
 
     async def run(self) -> None:
@@ -81,7 +81,7 @@ class Registration:
                 group.create_task(link.run(), name=f"registration with {link.address}")
 
     async def unregister(self) -> None:
-        """Says goodbye to every name server that can be reached at once."""
+        """Unregisters from each name server that is reachable at once."""
         header = UnRegisterBrokerRequestHeader(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
@@ -107,7 +107,7 @@ class Registration:
                 )
             return False
         except Exception:
-            # Without registrations the name servers forget the broker.
+            # The name servers forget a broker that stops registering.
             logger.exception("registering with the name server %s failed; it is tried again", address)
             return False
         if address in self._unreachable:

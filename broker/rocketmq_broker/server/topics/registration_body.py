@@ -1,4 +1,4 @@
-"""What a broker tells name servers of its topics: as JSON, or compressed if there are many (compressedRegister of RocketMQ)."""
+"""The body of a broker's registration: JSON, compressed if there are many topics (compressedRegister of RocketMQ)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_REGISTERED: Final = 60_000
 
 
 class EncodedRegistration(NamedTuple):
-    """The body of REGISTER_BROKER, and what its header says about it."""
+    """The body of REGISTER_BROKER, and its header's fields."""
 
     body: bytes
     is_compressed: bool
@@ -28,9 +28,9 @@ class EncodedRegistration(NamedTuple):
 
 
 def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> EncodedRegistration:
-    """Returns the registration with these topics, all but that of the op messages, which RocketMQ does not register either.
+    """Encodes the registration of these topics, without the op messages' topic, which RocketMQ does not register either.
 
-    With very many topics it takes some 0.2 s: call it on another thread than the event loop's.
+    Very many topics take some 0.2 s: call it on another thread than the event loop's.
     """
     everything = topics_body(topics, broker_permission=broker_permission)
     everything.topic_config_table.pop(OP_HALF_TOPIC, None)

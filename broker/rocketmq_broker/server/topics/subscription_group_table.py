@@ -1,4 +1,4 @@
-"""The consumer groups' settings, made for a group that is seen for the first time (RocketMQ's SubscriptionGroupManager)."""
+"""The consumer groups' settings, created at a group's first use (RocketMQ's SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.message import topics
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_illegal_consumer_group
-from rocketmq_broker.store import SubscriptionGroupConfig, SubscriptionGroups
+from rocketmq_broker.store import SubscriptionGroups
 
 INITIAL_GROUPS: Final = (
     "TOOLS_CONSUMER",
@@ -24,12 +25,12 @@ INITIAL_GROUPS: Final = (
 
 
 class SubscriptionGroupTable:
-    """All groups. What an operator asked for is on disk when the method returns; others follow with `persist_changes`."""
+    """All groups. An operator's change is on disk when the method returns; others follow with `persist_changes`."""
 
     def __init__(
         self, groups: SubscriptionGroups, *, auto_create: bool, clock: Callable[[], int], most_groups: int = 5_000
     ) -> None:
-        """Beyond `most_groups` clients and operators make no more."""
+        """`most_groups` bounds the groups that clients and operators create."""
         self._groups = groups
         self._auto_create = auto_create
         self._clock = clock
@@ -43,15 +44,15 @@ class SubscriptionGroupTable:
 
     @property
     def groups(self) -> SubscriptionGroups:
-        """The table itself, to be read only."""
+        """The table itself; do not change it."""
         return self._groups
 
     def find(self, group: str) -> SubscriptionGroupConfig | None:
-        """The group's settings, made with defaults if that is allowed; None if not.
+        """Returns the group's settings, created with defaults if allowed; else None.
 
         Raises RequestRefused if there are too many groups.
         """
-        if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # there may be such in a table that RocketMQ wrote
+        if len(group) > topics.MAX_CONSUMER_GROUP_LENGTH:  # a table of RocketMQ's may hold longer names
             return None
         config = self._groups.get(group)
         if config is None and (self._auto_create or topics.is_system_group(group)) and topics.is_group(group):
@@ -61,7 +62,7 @@ class SubscriptionGroupTable:
         return config
 
     def for_consuming(self, group: str) -> SubscriptionGroupConfig:
-        """The same. Raises RequestRefused if there is no such group, or cannot be one."""
+        """Returns the group's settings. Raises RequestRefused if the group does not exist, or cannot."""
         config = self.find(group)
         if config is None:
             refuse_illegal_consumer_group(group)
@@ -69,9 +70,9 @@ class SubscriptionGroupTable:
         return config
 
     def refuse_unless_possible(self, group: str, unknown_groups: int) -> None:
-        """Raises RequestRefused if there is no such group and none may come into being by itself.
+        """Raises RequestRefused if the group does not exist and may not be created automatically.
 
-        `unknown_groups` is how many are kept elsewhere under their names alone: they are bounded as groups are.
+        `unknown_groups` is the number of groups known elsewhere by name only: they are bounded as groups are.
         """
         if group in self._groups:
             return
@@ -85,14 +86,14 @@ class SubscriptionGroupTable:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
 
     def update(self, config: SubscriptionGroupConfig) -> None:
-        """Makes the group, or changes it, as an operator asked. Raises RequestRefused, OSError."""
+        """Creates or changes the group for an operator. Raises RequestRefused, OSError."""
         refuse_as_consumer(config.group_name)
         self._refuse_if_full(config.group_name)
         self._put(config)
         self.persist_changes()
 
     def delete(self, group: str) -> None:
-        """Forgets the group. Raises RequestRefused, OSError."""
+        """Deletes the group. Raises RequestRefused, OSError."""
         if topics.is_system_group(group):
             refuse_as_consumer(group)
         if self._groups.remove(group, self._clock()):
@@ -101,7 +102,7 @@ class SubscriptionGroupTable:
             self.persist_changes()
 
     def persist_changes(self) -> None:
-        """Brings changes to the disk. Raises OSError, and then tries again at the next call."""
+        """Writes changes to the disk. Raises OSError; then the next call tries again."""
         if self._is_changed:
             self._groups.persist()
             self._is_changed = False

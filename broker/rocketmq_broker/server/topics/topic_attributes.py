@@ -1,8 +1,8 @@
-"""What may be said of a topic beyond its queues, as RocketMQ 5 has it (TopicAttributes, AttributeParser and AttributeUtil).
+"""A topic's attributes beyond its queues, as in RocketMQ 5 (TopicAttributes, AttributeParser and AttributeUtil).
 
     +message.type=FIFO,-message.type
 
-`+` sets an attribute, `-` takes it away. They are kept and told; as in RocketMQ the broker checks no message against them.
+`+` sets an attribute, `-` removes it. The broker stores and returns them; like RocketMQ it checks no message against them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 
 class IllegalAttributes(Exception):
-    """A change of attributes that cannot be made; the text says which and why."""
+    """An illegal change of attributes; the text names the attribute and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ _ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(
 
 
 def changed_attributes(current: Mapping[str, str], changes: str, *, is_new: bool) -> dict[str, str]:
-    """A topic's attributes after the changes. `is_new` says that the topic is being made. Raises IllegalAttributes."""
+    """Returns a topic's attributes after the changes; `is_new` for a topic being created. Raises IllegalAttributes."""
     attributes = dict(current)
     seen: set[str] = set()
     for change in filter(None, changes.split(",")):

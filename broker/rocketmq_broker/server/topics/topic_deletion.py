@@ -1,4 +1,4 @@
-"""Deletes the queues of a topic beside the event loop: there may be thousands, each with a folder of its own."""
+"""Deletes the queues of a topic beside the event loop: there may be thousands, each with its own folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.store import ConsumerOffsets, FileSystem, MessageStore
 
 
 class TopicDeletion:
-    """Whoever asks knows the topic's settings to be gone already."""
+    """Deletes queues. The caller has removed the topic's settings before."""
 
     def __init__(self, store: MessageStore, offsets: ConsumerOffsets, file_lock: asyncio.Lock, checkpoints: Checkpoints) -> None:
         self._store = store
@@ -23,15 +23,15 @@ class TopicDeletion:
         self._checkpoints = checkpoints
 
     async def delete(self, topic: bytes) -> None:
-        """The queues and the offsets of their consumers are gone for good when it returns. Raises OSError, StoreUnwritable.
+        """Deletes the topic's queues and their consumers' offsets for good. Raises OSError, StoreUnwritable.
 
-        A message that is sent meanwhile is deleted with the topic, or is the first of a new one.
+        A message sent meanwhile is deleted with the topic, or is the first of a new one.
         """
         async with self._file_lock:
             paths = self._store.forget_topic(topic)
             self._offsets.remove_topic(topic.decode())
             await on_thread(partial(_remove, self._store.files, paths))
-        # Recovery must not begin before this, or it would bring the queues back.
+        # Recovery must not begin before this, or it would restore the queues.
         await self._checkpoints.write()
 
 
@@ -45,5 +45,5 @@ def _remove(files: FileSystem, paths: Sequence[Path]) -> None:
         except FileNotFoundError:
             continue
         except OSError as error:
-            if error.errno != errno.ENOTEMPTY:  # somebody's own file lies in it
+            if error.errno != errno.ENOTEMPTY:  # the folder holds a foreign file
                 raise

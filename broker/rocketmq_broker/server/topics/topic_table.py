@@ -1,18 +1,21 @@
-"""The broker's topics: which there are, and which come into being by themselves (RocketMQ's TopicConfigManager)."""
+"""The broker's topics, and their automatic creation (RocketMQ's TopicConfigManager)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from rocketmq_broker.message import permissions, topic_sysflag, topics
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.faq import FURTHER_DETAILS
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.names import refuse_illegal_topic
-from rocketmq_broker.store import TopicConfig, TopicConfigs
+from rocketmq_broker.store import TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
@@ -20,7 +23,7 @@ BENCHMARK_TOPIC_QUEUES = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicRules:
-    """Settings that decide which topics there are from the start, and which may be made by a send."""
+    """Settings that decide which topics exist initially, and which a send may create."""
 
     cluster: str
     broker_name: str
@@ -34,9 +37,9 @@ class TopicRules:
 
 
 class TopicTable:
-    """All topics. Retry topics and changes by the name server come to the disk with `persist_changes`, all others at once.
+    """All topics. `persist_changes` writes retry topics and changes by the name server; all other changes are on disk at once.
 
-    A crash may take a retry topic: the group's next heartbeat makes it anew.
+    A crash may lose a retry topic: the group's next heartbeat creates it again.
     """
 
     def __init__(
@@ -62,29 +65,29 @@ class TopicTable:
 
     @property
     def configs(self) -> TopicConfigs:
-        """The table itself, to be read only."""
+        """The table itself; do not change it."""
         return self._configs
 
     def get(self, topic: str) -> TopicConfig | None:
-        """The topic's settings, or None."""
+        """Returns the topic's settings, or None."""
         return self._configs.get(topic)
 
     def __iter__(self) -> Iterator[TopicConfig]:
         return iter(self._configs)
 
     def is_system_topic(self, topic: str) -> bool:
-        """Whether clients may neither make nor delete it."""
+        """Returns whether clients may neither create nor delete the topic."""
         return topic in self.system_topics or topics.is_system_topic(topic)
 
     def existing(self, topic: str) -> TopicConfig:
-        """The topic's settings. Raises RequestRefused if there is no such topic."""
+        """Returns the topic's settings. Raises RequestRefused if it does not exist."""
         config = self._configs.get(topic)
         if config is None:
             raise RequestRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist, apply first please! {FURTHER_DETAILS}")
         return config
 
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
-        """The topic a message is for, made after the default topic's model if there is none. Raises RequestRefused."""
+        """Returns the settings of a message's topic, created by the default topic's if missing. Raises RequestRefused."""
         config = self._sendable.get(topic)
         if config is None:
             refuse_illegal_topic(topic)
@@ -97,17 +100,17 @@ class TopicTable:
         return config
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Where to put a message that was accepted for that queue a while ago: a topic may have fewer queues by now."""
+        """Returns a queue for a message that was accepted for this one some time ago: the topic may have fewer queues by now."""
         config = self._configs.get(topic.decode())
         if config is None or config.write_queue_nums <= 0 or queue_id < max(config.read_queue_nums, config.write_queue_nums):
             return queue_id
         return queue_id % config.write_queue_nums
 
     def internal(self, topic: str, queue_nums: int) -> TopicConfig:
-        """A topic of the broker's own, made if there is none (createTopicInSendMessageBackMethod).
+        """Returns a topic of the broker's own, created if missing (createTopicInSendMessageBackMethod).
 
-        It is on disk before a message in it can be acknowledged: no crash leaves dead letters that no listing shows. If the
-        disk takes nothing now, `persist_changes` tries again.
+        A new topic is on disk before a message in it can be acknowledged, so no crash hides dead letters. If the disk refuses
+        now, `persist_changes` tries again.
         """
         config = self._configs.get(topic)
         if config is None:
@@ -117,17 +120,17 @@ class TopicTable:
         return config
 
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
-        """Where the group's messages wait for another attempt."""
+        """Returns the topic in which the group's messages wait for another attempt."""
         topic = topics.retry_topic(group)
         flag = topic_sysflag.UNIT_SUBSCRIPTION if unit_mode else 0
         return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
-        """Where the group's messages go that were tried too often."""
+        """Returns the topic for the group's messages without attempts left."""
         return self.internal(topics.dead_letter_topic(group), 1)
 
     def update(self, config: TopicConfig) -> None:
-        """Makes the topic, or changes it, as an operator or client asked. Raises RequestRefused, OSError."""
+        """Creates or changes the topic for an operator or client. Raises RequestRefused, OSError."""
         refuse_illegal_topic(config.topic_name)
         self._refuse_system_topic(config.topic_name)
         self._refuse_if_full(config.topic_name)
@@ -135,7 +138,7 @@ class TopicTable:
         self.persist_changes()
 
     def delete(self, topic: str) -> None:
-        """Forgets the topic. Raises RequestRefused, OSError."""
+        """Deletes the topic. Raises RequestRefused, OSError."""
         refuse_illegal_topic(topic)
         self._refuse_system_topic(topic)
         if self._configs.remove(topic, self._clock()):
@@ -143,13 +146,13 @@ class TopicTable:
             self.persist_changes()
 
     def set_order_topics(self, order_topics: set[str]) -> None:
-        """Takes over which topics the name server lists as ordered (updateOrderTopicConfig)."""
+        """Marks the topics that the name server lists as ordered (updateOrderTopicConfig)."""
         for config in self._configs:
             if config.order != (config.topic_name in order_topics):
                 self._put(replace(config, order=not config.order))
 
     def persist_changes(self) -> None:
-        """Brings changes to the disk. Raises OSError, and then tries again at the next call."""
+        """Writes changes to the disk. Raises OSError; then the next call tries again."""
         if self._is_changed:
             self._configs.persist()
             self._is_changed = False
@@ -196,7 +199,7 @@ class TopicTable:
 
 
 def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:
-    """The topics that every broker of 4.9.7 has from its first start on."""
+    """Yields the initial topics of each broker of 4.9.7."""
     read_write = permissions.READ_AND_WRITE
     yield TopicConfig(topics.SELF_TEST_TOPIC, 1, 1)
     if rules.auto_create_topic_enable:

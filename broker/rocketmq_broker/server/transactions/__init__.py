@@ -1,6 +1,6 @@
-"""Half messages, their transitions, check-backs and recovery. The rest of the broker uses what is exported here, and no more."""
+"""Half messages, their transitions, check-backs and recovery. The rest of the broker uses only the names exported here."""
 
-from rocketmq_broker.server.transactions.build import HalfMessages, NoTransactions, Transactions, build_transactions
+from rocketmq_broker.server.transactions.build import NoTransactions, Transactions, build_transactions
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
 
-__all__ = ["HalfMessages", "NoTransactions", "TransactionalMessages", "Transactions", "build_transactions"]
+__all__ = ["NoTransactions", "TransactionalMessages", "Transactions", "build_transactions"]

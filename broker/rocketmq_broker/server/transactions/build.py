@@ -1,10 +1,9 @@
-"""The parts that carry transactions out, built and tied to the rest of the broker."""
+"""Builds the parts of this room, and connects them to the rest of the broker."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.protocol.codes import ResponseCode
@@ -28,15 +27,8 @@ from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 
 
-class HalfMessages(Protocol):
-    """Takes messages that begin a transaction."""
-
-    def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores a message as a half message. Raises RequestRefused, IllegalMessage, StoreUnwritable."""
-
-
 class NoTransactions:
-    """Refuses messages that begin a transaction, as rejectTransactionMessage=true asks."""
+    """Refuses messages that begin a transaction, for rejectTransactionMessage=true."""
 
     def __init__(self, broker_host: str) -> None:
         self._broker_host = broker_host
@@ -49,7 +41,7 @@ class NoTransactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transactions:
-    """What the rest of the broker uses of this room."""
+    """The parts of this room that the rest of the broker uses."""
 
     messages: TransactionalMessages
     """Whoever is outside this room counts and lists pending transactions with it, and no more."""
@@ -58,7 +50,7 @@ class Transactions:
     notes: TransactionNotes
 
     def start(self, tasks: Tasks) -> None:
-        """Starts the check service, and notes for the next start."""
+        """Starts the check service, and the writer of notes for the next start."""
         check_service = self.check_service
         tasks.when_due(
             "check-back",
@@ -70,7 +62,7 @@ class Transactions:
         tasks.start("notes of transactions", self.notes.keep())
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """The commit log offset from which on records are needed for transactions begun after a time; None without any."""
+        """Returns the first commit log offset needed by transactions begun after a time; None without any."""
         return self.messages.table.needed_from(begun_after_ms)
 
 
@@ -88,12 +80,14 @@ def build_transactions(
     policy: CheckPolicy,
     clock: BrokerClock,
     expiry_clock: Callable[[], int],
+    longest_sleep_s: float,
+    idle_notes_s: float,
     checks_in_flight: ChecksInFlight[Connection] | None = None,
 ) -> Transactions:
-    """Finds the pending transactions in the store, and builds what deals with them. Raises StoreError, OSError.
+    """Finds the pending transactions in the store, and builds the parts. Raises StoreError, OSError.
 
-    `tasks` take work that is too long for one turn of the event loop. `expiry_clock` says the time by which a transaction may
-    be discarded for its age (ExpiryClock).
+    `tasks` runs work that is too long for one turn of the event loop. `expiry_clock` gives the time for discarding transactions
+    by age (ExpiryClock).
     """
     in_flight = checks_in_flight or ChecksInFlight(
         repeat_after_ms=policy.answer_timeout_ms, longest_wait_ms=policy.check_interval_ms
@@ -120,8 +114,13 @@ def build_transactions(
     return Transactions(
         messages=messages,
         check_service=CheckService(
-            messages=messages, requests=requests, appended=group_commit.appended, clock=clock, expiry_clock=expiry_clock
+            messages=messages,
+            requests=requests,
+            appended=group_commit.appended,
+            clock=clock,
+            expiry_clock=expiry_clock,
+            longest_sleep_s=longest_sleep_s,
         ),
         checks_in_flight=in_flight,
-        notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file),
+        notes=TransactionNotes(messages, store, in_flight, consumer_offsets, counts_file, idle_notes_s),
     )

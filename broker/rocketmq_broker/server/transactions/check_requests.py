@@ -1,6 +1,6 @@
-"""Checks on their way to producers: whom to ask, and who owes an answer (RocketMQ's AbstractTransactionalMessageCheckListener).
+"""Sends checks to producers, and tracks the answers that they owe (RocketMQ's AbstractTransactionalMessageCheckListener).
 
-A producer's answer is an END_TRANSACTION request like any other. Here a check is sent, and counted once it is.
+A producer's answer is an ordinary END_TRANSACTION request. A check counts once it is sent.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _PORT_LENGTH: Final = 4
 
 
 class Producers(Protocol):
-    """Who is online (ProducerGroups)."""
+    """The producers online (ProducerGroups)."""
 
     def connections(self, group: str) -> list[Connection]:
-        """The connections of a group's members."""
+        """Returns the connections of a group's members."""
 
 
 class CheckRequests:
@@ -51,7 +51,7 @@ class CheckRequests:
         """Whether a producer may be asked about transactions of a topic; without it each one may."""
 
     def group(self, transaction: PendingTransaction) -> tuple[GroupState, list[Connection]]:
-        """What the producers of the transaction's group can do about it now, and who of them could answer a check."""
+        """Returns what the producers of the transaction's group can do now, and the connections able to answer a check."""
         online = self._producers.connections(transaction.producer_group)
         if self.may_check is not None:
             online = [connection for connection in online if self.may_check(connection, transaction.topic)]
@@ -61,7 +61,7 @@ class CheckRequests:
         return GroupState(bool(online), bool(able), owes_answer), able
 
     def send(self, transaction: PendingTransaction, able: list[Connection], now_ms: int) -> None:
-        """Asks one of the producers that could answer. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
+        """Asks one of the producers able to answer. Raises NotWrittenYet, HalfMessageLost, NotAHalfMessage."""
         half = self._messages.read(transaction)
         asked = self._ask_one(transaction, half, self._in_turn(able, half.born_host), transaction.checks + 1, now_ms)
         if asked is None:
@@ -72,9 +72,9 @@ class CheckRequests:
         self._messages.counts.checks_sent += 1
 
     def repeat_unanswered(self, now_ms: int, limit: int) -> None:
-        """Asks again where an answer may be lost: another producer of the group that works, or else the one that owes it.
+        """Repeats checks whose answer may be lost: to another working producer of the group, or else to the one that owes it.
 
-        The check counts once, and is repeated under its number.
+        The check counts once. Each repetition has its number.
         """
         for owing, commit_log_offset in self._checks_in_flight.take_repetitions(now_ms, limit):
             transaction = self._messages.table.find(commit_log_offset)
@@ -83,7 +83,7 @@ class CheckRequests:
             try:
                 self._repeat(transaction, owing, now_ms)
             except (NotWrittenYet, HalfMessageLost, NotAHalfMessage):
-                continue  # whoever looks at it when it is due says so
+                continue  # the check service reports it when it is due
 
     def _repeat(self, transaction: PendingTransaction, owing: Connection, now_ms: int) -> None:
         offset = transaction.commit_log_offset
@@ -106,7 +106,7 @@ class CheckRequests:
         number: int,
         now_ms: int,
     ) -> Connection | None:
-        """Who was asked: the first that can be; None if none can. `number` is the check's."""
+        """Returns the first connection that takes the check; None if none does. `number` is the check's."""
         header = _header(transaction, half, self._store_host)
         body = check_message(half, transaction, number)
         for connection in in_turn:
@@ -119,19 +119,19 @@ class CheckRequests:
         return None
 
     def next_repetition_ms(self) -> int | None:
-        """When an answer may have to be asked for again; None if none is owed."""
+        """Returns the time of the next repetition; None if no answer is owed."""
         return self._checks_in_flight.next_repetition_ms()
 
     def notice_time(self, now_ms: int) -> None:
-        """Checks that were not answered in time are overdue from now on."""
+        """Marks the checks without a timely answer as overdue."""
         self._checks_in_flight.notice_time(now_ms)
 
     def unanswered_about(self, transaction: PendingTransaction) -> int:
-        """How many checks of the transaction nobody has answered."""
+        """Returns the number of the transaction's unanswered checks."""
         return self._checks_in_flight.unanswered_about(transaction.commit_log_offset)
 
     def on_disconnected(self, connection: Connection) -> None:
-        """A producer is gone: checks that it left unanswered do not count, because nobody can answer them."""
+        """Withdraws the checks that a disconnected producer left unanswered: they do not count."""
         for commit_log_offset, checks in self._checks_in_flight.departed(connection).items():
             transaction = self._messages.table.find(commit_log_offset)
             if transaction is not None:
@@ -139,9 +139,9 @@ class CheckRequests:
                 self._messages.counts.checks_given_back += checks
 
     def _in_turn(self, able: list[Connection], born_host: bytes) -> list[Connection]:
-        """Whom to ask, best first: who sent the half message, then its machine, then the others in turn.
+        """Returns the producers to ask, best first: the half message's sender, then its machine, then the others in turn.
 
-        A producer that let a check time out and has answered none since comes last.
+        A producer that let a check time out, and has answered none since, comes last.
         """
         self._turn += 1
         start = self._turn % len(able)
@@ -151,7 +151,7 @@ class CheckRequests:
 
 
 def _strangeness(host: bytes, born_host: bytes) -> tuple[bool, bool]:
-    """Whether that is another connection, and whether another machine: one that connected anew has another port."""
+    """Returns whether the connection is another one, and whether its machine is: after a reconnect the port differs."""
     return host != born_host, host[:-_PORT_LENGTH] != born_host[:-_PORT_LENGTH]
 
 

@@ -1,9 +1,8 @@
-"""Looks at pending transactions that are due, and asks their producers (RocketMQ's TransactionalMessageCheckService)."""
+"""Checks due pending transactions with their producers (RocketMQ's TransactionalMessageCheckService)."""
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable
 
 from rocketmq_broker.remoting.alarm import Alarm
@@ -14,7 +13,6 @@ from rocketmq_broker.store import StoreUnwritable
 from rocketmq_broker.transaction.decision import CheckAction, decide_check, must_be_put_back
 from rocketmq_broker.transaction.errors import HalfMessageExpired, HalfMessageLost, NotAHalfMessage, NotWrittenYet
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -24,13 +22,11 @@ HELD_BACK_MS = 1_000
 """When to look again if no producer of the group can be asked now, or the half message is on its way to the disk."""
 UNWRITABLE_MS = 1_000
 """When to try again if the store could not be written."""
-LONGEST_SLEEP_S = 1.0
-"""The event loop's clock may go slower than the wall clock: what is due is late by no more than this."""
 SHORTEST_SLEEP_S = 0.02
 
 
 class CheckService:
-    """Does what is due."""
+    """Handles transactions that are due: checks, puts back or discards them."""
 
     def __init__(
         self,
@@ -40,32 +36,34 @@ class CheckService:
         appended: Callable[[], None],
         clock: Callable[[], int],
         expiry_clock: Callable[[], int],
+        longest_sleep_s: float,
     ) -> None:
-        """`appended` is told when the store has something to write (GroupCommit).
+        """`appended` is called when the store has something to write (GroupCommit).
 
-        `expiry_clock` says the time by which a transaction may be discarded for its age (ExpiryClock).
+        `expiry_clock` gives the time for discarding transactions by age (ExpiryClock). `longest_sleep_s` bounds the result of
+        `due_s`: the event loop's clock may be slower than `clock`.
         """
         self._messages = messages
         self._requests = requests
         self._appended = appended
         self._clock = clock
-        self._longest_sleep_s = LONGEST_SLEEP_S if current_world().clocks_differ else math.inf
+        self._longest_sleep_s = longest_sleep_s
         self._expiry_clock = expiry_clock
         self.alarm = Alarm()
         """Rings when a transaction is due sooner than the last `look_now` said."""
         self._known_bad: set[int] = set()
 
     def ask_only(self, may_check: Callable[[Connection, bytes], bool]) -> None:
-        """Asks only those producers about a transaction of a topic that may see its half message."""
+        """Restricts checks to producers that may see the half message, by topic."""
         self._requests.may_check = may_check
 
     def look_now(self) -> float | None:
-        """Does what is due. Returns in how many seconds something is due next; None if nothing is pending."""
+        """Handles due transactions. Returns in how many seconds something is due next; None if nothing is pending."""
         self.look(self._clock())
         return self.due_s()
 
     def due_s(self) -> float | None:
-        """In how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
+        """Returns in how many seconds something is due next; None if nothing is pending. The alarm rings if it becomes less."""
         due_times = self._messages.table.due_times
         times = due_times.next_ms(), self._requests.next_repetition_ms()
         due_ms = min((time for time in times if time is not None), default=None)
@@ -73,7 +71,7 @@ class CheckService:
         return None if due_ms is None else min(max((due_ms - self._clock()) / 1000, 0), self._longest_sleep_s)
 
     def look(self, now_ms: int) -> None:
-        """Does what is due at that time, but not too much at once."""
+        """Handles a bounded number of transactions due at that time."""
         before = self._messages.appended_position
         self._requests.notice_time(now_ms)
         for transaction in self._messages.table.due_times.take_due(now_ms, AT_MOST_AT_ONCE):
@@ -113,7 +111,7 @@ class CheckService:
             self._lose(transaction, now_ms)
 
     def _discard(self, transaction: PendingTransaction, action: CheckAction, now_ms: int) -> None:
-        """Parks the message. The log has a line for it once it is on disk (ParkedMessages)."""
+        """Parks the message. ParkedMessages logs it once it is on disk."""
         try:
             self._messages.discard(transaction, now_ms)
         except NotWrittenYet:
@@ -155,7 +153,7 @@ class CheckService:
         )  # fmt: skip
 
     def _pass_over(self, transaction: PendingTransaction, error: Exception) -> None:
-        """Leaves a transaction for the next time, and says why the first time."""
+        """Leaves a transaction for the next time. Logs the reason the first time."""
         self._messages.counts.bad_records += 1
         if transaction.commit_log_offset in self._known_bad:
             return

@@ -1,4 +1,4 @@
-"""END_TRANSACTION: producers decide about their transactions, and answer checks (RocketMQ's EndTransactionProcessor)."""
+"""END_TRANSACTION: producers' decisions, and their answers to checks (RocketMQ's EndTransactionProcessor)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 
 class EndTransactionProcessor:
-    """Commits or rolls back, and answers once that is durable. A one-way request gets no answer."""
+    """Commits or rolls back, and answers after that is durable. A one-way request gets no answer."""
 
     def __init__(
         self,
@@ -37,11 +37,11 @@ class EndTransactionProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """COMMIT and ROLLBACK, and answers to check-backs, which come by one request."""
+        """The handler of COMMIT and ROLLBACK, and of answers to check-backs, which use the same request."""
         return {RequestCode.END_TRANSACTION: self.end_transaction}
 
     def end_transaction(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """A producer decides, or answers a check."""
+        """Carries out a producer's decision, or its answer to a check."""
         header = command.decode_header(EndTransactionRequestHeader)
         if header.from_transaction_check:
             offset, answer = header.commit_log_offset, header.commit_or_rollback
@@ -57,11 +57,11 @@ class EndTransactionProcessor:
         end_position = self._carry_out(decision, request, connection)
         self._group_commit.appended()
         if not command.is_oneway:
-            self._group_commit.after_durable(end_position, connection, encode_response(command, ResponseCode.SUCCESS))
+            self._group_commit.after_durable(end_position, connection, command)
         return None
 
     def _carry_out(self, decision: EndDecision, request: EndRequest, connection: Connection) -> int:
-        """Does what was decided; returns the commit log offset after it. Raises RequestRefused, StoreUnwritable."""
+        """Carries out a decision. Returns the commit log offset after its records. Raises RequestRefused, StoreUnwritable."""
         transaction = decision.transaction
         if transaction is None:
             raise self._refused(decision.refusal or Refusal.NOT_FOUND, decision.remark, request, connection)

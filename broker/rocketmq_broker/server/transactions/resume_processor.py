@@ -1,4 +1,4 @@
-"""RESUME_CHECK_HALF_MESSAGE: operators resume discarded messages (RocketMQ's AdminBrokerProcessor.resumeCheckHalfMessage)."""
+"""RESUME_CHECK_HALF_MESSAGE: resumes discarded messages (RocketMQ's AdminBrokerProcessor.resumeCheckHalfMessage)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_AT_ONCE: Final = 1024
 
 
 class ResumeProcessor:
-    """Resumes a message once. The index tells whether it was resumed already; without an index, all half messages since then."""
+    """Resumes a message once. Finds an earlier resumption by the index, or else by a search of all later half messages."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class ResumeProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """A discarded message is to be checked again."""
+        """The handler of requests to check a discarded message again."""
         return {RequestCode.RESUME_CHECK_HALF_MESSAGE: self.resume_check}
 
     def resume_check(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """An operator resumes a discarded message."""
+        """Resumes a discarded message for an operator."""
         message_id = command.decode_header(ResumeCheckHalfMessageRequestHeader).msg_id or ""
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         try:
@@ -97,7 +97,7 @@ class ResumeProcessor:
             self._is_searching = False
 
     def _search_on(self, connection: Connection, discarded: HalfMessage, alike: Iterator[HalfMessage]) -> bool:
-        """Looks at some more messages. Returns whether those were all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
+        """Searches the next few messages; returns whether that was all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
         some = list(islice(alike, MOST_AT_ONCE))
         try:
             refuse_if_not_resumable(discarded, some)
@@ -110,14 +110,14 @@ class ResumeProcessor:
         return len(some) < MOST_AT_ONCE
 
     def _resume(self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage) -> None:
-        """Raises RequestRefused, StoreUnwritable."""
+        """Begins the new transaction, and answers when it is durable. Raises RequestRefused, StoreUnwritable."""
         try:
             self._messages.resume(discarded, self._clock())
         except (NotAHalfMessage, NotResumable) as error:
             raise _refused(message_id, error) from None
         end_position = self._mark_resumed(_place(discarded), connection)
         logger.warning("%s resumed by hand the discarded message %s", connection.peer, message_id)
-        self._group_commit.after_durable(end_position, connection, encode_response(reply_to, ResponseCode.SUCCESS))
+        self._group_commit.after_durable(end_position, connection, reply_to)
 
     def _mark_resumed(self, place: ParkedPlace, connection: Connection) -> int:
         by_host, now_ms = connection.born_host, self._clock()
@@ -126,13 +126,13 @@ class ResumeProcessor:
         return appended.end_position
 
     def _messages_alike(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
-        """Messages with the same transaction id: half messages, and in the topic it was for. Without an index, half messages."""
+        """Yields half messages and delivered messages with the same transaction id; without an index, all later half messages."""
         transaction_id = discarded.transaction_id
         if transaction_id is None or not self._store.config.is_index_enabled:
             return self._half_messages_since(discarded)
         topic, _ = discarded.destination()
         found = [self._store.query(place, transaction_id) for place in (HALF_TOPIC, topic)]
-        if not all(one.are_all for one in found):  # somebody sent many with that id: one that counts may be behind them
+        if not all(one.are_all for one in found):  # the index may hide a relevant one of very many with that id
             return self._half_messages_since(discarded)
         return iter([read_any_message(record) for one in found for record in one.records])
 

@@ -1,4 +1,4 @@
-"""Counts how the transactions of a topic ended, for metrics (RocketMQ 5's transaction metrics)."""
+"""Counts the outcomes of a topic's transactions, for metrics (RocketMQ 5's transaction metrics)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROMPT_MS: Final = _BOUNDS_MS[0]
 
 @dataclass(slots=True)
 class TopicOutcomes:
-    """Counters. They only grow, and each event adds to one of them."""
+    """Counters that only grow. Each event adds to one of them."""
 
     rollbacks: int = 0
     prompt_commits: int = 0
@@ -43,7 +43,7 @@ class TopicOutcomes:
         self.latency_ms += latency_ms
 
     def finish_latency_s(self) -> Histogram:
-        """Seconds from half message to commit."""
+        """Returns a histogram of seconds from half message to commit."""
         histogram = Histogram(FINISH_LATENCY_S)
         histogram.counts = [self.prompt_commits, *self.late_commits]
         histogram.total = self.latency_ms / 1000

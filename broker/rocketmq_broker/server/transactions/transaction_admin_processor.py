@@ -1,4 +1,4 @@
-"""Operators look at transactions and decide them by hand. RocketMQ has nothing like it (its issues 4343, 4435, 4436)."""
+"""Lists and decides transactions for operators. RocketMQ has no such requests (its issues 4343, 4435, 4436)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TransactionAdminProcessor:
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """Operators' requests of this project's own about transactions; Apache's brokers know none of them."""
+        """The handlers of this project's own requests about transactions; Apache's brokers know none of them."""
         return {
             AdminRequestCode.LIST_PENDING_TRANSACTIONS: self.list_pending,
             AdminRequestCode.SHOW_TRANSACTION: self.show,
@@ -65,7 +65,7 @@ class TransactionAdminProcessor:
         }
 
     def list_pending(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Pending transactions that match, the oldest first. Reads the half messages of one page, and no others."""
+        """Answers with the pending transactions that match, the oldest first. Reads only one page of half messages."""
         header = command.decode_header(ListPendingTransactionsRequestHeader)
         matching = _matching(self._messages, header, self._clock())
         rest = [transaction for transaction in matching if transaction.commit_log_offset > header.after]
@@ -75,7 +75,7 @@ class TransactionAdminProcessor:
         return self._answer(command, map(self._finder.found_pending, page), len(matching), next_after)
 
     def show(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Pending or decided transactions, by id, key or half offset. None found is an empty answer."""
+        """Answers with pending or decided transactions, by id, key or half offset. None found is an empty answer."""
         header = command.decode_header(ShowTransactionRequestHeader)
         found: dict[int, Found] = {}
         if header.half_offset is not None:
@@ -86,7 +86,7 @@ class TransactionAdminProcessor:
         return _encode(command, [self._with_check_backs(self._info(one)) for one in found.values()], len(found))
 
     def decide(self, connection: Connection, command: RemotingCommand) -> bytes | None:
-        """An operator commits or rolls back. Like every decision it must be the first. Its reason is kept in the op message."""
+        """Commits or rolls back by hand. Like each decision it must be the first. The op message keeps the reason."""
         header = command.decode_header(DecideTransactionRequestHeader)
         reason = acceptable_reason(header.reason, what_for="a decision by hand")
         transaction, now_ms = self._the_one_pending(header), self._clock()
@@ -103,7 +103,7 @@ class TransactionAdminProcessor:
         )  # fmt: skip
         info = decided_now_info(transaction, state, header.transaction_id, reason, now_ms)
         self._group_commit.appended()
-        self._group_commit.after_durable(end_position, connection, _encode(command, [info], 1))
+        self._group_commit.after_durable(end_position, connection, command, body=_body([info], 1))
         return None
 
     def _carry_out(self, transaction: PendingTransaction, now_ms: int, reason: str, *, is_commit: bool) -> int:
@@ -116,14 +116,14 @@ class TransactionAdminProcessor:
         return end_position
 
     def list_decided(self, connection: Connection, command: RemotingCommand) -> bytes:
-        """Transactions that were decided with a reason, the latest first."""
+        """Answers with the transactions decided with a reason, the latest first."""
         self._refuse_search_without_index()
         header = command.decode_header(ListDecidedTransactionsRequestHeader)
         found = self._finder.with_reason(header.before_ms, max(1, min(header.max_count, LARGEST_PAGE)))
         return self._answer(command, found, len(found))
 
     def _the_one_pending(self, header: DecideTransactionRequestHeader) -> PendingTransaction:
-        """Raises RequestRefused unless there is one, and only one."""
+        """Returns the only pending transaction that is meant. Raises RequestRefused for none or several."""
         if header.half_offset is not None:
             transaction = self._finder.pending_by_offset(header.half_offset)
             if transaction is None:
@@ -188,8 +188,11 @@ class TransactionAdminProcessor:
 
 
 def _encode(command: RemotingCommand, infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
-    body = TransactionList(transactions=infos, total=total, next_after=next_after)
-    return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
+    return encode_response(command, ResponseCode.SUCCESS, body=_body(infos, total, next_after))
+
+
+def _body(infos: list[TransactionInfo], total: int, next_after: int | None = None) -> bytes:
+    return TransactionList(transactions=infos, total=total, next_after=next_after).encode()
 
 
 def _matching(

@@ -12,7 +12,7 @@ from rocketmq_broker.transaction.states import State
 
 
 class TransactionBridge:
-    """Appends what transitions write. All methods that append raise StoreUnwritable."""
+    """Appends the records of transitions. All methods that append raise StoreUnwritable."""
 
     def __init__(self, store: MessageStore) -> None:
         self._store = store
@@ -21,13 +21,13 @@ class TransactionBridge:
         """The commit log offset after the last record appended here."""
 
     def append_half(self, half: InnerMessage, now_ms: int) -> Appended:
-        """Appends the half message of a message that a producer sent. Raises IllegalMessage, too."""
+        """Appends the half message of a producer's message. Also raises IllegalMessage."""
         appended = self._store.append(half, now_ms)
         self.appended_position = appended.end_position
         return appended
 
     def append(self, message: InnerMessage, now_ms: int) -> Appended:
-        """Appends a message that was accepted before: its size is not checked again, and it may use the last of the disk."""
+        """Appends a message that was accepted before. Skips the check of its size, and may use the reserve of the disk."""
         appended = self._store.append(message, now_ms, was_accepted=True, may_use_reserve=True)
         self.appended_position = appended.end_position
         return appended
@@ -37,7 +37,7 @@ class TransactionBridge:
         return self.append(op_message(half_queue_offset, now_ms, self._store_host, state, reason), now_ms)
 
     def take_back(self, position: int) -> None:
-        """Records from that commit log offset on were lost."""
+        """Notes the loss of all records at or after that commit log offset."""
         self.appended_position = min(self.appended_position, position)
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
@@ -54,12 +54,12 @@ class TransactionBridge:
         return half
 
     def message_at(self, commit_log_offset: int) -> HalfMessage | None:
-        """See `message_at`."""
+        """Calls the function `message_at` with the bridge's store."""
         return message_at(self._store, commit_log_offset)
 
 
 def message_at(store: MessageStore, commit_log_offset: int) -> HalfMessage | None:
-    """Reads the message of any queue at an offset that a client or another record names; None if there is none."""
+    """Reads the message at an offset given by a client or another record; None if there is none."""
     try:
         return read_any_message(store.read_queued(commit_log_offset))
     except UnreadableRecord:

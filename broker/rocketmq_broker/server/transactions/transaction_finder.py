@@ -1,4 +1,4 @@
-"""Finds transactions for operators, pending or decided: by transaction id, by key, or by where a half message lies."""
+"""Finds transactions for operators, pending or decided: by transaction id, by key, or by a half message's offset."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class FoundPending:
 
     @property
     def commit_log_offset(self) -> int:
-        """Of the first half message."""
+        """The commit log offset of the first half message."""
         return self.transaction.commit_log_offset
 
 
 @dataclass(frozen=True, slots=True)
 class FoundDecided:
-    """A decided transaction, as far as the store still tells."""
+    """A decided transaction, as far as the store has its records."""
 
     commit_log_offset: int
     """Of the first half message; -1 if nothing tells."""
@@ -59,7 +59,7 @@ Found = FoundPending | FoundDecided
 
 
 class TransactionFinder:
-    """Puts together what table, index and commit log know of a transaction. Reads a few records for each, and changes nothing."""
+    """Combines table, index and commit log. Reads a few records for each transaction, and changes nothing."""
 
     def __init__(self, messages: TransactionalMessages, store: MessageStore) -> None:
         self._messages = messages
@@ -67,20 +67,20 @@ class TransactionFinder:
 
     @property
     def can_search(self) -> bool:
-        """Whether transactions can be found by id or key: not without an index."""
+        """True if transactions can be found by id or key, which needs an index."""
         return self._store.config.is_index_enabled
 
     def finds_all(self, transaction_id: str) -> bool:
-        """Whether the index shows all half messages with that id: a client may send any number of them."""
+        """Returns whether the index shows all half messages with that id: a client may send any number."""
         return self._store.query(HALF_TOPIC, transaction_id).are_all
 
     def pending_by_id(self, transaction_id: str) -> list[PendingTransaction]:
-        """The pending ones with that id: two of them if a producer sent one message twice."""
+        """Returns the pending transactions with that id: two if a producer sent one message twice."""
         found = [self._pending(half) for half in self._halves(transaction_id) if half.transaction_id == transaction_id]
         return list(dict.fromkeys(transaction for transaction in found if transaction is not None))
 
     def pending_by_offset(self, commit_log_offset: int) -> PendingTransaction | None:
-        """The pending transaction whose half message, or a copy of the half message, lies there."""
+        """Returns the pending transaction with a half message, or a copy of it, at that offset; else None."""
         table = self._messages.table
         transaction = table.find(commit_log_offset)
         if transaction is None and (copy := table.copies.find(commit_log_offset)) is not None:
@@ -88,11 +88,11 @@ class TransactionFinder:
         return transaction
 
     def by_word(self, word: str) -> list[Found]:
-        """All with that transaction id or key, oldest first."""
+        """Returns all transactions with that id or key, oldest first."""
         return self._found(self._halves(word))
 
     def by_offset(self, commit_log_offset: int) -> list[Found]:
-        """The transaction whose half message, or a copy of the half message, lies there; none if no half message lies there."""
+        """Returns the transaction with a half message, or a copy of it, at that offset; none without a half message there."""
         transaction = self.pending_by_offset(commit_log_offset)
         if transaction is not None:
             return [self.found_pending(transaction)]
@@ -103,20 +103,20 @@ class TransactionFinder:
         return self._found(copies or [half])
 
     def with_reason(self, before_ms: int, max_count: int) -> list[FoundDecided]:
-        """Those that operators decided, or that were lost, until that time; the latest first."""
+        """Returns the transactions that operators decided, or that were lost, until that time; the latest first."""
         records = self._store.query(OP_TOPIC, GIVEN_REASON_KEY, max_count, end_ms=before_ms).records
         ops = sorted(map(read_any_message, records), key=lambda op: op.store_timestamp, reverse=True)
         return [decided for op in ops for decided in self._closed_by(op)]
 
     def found_pending(self, transaction: PendingTransaction) -> FoundPending:
-        """The transaction with its half message. One that cannot be read is a problem of the transaction, and no error."""
+        """Returns the transaction with its half message. An unreadable half message is a field of the result, not an error."""
         try:
             return FoundPending(transaction, self._messages.read(transaction))
         except HalfMessageUnreadable as error:
             return FoundPending(transaction, None, str(error))
 
     def _found(self, halves: Iterable[HalfMessage]) -> list[Found]:
-        """The transactions of these half messages, each once."""
+        """Returns the transactions of these half messages, each once."""
         pending: dict[int, PendingTransaction] = {}
         decided: dict[object, list[HalfMessage]] = {}
         for half in halves:
@@ -130,7 +130,7 @@ class TransactionFinder:
         return sorted(found, key=lambda one: one.commit_log_offset)
 
     def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None) -> FoundDecided:
-        """The transaction of these half messages, and the op message that closed it if the caller knows that."""
+        """Returns the transaction of these half messages; `op` is the op message that closed it, if known."""
         first = min(copies, key=lambda half: half.commit_log_offset)
         made, is_certain = self._made_from(first)
         state: State | None = State.ROLLED_BACK
@@ -166,7 +166,7 @@ class TransactionFinder:
         return ops[-1] if ops else None
 
     def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
-        """The committed or discarded message that was made from the half message, and whether the answer is certain."""
+        """Returns the committed or discarded message made from the half message, and whether the answer is certain."""
         if half.transaction_id is None:
             return None, True
         is_certain = True
@@ -180,11 +180,11 @@ class TransactionFinder:
         return None, is_certain
 
     def _pending(self, half: HalfMessage) -> PendingTransaction | None:
-        named = half.prepared_transaction_offset  # by a copy that this broker put back: its first half message
+        named = half.prepared_transaction_offset  # a copy that this broker put back names its first half message
         return self.pending_by_offset(max(named, 0) if named else half.commit_log_offset)
 
     def _halves(self, word: str) -> list[HalfMessage]:
-        """Half messages with that transaction id or key."""
+        """Returns the half messages with that transaction id or key."""
         found = [read_half_message(record) for record in self._store.query(HALF_TOPIC, word).records]
         return [half for half in found if word == half.transaction_id or word in half.keys]
 

@@ -1,4 +1,4 @@
-"""Transactions as `python -m rocketmq_broker.admin` reads them: the wire's form of what the finder found."""
+"""Converts found transactions to the wire's form, read by `python -m rocketmq_broker.admin`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DECIDED: Final = "decided"
 def pending_info(
     found: FoundPending, *, now_ms: int, check_max: int, is_producer_online: bool, owed_since_ms: int | None
 ) -> TransactionInfo:
-    """A pending transaction. `owed_since_ms` is since when a producer owes the answer to a check."""
+    """Converts a pending transaction. `owed_since_ms` is the time since which a producer owes the answer to a check."""
     transaction = found.transaction
     info = TransactionInfo(
         State.PENDING.value,
@@ -45,7 +45,7 @@ def pending_info(
 
 
 def decided_info(found: FoundDecided) -> TransactionInfo:
-    """A decided transaction."""
+    """Converts a decided transaction."""
     info = TransactionInfo(_state_of(found), found.commit_log_offset, problem=found.problem)
     half, made, op = found.half, found.made, found.op
     _add_message(info, half)
@@ -66,7 +66,7 @@ def decided_info(found: FoundDecided) -> TransactionInfo:
 def decided_now_info(
     transaction: PendingTransaction, state: State, transaction_id: str | None, reason: str, now_ms: int
 ) -> TransactionInfo:
-    """A transaction that an operator has just decided."""
+    """Returns the info of a transaction that an operator has just decided."""
     return TransactionInfo(
         state.value,
         transaction.commit_log_offset,
@@ -79,7 +79,7 @@ def decided_now_info(
 
 
 def check_back_info(check_back: CheckBack) -> CheckBackInfo:
-    """A check-back that is on record."""
+    """Converts a check-back on record."""
     answer = _ANSWERS.get(check_back.answer) if check_back.answer is not None else None
     return CheckBackInfo(check_back.asked_ms, check_back.producer, answer, check_back.answered_ms)
 

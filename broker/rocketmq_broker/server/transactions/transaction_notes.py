@@ -1,4 +1,4 @@
-"""Keeps what the next start needs: the consumer offsets of CID_RMQ_SYS_TRANS, and how often each transaction was checked."""
+"""Saves data for the next start: the consumer offsets of CID_RMQ_SYS_TRANS, and each transaction's number of checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rocketmq_broker.store import ConsumerOffsets, DamagedStore, MessageStore
 from rocketmq_broker.transaction.checking.check_counts import check_counts_as_json, check_counts_from_json
 from rocketmq_broker.transaction.checking.checks_in_flight import ChecksInFlight
 from rocketmq_broker.transaction.messages.offsets import TransactionOffsets
-from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
@@ -24,17 +23,17 @@ KEEP_INTERVAL_S = 2.0
 
 
 class CheckCountsFile(Protocol):
-    """Where check counts survive a restart (ConfigFile)."""
+    """A file of check counts, which survive a restart (ConfigFile)."""
 
     def read(self, decode: Callable[[Any], dict[int, int]]) -> dict[int, int]:
-        """The decoded content. Raises DamagedStore."""
+        """Returns the decoded content. Raises DamagedStore."""
 
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the content; durable when it returns. Raises OSError."""
 
 
 def read_check_counts(counts_file: CheckCountsFile) -> dict[int, int]:
-    """How often each transaction was checked; nothing if the file is damaged: that costs a few checks, and no start."""
+    """Returns each transaction's number of checks; nothing for a damaged file, which costs a few checks, but no start."""
     try:
         return counts_file.read(check_counts_from_json)
     except DamagedStore as error:
@@ -60,7 +59,9 @@ class TransactionNotes:
         checks_in_flight: ChecksInFlight[Connection],
         consumer_offsets: ConsumerOffsets,
         counts_file: CheckCountsFile,
+        idle_s: float,
     ) -> None:
+        """`idle_s` passes between two writes while no transaction changes."""
         self._messages = messages
         self._store = store
         self._checks_in_flight = checks_in_flight
@@ -68,7 +69,7 @@ class TransactionNotes:
         self._counts_file = counts_file
         self._noted: _NotedOffsets | None = None
         self._kept: TransactionOffsets | None = None
-        self._idle_s = max(KEEP_INTERVAL_S, current_world().upkeep_s)
+        self._idle_s = idle_s
         self._changes_kept: int | None = None
         self._is_finished = False
         self._counts_turn = threading.Lock()
@@ -95,7 +96,7 @@ class TransactionNotes:
         self._noted = None
         self.note_offsets()
         with self._counts_turn:
-            # A thread of `keep` may have been left behind with older counts.
+            # A thread of `keep` with older counts may still run.
             self._is_finished = True
             self._counts_file.write(self._counts())
 

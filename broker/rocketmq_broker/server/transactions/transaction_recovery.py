@@ -1,4 +1,4 @@
-"""Makes TransactionalMessages from what a store holds, whichever broker left it."""
+"""Recovers TransactionalMessages from a store, left by this broker or Apache's."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def recover_transactions(
     now_ms: int,
     check_counts: Mapping[int, int] | None = None,
 ) -> TransactionalMessages:
-    """Finds the pending transactions, and appends the op messages that a crash left out.
+    """Finds the pending transactions, and appends the op messages that a crash prevented.
 
-    If it appended any, `appended_position` is not 0, and the store has something to write.
+    After appending any, `appended_position` is not 0, and the store has something to write.
     """
     found = _read_queues(store, consumer_offsets, policy, now_ms, check_counts or {})
     bridge = TransactionBridge(store)
@@ -62,7 +62,7 @@ def _read_queues(
     now_ms: int,
     check_counts: Mapping[int, int],
 ) -> RecoveredTable:
-    """Reads the half queue and the op queue from the offsets of CID_RMQ_SYS_TRANS on."""
+    """Reads the half queue and the op queue, starting at the offsets of CID_RMQ_SYS_TRANS."""
     first_half = _first_offset(store, consumer_offsets, HALF_TOPIC)
     first_op = _first_offset(store, consumer_offsets, OP_TOPIC)
     recovery = TransactionRecovery(policy, now_ms, op_offset=first_op, check_counts=check_counts)
@@ -77,7 +77,7 @@ def _read_queues(
 
 
 def _first_offset(store: MessageStore, consumer_offsets: ConsumerOffsets, topic: bytes) -> int:
-    """Where to begin: at the group's offset, or at the queue's first message if the offset cannot be right."""
+    """Returns the first offset to read: the group's, or the queue's first message if the group's cannot be right."""
     offset = consumer_offsets.get(topics.TRANSACTION_CONSUMER_GROUP, topic.decode(), 0)
     first, end = store.min_offset(topic, 0), store.max_offset(topic, 0)
     return offset if offset is not None and first <= offset <= end else first
@@ -94,7 +94,7 @@ def _add(table: PendingTransactions, recovered: RecoveredTransaction, topic_tabl
 
 
 def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_offsets: list[int], now_ms: int) -> None:
-    """Appends op messages. What cannot be written now, the next start tries."""
+    """Appends op messages. The next start tries those that cannot be written now."""
     for count, half_queue_offset in enumerate(half_queue_offsets):
         try:
             op = bridge.append_op(half_queue_offset, now_ms)
@@ -104,7 +104,7 @@ def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_off
         table.close_copy(half_queue_offset, op)
 
 
-# Transactions that were decided just when a broker ended.
+# Transactions that were decided just before a broker ended.
 
 
 def _ended_without_op(
@@ -120,7 +120,7 @@ def _ended_without_op(
 
 
 def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransaction]) -> Mapping[bytes, int]:
-    """Where the last message lies of each topic that can hold what became of these transactions."""
+    """Returns the end of each topic that can hold a committed or discarded message of these transactions."""
     wanted = {topic for recovered in undecided for topic in recovered.outcome_topics}
     return {topic: store.end_of_topic(topic) for topic in wanted}
 
@@ -128,10 +128,10 @@ def _ends_of_topics(store: MessageStore, undecided: Sequence[RecoveredTransactio
 def _consider_indexed(
     store: MessageStore, evidence: Evidence, recovered: RecoveredTransaction, ends: Mapping[bytes, int]
 ) -> bool:
-    """Looks at the messages that the index finds by the transaction's id. Returns whether these are all there can be.
+    """Reads the messages that the index finds by the transaction's id. Returns whether the index shows all of them.
 
-    A committed or discarded message lies behind its half message. So a topic that ends before that is not searched: nearly all
-    transactions that are pending at a crash began after the last message of their topic.
+    A committed or discarded message lies behind its half message. So a topic that ends before that is not searched. Nearly all
+    transactions pending at a crash began after the last message of their topic.
     """
     transaction_id = recovered.transaction_id
     begins = recovered.begins
@@ -145,12 +145,12 @@ def _consider_indexed(
         found = store.query(topic, transaction_id)
         for record in found.records:
             evidence.consider(record)
-        are_all = are_all and found.are_all  # a client may have sent many with that id: the right one may be behind them
+        are_all = are_all and found.are_all  # a client may have sent many with that id: the index may hide the right one
     return are_all
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:
-    """The queues that may hold messages of these transactions, and the commit log offset behind which they lie."""
+    """Returns the queues that may hold messages of these transactions, each with the commit log offset to start behind."""
     first: dict[tuple[bytes, int], int] = {}
     for recovered in unindexed:
         transaction, begins = recovered.transaction, recovered.begins

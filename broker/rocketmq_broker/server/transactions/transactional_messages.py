@@ -1,7 +1,7 @@
-"""The front door of transactions: one method for each verb that changes a transaction's state (TransactionalMessageService).
+"""The entry point of transactions: one method for each verb that changes a transaction's state (TransactionalMessageService).
 
-`rocketmq_broker.transaction.states` draws the states and says which records each verb appends. The records of one verb are in one
-batch. They count as soon as they are appended; if the batch does not reach the disk, `take_back` undoes them.
+`rocketmq_broker.transaction.states` draws the states, and lists the records of each verb. The records of one verb are in one
+batch. They count once they are appended; if the batch does not reach the disk, `take_back` undoes them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from rocketmq_broker.transaction.states import State
 
 
 class Topics(SystemTopics, Protocol):
-    """Makes topics of the broker's own, and knows which queues the others have (TopicTable)."""
+    """Creates the broker's own topics, and knows the queues of the others (TopicTable)."""
 
     def existing_queue(self, topic: bytes, queue_id: int) -> int:
-        """Where to put a message that was accepted for that queue a while ago."""
+        """Returns a queue for a message that was accepted for this one some time ago."""
 
 
 class TransactionalMessages:
-    """The pending transactions of a broker, and what changes them. Made by `recover_transactions`.
+    """A broker's pending transactions, and the verbs that change them. Made by `recover_transactions`.
 
-    Iterating shows the pending transactions, the one that lies furthest back in the half queue first. Each verb but `prepare`
-    returns the commit log offset after its records. All raise StoreUnwritable, and then have changed nothing.
+    Iterating yields the pending transactions, the first in the half queue first. Each verb but `prepare` returns the commit log
+    offset after its records. All raise StoreUnwritable without any change.
     """
 
     def __init__(self, table: PendingTransactions, bridge: TransactionBridge, policy: CheckPolicy, topics: Topics) -> None:
@@ -57,7 +57,7 @@ class TransactionalMessages:
         self._resumed: dict[int, int] = {}
         """Discarded messages that were resumed but are not durable yet: where their new half messages end."""
         self._latest_group = ""
-        self._known_topics: dict[bytes, bytes] = {}  # as many as there are topics: one object for all its transactions
+        self._known_topics: dict[bytes, bytes] = {}  # one object for each topic, shared by its transactions
 
     def __len__(self) -> int:
         return len(self.table)
@@ -68,7 +68,7 @@ class TransactionalMessages:
     # The verbs.
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
-        """Stores a message as a half message: its transaction is pending.
+        """Stores a message as a half message, which begins a pending transaction.
 
         Raises DelayedTransaction, NotADestination, IllegalMessage.
         """
@@ -83,41 +83,41 @@ class TransactionalMessages:
         return appended
 
     def decide(self, request: EndRequest) -> EndDecision:
-        """Decides what a producer's END_TRANSACTION leads to. It changes nothing: the caller commits or rolls back."""
+        """Decides the effect of a producer's END_TRANSACTION. Changes nothing: the caller commits or rolls back."""
         decision = decide_end(self.table, request)
         if decision.action is EndAction.LOOK_UP:
             return decide_late_end(self.table, request, self._bridge.message_at(request.commit_log_offset))
         return decision
 
     def commit(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
-        """Delivers the message. Raises HalfMessageUnreadable, and then the transaction is still pending."""
+        """Delivers the message. Raises HalfMessageUnreadable; then the transaction is still pending."""
         half = self._recent.take(transaction.stored_at, transaction.stored_queue_offset) or self._bridge.read(transaction)
         # The message comes before its op message. If a crash keeps only the message, recovery finds it and adds the op message;
-        # the other way round the message would be lost.
+        # in the other order the message would be lost.
         self._bridge.append(transitions.committed(half, transaction), now_ms)
         end_position = self._end(transaction, State.COMMITTED, now_ms, reason)
         self.outcomes[transaction.topic].committed(now_ms - transaction.begun_ms)
         return end_position
 
     def roll_back(self, transaction: PendingTransaction, now_ms: int, reason: str | None = None) -> int:
-        """Closes the half message: no consumer will see it."""
+        """Closes the half message, so that no consumer sees it."""
         end_position = self._end(transaction, State.ROLLED_BACK, now_ms, reason)
         self.outcomes[transaction.topic].rollbacks += 1
         return end_position
 
     def discard(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Puts the message where operators find it. Raises HalfMessageUnreadable, and then the transaction is still pending."""
+        """Parks the message for operators. Raises HalfMessageUnreadable; then the transaction is still pending."""
         half = self._bridge.read(transaction)
         self._topics.internal(DISCARD_TOPIC.decode(), 1)
         self._bridge.append(transitions.discarded(half, transaction), now_ms)
         return self._end(transaction, State.DISCARDED, now_ms)
 
     def lose(self, transaction: PendingTransaction, now_ms: int) -> int:
-        """Closes a half message that cannot be read any more."""
+        """Closes a half message that is no longer readable."""
         return self._end(transaction, State.LOST, now_ms, "the half message cannot be read")
 
     def put_back(self, transaction: PendingTransaction, now_ms: int, checks: int) -> int:
-        """Copies the half message to the end of the half queue, with the number of checks that count for good.
+        """Copies the half message to the end of the half queue, with the final number of checks so far.
 
         Raises HalfMessageUnreadable.
         """
@@ -164,13 +164,13 @@ class TransactionalMessages:
         )
 
     def _new_topic(self, topic: bytes) -> bytes:
-        """Raises NotADestination."""
+        """Returns the shared object of a new topic. Raises NotADestination."""
         name = topic.decode()
         if not takes_transactions(name):
             raise NotADestination(f"the topic[{name}] takes no transactional messages")
         return self._known_topics.setdefault(topic, topic)
 
-    # What the others of this room read and tell.
+    # For the other modules of this room.
 
     def read(self, transaction: PendingTransaction) -> HalfMessage:
         """Reads the half message of a transaction. Raises NotWrittenYet, HalfMessageLost."""
@@ -182,13 +182,13 @@ class TransactionalMessages:
         return self._bridge.appended_position
 
     def confirm(self, position: int) -> None:
-        """Records before that commit log offset are as durable as the settings promise."""
+        """Notes that records before that commit log offset are as durable as the settings promise."""
         if self._resumed:
             self._resumed = {resumed: end for resumed, end in self._resumed.items() if end > position}
         self.table.confirm(position)
 
     def take_back(self, position: int) -> None:
-        """Records from that commit log offset on were lost: undoes the transitions that they stood for."""
+        """Undoes the transitions whose records at or after that commit log offset are lost."""
         self.counts.take_backs += 1
         self._recent.clear()
         self._resumed = {resumed: end for resumed, end in self._resumed.items() if end <= position}
@@ -197,7 +197,7 @@ class TransactionalMessages:
 
 
 def _acceptable_group(group: str) -> str:
-    """Raises IllegalMessage."""
+    """Returns a legal producer group. Raises IllegalMessage."""
     if not is_group(group):
         raise IllegalMessage(f"no producer group can have the name {group[:255]!r}: nobody could be asked about the transaction")
     return group

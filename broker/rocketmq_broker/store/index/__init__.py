@@ -1,1 +1,1 @@
-"""The index: where messages with a key lie."""
+"""The index from keys to messages."""

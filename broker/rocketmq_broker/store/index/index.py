@@ -1,7 +1,7 @@
-"""Finding messages by key: KEYS and UNIQ_KEY of every message, in index files (RocketMQ's IndexService).
+"""The index of messages by key: KEYS and UNIQ_KEY of every message, in index files (RocketMQ's IndexService).
 
 Nothing here needs to survive a crash: the commit log has it all. New messages wait in memory until there are enough of them
-to be put into the file together.
+for one write to the file.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from operator import mul
 from pathlib import Path
 from typing import ClassVar, Final
@@ -24,29 +25,33 @@ from rocketmq_broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""Entries, or messages without keys; of the last few messages all keys count, a thousand each at most."""
-_LOOKED_AT_ONCE: Final = 4
+"""Entries, or messages without keys; of the last message all keys count, a thousand at most."""
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
+_MAX_INT: Final = 0x7FFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _LONGEST_REMEMBERED: Final = 512
-"""Bytes of properties, and of a key, for which hash codes and factors are kept: some MiB in all."""
+"""Bytes of properties, and of a key, whose hash codes and factors are cached: some MiB in all."""
+_ID_LENGTH: Final = 32
+_BEGINNING_OF_ID: Final = 24
+"""Of the 32 digits of a client's id, those that say which client it is, and two of the four bytes of its time."""
+_ID_FACTOR: Final = pow(31, _ID_LENGTH, _MASK + 1)
 _LAST_MS: Final = 253_402_214_400_000
-"""The last day of the year 9999."""
+"""A time on the last day of the year 9999."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
 _KEYS: Final = message_properties.beginning(message_properties.KEYS)
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
 
 
 class Index:
-    """The index files, oldest first, and what is to be added to them."""
+    """The index files, oldest first, and the records to be added to them."""
 
     STAGES: ClassVar[int] = 3
-    """So many rounds of `write`, sync and `mark_synced` bring everything to the disk."""
+    """The rounds of `write`, sync and `mark_synced` after which everything is on disk."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the files."""
         self._config = config
         self._open = open_files
         self._index_files: list[IndexFile] = []
@@ -56,14 +61,14 @@ class Index:
         self._is_distrusted = False
         self.end_timestamp = 0
         self.end_offset = -1
-        """The commit log offset of the last record that was looked at."""
+        """The commit log offset of the last record examined."""
         self.durable_offset = -1
-        """The commit log offset of the last record looked at whose entries, if any, are on disk."""
+        """The commit log offset of the last record examined whose entries, if any, are on disk."""
         self._looking_at = -1
         self._looked_at: list[int] = []
 
     def load(self) -> None:
-        """Finds the files there are; if one is damaged or was made with other settings, all go, for the index to be rebuilt."""
+        """Loads the files; deletes all of them if one is damaged or has other settings, for the index to be rebuilt."""
         directory = self._config.index_directory
         for name in self._open.files.list(directory):
             if len(name) != _NAME_LENGTH or not name.isdigit():
@@ -71,7 +76,7 @@ class Index:
             index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
             self._index_files.append(index_file)
         while len(self._index_files) > 1 and self._index_files[-1].is_empty:
-            # A crash may have kept the file and not what was put into the one before it.
+            # A crash may have kept the file, and lost the entries of the one before it.
             self._index_files.pop().delete()
         if not all(each.is_usable() for each in self._index_files) or not all(each.is_full for each in self._index_files[:-1]):
             self.clear()
@@ -80,11 +85,11 @@ class Index:
             self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
 
     def mend(self) -> int:
-        """Makes the last file consistent after a crash; how many slots had to be led back."""
+        """Makes the last file consistent after a crash. Returns the number of slots corrected."""
         return self._index_files[-1].mend() if self._index_files else 0
 
     def clear(self) -> None:
-        """Deletes all files: the index is to be rebuilt."""
+        """Deletes all files, for the index to be rebuilt."""
         for index_file in self._index_files:
             index_file.delete()
         self._index_files = []
@@ -92,29 +97,29 @@ class Index:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is no index file, or only one without entries."""
+        """Returns whether there is no index file, or only one without entries."""
         return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].is_empty)
 
     def go_on_after(self, commit_log_offset: int) -> None:
-        """Records after this offset are new to the index; it may know of later ones that were lost since."""
+        """Treats records after this offset as new; the index may have later ones that were lost since."""
         self.end_offset = commit_log_offset
 
     @property
     def durable_end_offset(self) -> int:
-        """The commit log offset of the last record whose entries are on disk; -1 for none."""
+        """Returns the commit log offset of the last record whose entries are on disk; -1 for none."""
         return self._durable_header.end_offset if self._index_files else -1
 
     @property
     def durable_end_timestamp(self) -> int:
-        """When that record was stored; 0 for none."""
+        """Returns the store timestamp of that record; 0 for none."""
         return self._durable_header.end_timestamp if self._index_files else 0
 
     def add(self, requests: Sequence[DispatchRequest]) -> None:
-        """Takes note of new records, in the order of the commit log; those the index has already change nothing."""
+        """Adds new records, in the order of the commit log. Ignores those that the index has."""
         if not self._config.is_index_enabled:
             return
         if self._waiting and requests and requests[0].commit_log_offset <= self._waiting[-1].commit_log_offset:
-            # The log is read again from an earlier place.
+            # The log is read again from an earlier position.
             last = self._waiting[-1].commit_log_offset
             requests = [request for request in requests if request.commit_log_offset > last]
         self._waiting.extend(requests)
@@ -123,11 +128,11 @@ class Index:
 
     @property
     def is_behind(self) -> bool:
-        """Whether very many records wait, and can be taken now."""
+        """Returns whether very many records wait, and can be added now."""
         return len(self._waiting) >= _BEHIND and not self._is_frozen and not self._is_refused
 
     def feed(self) -> None:
-        """Takes some of what waits: what a full disk refuses waits on, for without space the commit log does not grow either."""
+        """Adds some waiting records. Those that a full disk refuses wait on: the commit log cannot grow without space either."""
         if self._is_frozen:
             return
         self._is_refused = True
@@ -136,9 +141,9 @@ class Index:
             self._is_refused = False
 
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
+        """Yields commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
 
-        None stands for some work that found nothing, so that the caller can do other things in between.
+        Yields None for a part of the work that found nothing, so that the caller can do other work in between.
         """
         left = min(max_messages, MAX_FOUND)
         wanted = key.encode()
@@ -159,13 +164,13 @@ class Index:
                         return
 
     def begin_rounds(self) -> None:
-        """Forgets a round that was broken off between `write` and `mark_synced`, and adds all that waits. Raises OSError."""
+        """Drops a round interrupted between `write` and `mark_synced`, and adds all waiting records. Raises OSError."""
         self._is_frozen = False
         while self._waiting:
             self._apply()
 
     def write(self) -> Unsynced:
-        """Hands what waits to the file system; what to sync before `mark_synced`. Raises OSError."""
+        """Writes waiting entries to the files. Returns what to sync before `mark_synced`. Raises OSError."""
         if not self._is_frozen:
             self._apply()
         self._is_frozen = True
@@ -176,7 +181,7 @@ class Index:
         return Unsynced(written, [directory, directory.parent] if is_name_new else [])
 
     def mark_synced(self) -> None:
-        """The files that `write` named are on disk. Raises OSError."""
+        """Notes that the files from `write` are on disk. Raises OSError."""
         if self._is_distrusted:
             self._is_frozen = False
             return
@@ -187,17 +192,17 @@ class Index:
                 if index_file.is_settled and index_file is not self._index_files[-1]:
                     index_file.release_memory()
         self._is_frozen = False
-        # A record looked at in one round is on disk with its entries after as many rounds as there are stages.
+        # A record examined in one round is on disk with its entries after as many rounds as there are stages.
         self._looked_at = [*self._looked_at, self._looking_at][-self.STAGES :]
         if len(self._looked_at) == self.STAGES:
             self.durable_offset = self._looked_at[0]
 
     def distrust(self) -> None:
-        """Writes no header that counts later entries until the next start: a sync failed, and entries may be lost."""
+        """Stops counting later entries in headers until the next start, because a sync failed and entries may be lost."""
         self._is_distrusted = True
 
     def forget_before(self, commit_log_offset: int) -> list[Path]:
-        """Forgets the files whose records the commit log no longer has, but never the last one; the caller deletes them."""
+        """Drops the files whose records the commit log no longer has, but never the last one. Returns those to be deleted."""
         forgotten = []
         while len(self._index_files) > 1 and self._index_files[0].header.end_offset < commit_log_offset:
             index_file = self._index_files.pop(0)
@@ -207,7 +212,7 @@ class Index:
 
     @property
     def _durable_header(self) -> IndexHeader:
-        """Of the last file that has any entry on disk, provided all before it are complete there."""
+        """Returns the header of the last file with an entry on disk, if all files before it are complete there."""
         durable = self._index_files[0].synced_header
         for index_file in self._index_files:
             if index_file.synced_header.entry_count > 1:
@@ -217,22 +222,29 @@ class Index:
         return durable
 
     def _apply(self) -> None:
-        """Puts the oldest of what waits into the file: no more at once than takes a few milliseconds."""
+        """Adds the oldest waiting records to the file, as many as take a few milliseconds."""
         entries: list[tuple[int, int, int]] = []
         looked_at = 0
-        # The number of keys is the senders' choice: a few records at a time, until there are enough entries.
-        while looked_at < min(len(self._waiting), _APPLIED_AT_ONCE) and len(entries) < _APPLIED_AT_ONCE:
-            entries += [
-                (_with_topic(request.topic, partial), request.commit_log_offset, request.store_timestamp)
-                for request in self._waiting[looked_at : looked_at + _LOOKED_AT_ONCE]
-                if request.is_indexed and request.commit_log_offset > self.end_offset
-                for partial in _partial_hashes(request.properties)
-            ]
-            looked_at += _LOOKED_AT_ONCE
+        for request in islice(self._waiting, _APPLIED_AT_ONCE):
+            looked_at += 1
+            commit_log_offset, properties = request.commit_log_offset, request.properties
+            if not request.is_indexed or commit_log_offset <= self.end_offset:
+                continue
+            # What is remembered is short: a client chooses how many keys it sends, and of which length.
+            partial_hashes = (_remembered_hashes if len(properties) <= _LONGEST_REMEMBERED else _partial_hashes)(properties)
+            if not partial_hashes:
+                continue
+            topic_hash, store_timestamp = _topic_hash(request.topic), request.store_timestamp
+            for key_hash, factor in partial_hashes:
+                # As _key_hash does it: a call for each key costs more than the sum.
+                code = topic_hash * factor + key_hash & _MASK
+                entries.append((code if code <= _MAX_INT else -code & _MAX_INT, commit_log_offset, store_timestamp))
+            if len(entries) >= _APPLIED_AT_ONCE:
+                break
         applied = self._waiting[:looked_at]
         while entries:
             taken = self._writable(entries[0][2]).put(entries)
-            # Only whole records count: the keys of one may be spread over two files.
+            # Only whole records count: a record's keys may be spread over two files.
             self.end_offset = entries[taken][1] - 1 if taken < len(entries) else entries[-1][1]
             del entries[:taken]
         if applied:
@@ -255,7 +267,7 @@ class Index:
 
 
 def _keys(properties: bytes) -> list[bytes]:
-    """The unique id and the keys, in RocketMQ's order."""
+    """Returns the unique id and the keys, in RocketMQ's order."""
     unique_key = _value(properties, _UNIQUE_KEY)
     keys = _value(properties, _KEYS)
     found = [key for key in keys.split(_KEY_SEPARATOR) if key] if keys else []
@@ -263,7 +275,7 @@ def _keys(properties: bytes) -> list[bytes]:
 
 
 def _value(properties: bytes, name: bytes) -> bytes:
-    """The value of a property as it is, without decoding it: every message stored comes by here."""
+    """Returns the encoded value of a property; not decoded, because every stored message passes here."""
     if properties.startswith(name):
         start = len(name)
     else:
@@ -276,44 +288,45 @@ def _value(properties: bytes, name: bytes) -> bytes:
 
 
 def _key_hash(topic: bytes, key: bytes) -> int:
-    """The absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
-    return _with_topic(topic, _partial_hash(key))
-
-
-def _with_topic(topic: bytes, partial: tuple[int, int]) -> int:
-    key_hash, factor = partial
-    code = (_topic_hash(topic) * factor + key_hash) & _MASK
-    if code >= 0x80000000:
-        code = 0x100000000 - code
-    return code if code < 0x80000000 else 0
+    """Computes the absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
+    key_hash, factor = _partial_hash(key)
+    code = _topic_hash(topic) * factor + key_hash & _MASK
+    return code if code <= _MAX_INT else -code & _MAX_INT
 
 
 def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
     """Of all keys."""
-    # What is remembered is short: a client chooses how many keys it sends, and of which length.
-    return (
-        _remembered_hashes(properties) if len(properties) <= _LONGEST_REMEMBERED else tuple(map(_partial_hash, _keys(properties)))
-    )
+    return tuple(map(_partial_hash, _keys(properties)))
 
 
 @lru_cache(maxsize=512)
 def _remembered_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
-    """A half message and the message made of it have the same properties, and so do all op messages."""
-    return tuple(map(_partial_hash, _keys(properties)))
+    """Caches the hashes: a half message and its message have the same properties, and so do all op messages."""
+    return _partial_hashes(properties)
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
-    """The key's part of the hash code, and the factor of what stands before it."""
-    if len(key) <= _LONGEST_REMEMBERED and key.isascii():
-        weights, factor = _weights(len(key))
-        return sum(map(mul, key, weights)), factor
-    text = key.decode(errors="replace")
-    return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
+    """Returns the key's part of the hash code, and the factor of the part before it."""
+    length = len(key)
+    if length > _LONGEST_REMEMBERED or not key.isascii():
+        text = key.decode(errors="replace")
+        return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
+    if length == _ID_LENGTH:
+        weights, _ = _weights(_ID_LENGTH - _BEGINNING_OF_ID)
+        return _hash_of_beginning(key[:_BEGINNING_OF_ID]) + sum(map(mul, key[_BEGINNING_OF_ID:], weights)), _ID_FACTOR
+    weights, factor = _weights(length)
+    return sum(map(mul, key, weights)), factor
+
+
+@lru_cache(maxsize=512)
+def _hash_of_beginning(beginning: bytes) -> int:
+    """The part that the beginning of an id has in its hash code: for a minute it is that of all ids that a client makes."""
+    return sum(map(mul, beginning, _weights(_ID_LENGTH)[0]))
 
 
 @lru_cache(maxsize=_LONGEST_REMEMBERED)
 def _weights(length: int) -> tuple[list[int], int]:
-    """The factors of the characters of a key of that length, and of what stands before it."""
+    """Returns the factors of the characters of a key of that length, and of the part before it."""
     powers = [1]
     for _ in range(length):
         powers.append(powers[-1] * 31 & _MASK)
@@ -326,6 +339,6 @@ def _topic_hash(topic: bytes) -> int:
 
 
 def _file_name(timestamp_ms: int) -> str:
-    """yyyyMMddHHmmssSSS, local time (UtilAll.timeMillisToHumanString)."""
-    timestamp_ms = min(max(timestamp_ms, 0), _LAST_MS)  # a damaged record may say anything
+    """Formats yyyyMMddHHmmssSSS, local time (UtilAll.timeMillisToHumanString)."""
+    timestamp_ms = min(max(timestamp_ms, 0), _LAST_MS)  # a damaged record may have any time
     return time.strftime("%Y%m%d%H%M%S", time.localtime(timestamp_ms // 1000)) + f"{timestamp_ms % 1000:03d}"

@@ -6,7 +6,7 @@
 
 Entry 0 is never used; INDEXCOUNT is the number of the next one. The slots of the file being written are kept in memory.
 
-What is on disk stays usable at every moment, because each station waits until the one before was synced: entries, then the
+The file on disk is usable at every moment, because each part waits until the one before was synced: entries, then the
 slots that point to them, then the header that counts them. A slot that points past the header's count is led back along
 its entries when the file is opened after a crash.
 """
@@ -44,21 +44,21 @@ class IndexHeader(NamedTuple):
     entry_count: int = 1
 
     def encode(self) -> bytes:
-        """Its 40 bytes."""
+        """Encodes the header in 40 bytes."""
         return _HEADER.pack(*self)
 
     @classmethod
     def decode(cls, data: bytes) -> IndexHeader:
-        """Reads what `encode` writes; a new file's zeros are an empty header."""
+        """Decodes the result of `encode`; a new file's zeros are an empty header."""
         header = cls(*_HEADER.unpack(data))
         return header if header.entry_count > 0 else header._replace(entry_count=1)
 
 
 class IndexFile:
-    """One file, complete or still growing."""
+    """One file, complete or growing."""
 
     def __init__(self, path: Path, slots: int, entries: int, open_files: OpenFiles) -> None:
-        """The file must exist."""
+        """Opens a file, which must exist."""
         self.path = path
         self.slots = slots
         self.entries = entries
@@ -75,12 +75,12 @@ class IndexFile:
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
         self._slots_written: IndexHeader | None = None
-        """The state up to which slots were written, but not synced."""
+        """The state up to which slots were written, without a sync."""
         self._header_written: IndexHeader | None = None
 
     @classmethod
     def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
-        """A new file; it begins where the full one before it ended. It and its directories are to be synced."""
+        """Creates a file that begins at the end of the full one before it. The caller syncs it and its directories."""
         create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
         index_file.is_new = True
@@ -91,7 +91,7 @@ class IndexFile:
         return index_file
 
     def is_usable(self) -> bool:
-        """Whether size and count are what these settings give; a file that a crash cut short at its creation gets its size."""
+        """Returns whether size and count fit the settings. Restores the size of a file whose creation a crash cut short."""
         expected = HEADER_SIZE + self.slots * SLOT_SIZE + self.entries * ENTRY.size
         size = self._files.size(self.path) or 0
         if size < expected and self.is_empty:
@@ -101,25 +101,25 @@ class IndexFile:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no entries."""
+        """Returns whether the file has no entries."""
         return self.header.entry_count <= 1
 
     @property
     def is_full(self) -> bool:
-        """Whether there is no room for another entry."""
+        """Returns whether the file has no room for another entry."""
         return self.header.entry_count >= self.entries
 
     @property
     def is_settled(self) -> bool:
-        """Whether everything is on disk."""
+        """Returns whether everything is on disk."""
         return (
             not self._waiting_entries and not self._dirty_pages and self._slots_written is None and self._header_written is None
         )
 
     def put(self, entries: Sequence[tuple[int, int, int]]) -> int:
-        """Adds entries of key hash, commit log offset and store timestamp, in memory, while there is room; how many it took.
+        """Adds entries of key hash, commit log offset and store timestamp, in memory, while there is room. Returns their number.
 
-        See IndexFile.putKey. Hot: one pass with as little as can be done for each.
+        See IndexFile.putKey. Hot: one pass with minimal work for each.
         """
         taken = entries[: self.entries - self.header.entry_count]
         if not taken:
@@ -128,13 +128,16 @@ class IndexFile:
         if number <= 1:
             _, begin_offset, begin = taken[0]
         slots, waiting, dirty_pages, slot_number = self._loaded_slots(), self._waiting_entries, self._dirty_pages, self.slots
+        stored_ms, seconds = begin, 0
         for key_hash, commit_log_offset, store_timestamp in taken:
             at = key_hash % slot_number * SLOT_SIZE
             (older,) = _SLOT.unpack_from(slots, at)
             if not 0 < older < number:
                 older = 0
                 slot_count += 1
-            seconds = min(max((store_timestamp - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
+            if store_timestamp != stored_ms:
+                stored_ms = store_timestamp
+                seconds = min(max((store_timestamp - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
             waiting += ENTRY.pack(key_hash, commit_log_offset, seconds, older)
             _SLOT.pack_into(slots, at, number)
             dirty_pages.add(at // _PAGE)
@@ -143,9 +146,9 @@ class IndexFile:
         return len(taken)
 
     def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """The commit log offsets of the entries with that hash stored between the times, newest first (selectPhyOffset).
+        """Yields the commit log offsets of entries with that hash stored between the times, newest first (selectPhyOffset).
 
-        None stands for a thousand entries of the slot that were passed over: a slot may have a million of them.
+        Yields None after each thousand entries of the slot that do not match: a slot may have a million of them.
         """
         (number,) = _SLOT.unpack(self._slot(key_hash % self.slots))
         limit = self.header.entry_count
@@ -158,7 +161,7 @@ class IndexFile:
                 at = (number - first) * ENTRY.size
             found_hash, commit_log_offset, seconds, older = ENTRY.unpack_from(block, at)
             stored = begin_timestamp + seconds * 1000
-            # Entries know whole seconds only.
+            # Entries have whole seconds only.
             if found_hash == key_hash and begin_ms - 1000 < stored <= end_ms:
                 yield commit_log_offset
             elif (passed_over := passed_over + 1) % _PASSED_OVER == 0:
@@ -168,11 +171,11 @@ class IndexFile:
             number = older
 
     def may_hold(self, begin_ms: int, end_ms: int) -> bool:
-        """Whether the file has entries between the times (isTimeMatched)."""
+        """Returns whether the file may have entries between the times (isTimeMatched)."""
         return self.header.begin_timestamp <= end_ms and begin_ms <= self.header.end_timestamp
 
     def write(self) -> bool:
-        """Hands waiting entries to the file system; whether there is anything to sync before `mark_synced`."""
+        """Writes waiting entries to the file. Returns whether a sync must come before `mark_synced`."""
         if self.is_settled:
             return False
         if self._waiting_entries:
@@ -182,7 +185,7 @@ class IndexFile:
         return True
 
     def mark_synced(self) -> None:
-        """Everything written before is on disk now: writes what comes after it. Nothing may be put between `write` and this."""
+        """Notes that all writes are on disk, and writes the next part. No entry may be put between `write` and this."""
         if self._header_written is not None:
             self.synced_header = self._header_written
             self._header_written = None
@@ -198,7 +201,7 @@ class IndexFile:
             self._slots_written = self.header
 
     def mend(self) -> int:
-        """Leads slots that point past the header's count back to entries it counts; how many there were."""
+        """Leads slots that point past the header's count back to entries it counts. Returns their number."""
         slots = self._loaded_slots()
         count = self.header.entry_count
         led_back = 0
@@ -214,7 +217,7 @@ class IndexFile:
         return led_back
 
     def release_memory(self) -> None:
-        """Forgets the slots in memory; the file must be settled."""
+        """Frees the slots in memory; the file must be settled."""
         self._slot_table = None
 
     def delete(self) -> None:
@@ -242,7 +245,7 @@ class IndexFile:
         return self._read(HEADER_SIZE + at, SLOT_SIZE)
 
     def _entries_before(self, number: int) -> tuple[int, bytes]:
-        """Some entries the last of which is that one, and the number of the first. Those of one slot may lie close together."""
+        """Returns some entries that end with that one, and the number of the first. Entries of a slot may lie close together."""
         first_waiting = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
         if number >= first_waiting:
             at = (number - first_waiting) * ENTRY.size
@@ -261,12 +264,12 @@ class IndexFile:
 
 
 def _numbers(slots: bytearray) -> tuple[int, ...]:
-    """The slots' numbers, many times faster than one by one."""
+    """Returns the slots' numbers, many times faster than one by one."""
     return struct.unpack(f">{len(slots) // SLOT_SIZE}i", slots)
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Pages that follow one another, as first and end."""
+    """Yields runs of successive pages, as first and end."""
     first = end = pages[0]
     for page in pages:
         if page != end:

@@ -1,10 +1,10 @@
-"""The commit log: every record of every topic, one after the other (RocketMQ's CommitLog).
+"""The commit log: every record of every topic in one sequence (RocketMQ's CommitLog).
 
 A record never crosses the end of a segment: where it and 8 bytes more do not fit, a blank record closes the segment.
 Records wait in a batch until `write`.
 
-A disk that refused a flush may drop what was written and call a later flush good. So what was acknowledged before its flush is
-kept in memory until it is on disk, and is written again before the flush is tried again.
+A disk that refused a flush may drop the written data and report success for a later flush. So data that is acknowledged
+before its flush stays in memory until it is on disk, and is written again before the flush is repeated.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ _TIMESTAMP = struct.Struct(">q")
 
 
 class CommitLog:
-    """The segments and the batch that is to be written next."""
+    """The segments and the next batch."""
 
     def __init__(self, segments: Segments) -> None:
-        """Nothing can be added before `begin_at`."""
+        """Begins without a position: nothing can be added before `begin_at`."""
         self.segments = segments
         self.written_position = 0
-        """Everything before it is in the files."""
+        """The offset before which everything is in the files."""
         self.flushed_position = 0
-        """Everything before it is on disk (RocketMQ's flushedWhere)."""
+        """The offset before which everything is on disk (RocketMQ's flushedWhere)."""
         self.end = 0
-        """Where the next record goes, the batch included."""
+        """The offset of the next record, after the batch."""
         self._segment_end = 0
         self._parts: list[bytes] = []
         self._parts_position = 0
         self._closed: list[tuple[int, list[bytes]]] = []
         self._is_tail_dirty = False
         self.keeps_unflushed = False
-        """Whether what was written is kept until `flushed` hears of it."""
+        """Whether written data is kept until `flushed` is called."""
         self._unflushed: deque[tuple[int, bytes]] = deque()
 
     @property
     def min_offset(self) -> int:
-        """The first offset the log still has."""
+        """Returns the first offset of the log."""
         return self.segments.min_offset
 
     def begin_at(self, position: int) -> None:
-        """Records go on from here; the batch is forgotten."""
+        """Sets the offset of the next record, and drops the batch."""
         self.written_position = self.end = self._parts_position = position
         self._segment_end = self.segments.start_of(position) + self.segments.segment_size
         self._parts = []
         self._closed = []
 
     def fits(self, size: int) -> bool:
-        """Whether any segment can hold a record of that size."""
+        """Returns whether a segment can hold a record of that size."""
         return size + BLANK_MIN_SIZE <= self.segments.segment_size
 
     def reserve(self, size: int) -> int:
-        """The offset of the next record, which will have that size; closes the segment where it does not fit."""
+        """Returns the offset of the next record, which will have that size; closes the segment where it does not fit."""
         if self.end + size + BLANK_MIN_SIZE > self._segment_end:
             self._parts.append(encode_blank(self._segment_end - self.end))
             self._closed.append((self._parts_position, self._parts))
@@ -72,13 +72,13 @@ class CommitLog:
         return self.end
 
     def add(self, record: bytes) -> int:
-        """Puts the record where `reserve` said; the offset after it."""
+        """Adds the record at the offset from `reserve`. Returns the offset after it."""
         self._parts.append(record)
         self.end += len(record)
         return self.end
 
     def write(self) -> int:
-        """Writes the batch, one write for each segment; the offset after it. Raises OSError, and the batch stays as it is."""
+        """Writes the batch, one write for each segment. Returns the offset after it. Raises OSError, and keeps the batch."""
         if self._is_tail_dirty:
             self._clear_tail()
         if self.end == self.written_position:
@@ -99,29 +99,29 @@ class CommitLog:
         return self.end
 
     def flushed(self, position: int) -> None:
-        """Everything before `position` is on disk."""
+        """Notes that everything before `position` is on disk."""
         self.flushed_position = max(self.flushed_position, position)
         while self._unflushed and self._unflushed[0][0] + len(self._unflushed[0][1]) <= self.flushed_position:
             self._unflushed.popleft()
 
     def write_again(self) -> None:
-        """Writes what is kept once more, where it was written before. Raises OSError."""
+        """Writes the kept data again, at the same offsets. Raises OSError."""
         for position, data in self._unflushed:
             self.segments.write(position, data)
 
     def drop_batch(self) -> None:
-        """Forgets the batch. Where a failed write left part of it behind, the next `write` clears that first."""
+        """Drops the batch. If a failed write left a part of it in the files, the next `write` clears that first."""
         self.begin_at(self.written_position)
 
     def drop_after(self, position: int) -> None:
-        """Forgets what was written after `position` as well; raises OSError if the files cannot be cut."""
+        """Drops all data after `position`, also in the files. Raises OSError if the files cannot be cut."""
         self.begin_at(position)
         self._unflushed.clear()
         self._is_tail_dirty = True
         self._clear_tail()
 
     def read(self, commit_log_offset: int) -> tuple[bytes, CheckedRecord]:
-        """One record, its checksum verified. Raises RecordNotFound beyond the end, RecordLost, OSError."""
+        """Returns one record, with its checksum verified. Raises RecordNotFound beyond the end, RecordLost, OSError."""
         if commit_log_offset >= self.written_position:
             raise RecordNotFound(f"no record at {commit_log_offset} yet: the log ends at {self.written_position}")
         if commit_log_offset < self.min_offset:
@@ -138,7 +138,7 @@ class CommitLog:
         return data[: checked.size], checked
 
     def store_timestamp(self, commit_log_offset: int) -> int:
-        """When the record there was stored, or -1 (CommitLog.pickupStoreTimestamp)."""
+        """Returns the store timestamp of the record at that offset, or -1 (CommitLog.pickupStoreTimestamp)."""
         if not self.min_offset <= commit_log_offset < self.written_position:
             return -1
         head = self.segments.read(commit_log_offset, 96)
@@ -151,11 +151,11 @@ class CommitLog:
         return int(_TIMESTAMP.unpack_from(head, at)[0])
 
     def is_blank(self, position: int) -> bool:
-        """Whether a blank record closes the segment here."""
+        """Returns whether a blank record closes the segment here."""
         head = self.segments.read(position, SIZE_AND_MAGIC.size)
         return len(head) == SIZE_AND_MAGIC.size and SIZE_AND_MAGIC.unpack(head)[1] == BLANK_MAGIC
 
     def _clear_tail(self) -> None:
-        # Bytes of a record that was refused must not be taken for one that was stored.
+        # Bytes of a refused record must not be taken for a stored one.
         self.segments.truncate(self.written_position)
         self._is_tail_dirty = False

@@ -1,8 +1,8 @@
-"""Reading the commit log from end to end, past whatever is damaged in it.
+"""A reader of the commit log from end to end, past damage.
 
-Where no intact record begins, the next one is searched: bytes with the magic code whose own position and checksum are right.
-If there is one, what lies between is damage in the middle; if there is none, the log ends there. A client can put whole records
-into a body. So what lies within the bytes that the damaged record says are its own must have a better witness than itself.
+Where no intact record begins, it searches the next one: bytes with the magic code whose own position and checksum are right.
+If there is one, the bytes between are damage in the middle; if there is none, the log ends there. A client can put whole records
+into a body. So a record within the bytes that the damaged record claims needs better evidence than itself.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ class Found(NamedTuple):
 
 
 class LogScan:
-    """One pass over the log. `end` and `torn_bytes` are right once `found` is used up."""
+    """One pass over the log. `end` and `has_torn_tail` are final when `found` is exhausted."""
 
     def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
-        """`accepts` is asked of each record found behind damage whether it belongs to the log, or is a left-over.
+        """`accepts` decides for each record after damage whether it belongs to the log, or is a left-over.
 
-        Its last argument says whether the record lies within the damaged one, and may be part of a client's message.
+        Its last argument tells whether the record lies within the damaged one, and may be part of a client's message.
         """
         self.end = start
-        """Where the log ends and the next record goes."""
+        """The end of the log, where the next record goes."""
         self.has_torn_tail = False
-        """Whether there are bytes after the end."""
+        """Whether bytes follow the end."""
         self._log = log
         self._segments = log.segments
         self._accepts = accepts
 
     def found(self) -> Iterator[Found]:
-        """Records and damage, in the log's order."""
+        """Yields records and damage, in the log's order."""
         position = self.end
         while self._segments.has(position):
             for item in self._records_from(position):
@@ -69,7 +69,7 @@ class LogScan:
                 yield Found(position + at, checked.size, checked)
                 at += checked.size
             if at == 0:
-                # A record may be longer than what was read at once.
+                # A record may be longer than one read.
                 size = SIZE_AND_MAGIC.unpack_from(data)[0] if len(data) >= SIZE_AND_MAGIC.size else 0
                 checked = self._record_at(position) if size > len(data) else None
                 if checked is None:
@@ -88,7 +88,7 @@ class LogScan:
         return check_record(self._segments.read(position, size), 0, position)
 
     def _next_record(self, position: int) -> int | None:
-        """The first intact and accepted record after a position, or None."""
+        """Returns the position of the first intact and accepted record after a position, or None."""
         own_end = self._claimed_end(position)
         search = position + 1
         while (data_at := self._next_data(search)) is not None:
@@ -101,13 +101,13 @@ class LogScan:
                     if checked is not None and self._accepts(candidate, checked, candidate < own_end):
                         return candidate
                 at = data.find(MAGIC, at + 1)
-            # The magic code may lie across the end of what was read.
+            # The magic code may lie across the end of the read.
             is_file_end = (data_at + len(data)) % self._segments.segment_size == 0
             search = data_at + len(data) - (0 if is_file_end else min(3, len(data) - 1))
         return None
 
     def _claimed_end(self, position: int) -> int:
-        """Where the damaged record at a position says that it ends; the position itself if nothing of it can be believed."""
+        """Returns the end that the damaged record at a position claims; the position itself if its head is not credible."""
         head = self._segments.read(position, HEAD.size)
         size = SIZE_AND_MAGIC.unpack_from(head)[0] if len(head) == HEAD.size else 0
         end = position + size
@@ -115,7 +115,7 @@ class LogScan:
         return end if is_possible and resembles_record(head, size, position) else position
 
     def _has_bytes(self, position: int) -> bool:
-        """Whether anything but zeros follows."""
+        """Returns whether any byte but zeros follows."""
         while (data_at := self._next_data(position)) is not None:
             data = self._segments.read(data_at, _CHUNK)
             if data.strip(b"\0"):

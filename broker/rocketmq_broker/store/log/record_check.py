@@ -1,7 +1,7 @@
-"""Whether bytes are an intact record: nothing else may leave the store (CommitLog.checkMessageAndReturnSize).
+"""The check that bytes are an intact record: nothing else may leave the store (CommitLog.checkMessageAndReturnSize).
 
-A record is intact if its size, magic code, own position, the lengths of its parts and the body's checksum agree. What
-the checksum does not cover, RocketMQ's format cannot tell.
+A record is intact if its size, magic code, own position, the lengths of its parts and the body's checksum agree. RocketMQ's
+format cannot show damage that the checksum does not cover.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HEAD: Final = struct.Struct(">iiiiiqqi8x")
 """TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; then BORNTIMESTAMP."""
 MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
-"""More than any record has: none is longer than a frame."""
+"""More bytes than any record has: none is longer than a frame."""
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 
@@ -34,7 +34,7 @@ class CheckedRecord(NamedTuple):
 
 
 def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
-    """The record that begins at `data[at]` and at that offset of the commit log, or None if it is not whole and intact."""
+    """Returns the record that begins at `data[at]` and at that commit log offset, or None if it is not whole and intact."""
     try:
         head, body_at, topic_at, properties_at = record.read_fields(data, at)
     except CorruptRecord:
@@ -47,9 +47,9 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
 
 
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
-    """The bytes of the record that begins at `data[at]`; 0 unless it is whole, intact, and the message of that queue offset.
+    """Returns the size of the record at `data[at]`; 0 unless it is whole, intact, and the message of that queue offset.
 
-    It says less than `check_record`, and takes two thirds of the time: every message that is pulled passes here.
+    It checks less than `check_record`, in two thirds of the time: every pulled message passes here.
     """
     try:
         head, body_at, topic_at, properties_at = record.read_fields(data, at)
@@ -66,7 +66,7 @@ def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queu
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:
-    """Whether two of the three marks by which a record begins are there: damage to one of them leaves it recognisable."""
+    """Returns whether two of the three marks of a record's beginning are there: so it is recognised with one of them damaged."""
     if len(head) < HEAD.size:
         return False
     found_size, magic, _, _, _, _, physical_offset, _ = HEAD.unpack_from(head)

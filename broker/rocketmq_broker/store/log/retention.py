@@ -1,4 +1,4 @@
-"""Which commit log segments may go (RocketMQ's CleanCommitLogService)."""
+"""The choice of commit log segments to delete (RocketMQ's CleanCommitLogService)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.settings import StoreConfig
 
 _BATCH = 10
-"""At most so many segments at a time, as RocketMQ does, so that nobody waits long."""
+"""Segments deleted at a time, as in RocketMQ, so that nobody waits long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What may be deleted now: the segments before a commit log offset, and how many of them have not expired."""
+    """Segments to delete now: those before a commit log offset, and the number of unexpired ones among them."""
 
     end: int
     unexpired: int = 0
     youngest_ms: int = 0
-    """When the youngest of the unexpired ones was completed."""
+    """The time at which the youngest of the unexpired ones was completed."""
 
 
 def removable(
@@ -31,10 +31,10 @@ def removable(
     *,
     at_any_hour: bool = False,
 ) -> Removal:
-    """Expired segments at the hours set, or at any hour while the disk fills. Changes nothing.
+    """Chooses expired segments at the hours set, or at any hour while the disk fills. Changes nothing.
 
-    Unexpired ones only where cleanFileForciblyEnable allows it and the disk is nearly full. The last segment stays, and so does
-    every segment from `needed_from` on. Raises OSError.
+    Chooses unexpired ones only where cleanFileForciblyEnable allows it and the disk is nearly full. The last segment stays, and
+    so do the one with `needed_from` and all later ones. Raises OSError.
     """
     is_filling = used_ratio > config.disk_max_used_ratio
     if not (is_filling or at_any_hour) and not _is_time_to_delete(config.delete_when, now_ms):
@@ -53,7 +53,7 @@ def removable(
             end, unexpired, youngest_ms = following, unexpired + 1, max(youngest_ms, stored_ms)
         elif 0 <= stored_ms <= now_ms:
             break
-        # Else the first record there is damaged: the segments after it tell.
+        # Else the first record there is damaged: later segments decide.
     return Removal(end, unexpired, youngest_ms)
 
 
@@ -63,6 +63,6 @@ def _keep_from(log: CommitLog, needed_from: int | None) -> int:
 
 
 def _is_time_to_delete(delete_when: str, now_ms: int) -> bool:
-    """Whether it is one of the hours named, local time (UtilAll.isItTimeToDo)."""
+    """Returns whether the local time is in one of these hours (UtilAll.isItTimeToDo)."""
     hour = time.localtime(now_ms // 1000).tm_hour
     return any(part.strip().isdigit() and int(part) == hour for part in delete_when.split(";"))

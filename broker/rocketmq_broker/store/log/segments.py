@@ -2,7 +2,7 @@
 
     00000000000000000000 | 00000000001073741824 | 00000000002147483648 ...
 
-A file has its full size from the start; what was never written reads as zero.
+A file has its full size from its creation; unwritten bytes read as zero.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Segments:
     """The files of one directory, in order."""
 
     def __init__(self, directory: Path, segment_size: int, open_files: OpenFiles) -> None:
-        """Knows of no files before `load` or `create`."""
+        """Begins without files; `load` and `create` add them."""
         self.directory = directory
         self.segment_size = segment_size
         self.starts: list[int] = []
@@ -30,9 +30,9 @@ class Segments:
         self._paths: dict[int, Path] = {}
 
     def load(self, *, may_lack_files: bool = False) -> list[str]:
-        """Finds the files there are, and gives those cut short their full size back. Says which it mended.
+        """Finds the files, and restores the full size of those cut short. Returns what it mended, in words.
 
-        Raises DamagedStore where a file is longer than it should be, or, unless that may be, one is missing between two others.
+        Raises DamagedStore if a file is too long or, without `may_lack_files`, if one is missing between two others.
         """
         mended = []
         self.starts = [int(name) for name in self._files.list(self.directory) if _is_segment_name(name)]
@@ -56,38 +56,38 @@ class Segments:
 
     @property
     def min_offset(self) -> int:
-        """The offset of the first byte there is; 0 without files."""
+        """Returns the offset of the first byte; 0 without files."""
         return self.starts[0] if self.starts else 0
 
     @property
     def end(self) -> int:
-        """The offset after the last file."""
+        """Returns the offset after the last file."""
         return self.starts[-1] + self.segment_size if self.starts else 0
 
     def start_of(self, position: int) -> int:
-        """The first offset of the file that a position belongs to."""
+        """Returns the first offset of the file that holds a position."""
         return position - position % self.segment_size
 
     def path(self, start: int) -> Path:
-        """The file that begins at that offset."""
+        """Returns the path of the file that begins at that offset."""
         path = self._paths.get(start)
         if path is None:  # making one costs more than reading a record
             path = self._paths[start] = self.directory / f"{start:0{_NAME_LENGTH}d}"
         return path
 
     def paths_between(self, from_position: int, to_position: int) -> list[Path]:
-        """The files that hold any byte of [from_position, to_position)."""
+        """Returns the files that hold any byte of [from_position, to_position)."""
         first = self.start_of(from_position)
         return [self.path(start) for start in self.starts if first <= start < to_position]
 
     def has(self, position: int) -> bool:
-        """Whether a file holds that position."""
+        """Returns whether a file holds that position."""
         return bool(self.starts) and self.starts[0] <= position < self.end
 
     def create(self, start: int, *, is_durable: bool = True) -> None:
         """Adds a file, all zero, which must follow the last one.
 
-        It, its name and its directory's are on disk when this returns; only with `is_durable` False they are not.
+        The file, its name and its directory's are on disk on return, unless `is_durable` is False.
         """
         if self.starts and start != self.end:
             raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
@@ -99,12 +99,12 @@ class Segments:
         self.starts.append(start)
 
     def adopt(self, start: int) -> None:
-        """Takes a file into account that somebody else made as `create` would; unless it has come to nothing meanwhile."""
+        """Adds a segment file that another thread made. Ignores it if it is missing or too short."""
         if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
             self.starts.append(start)
 
     def read(self, position: int, length: int) -> bytes:
-        """Bytes from a position, at most to the end of its file; none where there is no file."""
+        """Returns bytes from a position, at most to the end of its file; none where there is no file."""
         if not self.has(position):
             return b""
         at = position % self.segment_size
@@ -112,7 +112,7 @@ class Segments:
         return self._files.read(file, min(length, self.segment_size - at), at)
 
     def next_data(self, position: int) -> int | None:
-        """Where from a position on, in the same file, the first byte is that may not be zero, or None."""
+        """Returns the position of the first byte at or after `position`, in the same file, that may be non-zero, or None."""
         if not self.has(position):
             return None
         at = position % self.segment_size
@@ -130,7 +130,7 @@ class Segments:
             self._files.sync(self._open.get(path))
 
     def truncate(self, position: int) -> None:
-        """Nothing is left from `position` on: later files go, the rest of its own becomes zero; on disk when this returns."""
+        """Removes all bytes from `position`: deletes later files, and zeroes the rest of its own. On disk on return."""
         for start in [start for start in reversed(self.starts) if start >= position]:
             self._delete(start)
         if self.has(position):
@@ -142,14 +142,14 @@ class Segments:
             self._files.sync_directory(self.directory)
 
     def forget_before(self, position: int) -> list[Path]:
-        """Closes and forgets the files that end at or before `position`; the caller deletes them, in this order."""
+        """Closes and drops the files that end at or before `position`. Returns those to be deleted, in this order."""
         forgotten = []
         while self.starts and self.starts[0] + self.segment_size <= position:
             forgotten.append(self._forget(self.starts[0]))
         return forgotten
 
     def forget(self) -> list[Path]:
-        """Closes and forgets all files; the caller deletes them and the directory, in this order."""
+        """Closes and drops all files. Returns them and the directory, to be deleted in this order."""
         return [*(self._forget(start) for start in list(self.starts)), self.directory]
 
     def destroy(self) -> None:

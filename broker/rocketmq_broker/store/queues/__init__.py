@@ -1,1 +1,1 @@
-"""Consume queues: where each queue's messages lie in the commit log."""
+"""Consume queues: the commit log offsets of each queue's messages."""

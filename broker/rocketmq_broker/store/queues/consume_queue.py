@@ -1,4 +1,4 @@
-"""A consume queue: where in the commit log the messages of one queue are (RocketMQ's ConsumeQueue).
+"""A consume queue: the commit log offsets of one queue's messages (RocketMQ's ConsumeQueue).
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        one unit for each queue offset, 300,000 units in a file
 
@@ -20,7 +20,7 @@ from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsync
 
 UNIT: Final = struct.Struct(">qiq")
 BLANK_SIZE: Final = 0x7FFFFFFF
-"""The size that marks a unit as holding no message."""
+"""The size of a unit that holds no message."""
 
 _BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
 _BLOCK_UNITS: Final = 3200
@@ -35,15 +35,15 @@ class Unit(NamedTuple):
 
     @property
     def holds_message(self) -> bool:
-        """Whether it can be that of a message. Blank units, zeroed ones and other plain damage cannot."""
+        """Returns whether the unit can be a message's. Blank units, zeroed ones and other plain damage cannot."""
         return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
 
 
 class ConsumeQueue:
-    """One queue of one topic. What a crash or damage left of it is mended in `rocketmq_broker.store.recovery`."""
+    """One queue of one topic. `rocketmq_broker.store.recovery` mends it after a crash or damage."""
 
     def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
-        """Empty until it is recovered."""
+        """Begins empty; the recovery finds its end."""
         self.topic = topic
         self.queue_id = queue_id
         self.min_offset = 0
@@ -54,16 +54,16 @@ class ConsumeQueue:
         self.files = UnitFiles(segments)
 
     def end_at(self, queue_offset: int) -> None:
-        """The queue's last message is the one before that offset, and it is in the files."""
+        """Sets the queue's end after the unit before that offset, which is in the files."""
         self.files.end_at(queue_offset)
         self.max_offset = queue_offset
         last = self.unit(queue_offset - 1)
         self.max_commit_log_offset = last.commit_log_offset + last.size if last and last.size != BLANK_SIZE else 0
 
     def put(self, queue_offset: int, commit_log_offset: int, size: int, tags_code: int) -> None:
-        """Adds the unit of the queue offset; one that is there already changes nothing.
+        """Adds the unit of the queue offset; ignores one that exists.
 
-        Offsets skipped are filled with blank units.
+        Fills skipped offsets with blank units.
         """
         if queue_offset != self.max_offset:
             if queue_offset < self.max_offset:
@@ -74,7 +74,7 @@ class ConsumeQueue:
         self.max_commit_log_offset = commit_log_offset + size
 
     def put_run(self, requests: Sequence[DispatchRequest]) -> None:
-        """Adds the units of messages that were appended one after the other: all of them in one go."""
+        """Adds the units of successively appended messages, all at once."""
         first, last = requests[0], requests[-1]
         if first.queue_offset != self.max_offset or last.queue_offset - first.queue_offset != len(requests) - 1:
             for each in requests:
@@ -88,50 +88,50 @@ class ConsumeQueue:
         self.max_commit_log_offset = last.commit_log_offset + last.size
 
     def mend(self, queue_offset: int, unit: Unit, *, may_write: bool) -> None:
-        """Puts the right unit in the place of a damaged one."""
+        """Replaces a damaged unit by the right one."""
         self.files.replace(queue_offset, UNIT.pack(*unit), may_write=may_write)
         if queue_offset == self.max_offset - 1:
             self.max_commit_log_offset = unit.commit_log_offset + unit.size
 
     def write(self) -> None:
-        """Hands what waits in memory to the file system. What cannot be written goes on waiting; raises OSError then."""
+        """Writes the units that wait in memory. Raises OSError; units that cannot be written wait on."""
         self.files.write()
 
     def take_unsynced(self) -> Unsynced:
-        """What was written since the last time, to be synced by the caller."""
+        """Returns the writes since the last call, for the caller to sync."""
         return self.files.take_unsynced()
 
     def units(self, queue_offset: int, count: int) -> list[Unit]:
-        """The units from an offset on; fewer at the end."""
+        """Returns the units at and after an offset; fewer at the end."""
         return list(map(Unit._make, UNIT.iter_unpack(self.files.read(queue_offset, count))))
 
     def unit(self, queue_offset: int) -> Unit | None:
-        """One unit, or None where there is none."""
+        """Returns one unit, or None where there is none."""
         if not self.files.segments.min_offset // UNIT_SIZE <= queue_offset < self.max_offset:
             return None
         found = self.files.read(queue_offset, 1)
         return Unit._make(UNIT.unpack(found)) if found else None
 
     def start_of_next_file(self, queue_offset: int) -> int:
-        """The first offset in the file after the one of this offset (rollNextFile), or the end."""
+        """Returns the first offset in the file after the one of this offset (rollNextFile), or the end."""
         units_per_file = self.files.segments.segment_size // UNIT_SIZE
         return min(queue_offset - queue_offset % units_per_file + units_per_file, self.max_offset)
 
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
-        """Moves `min_offset` to the first message that the commit log still has (ConsumeQueue.correctMinOffset)."""
+        """Moves `min_offset` to the first message that is still in the commit log (ConsumeQueue.correctMinOffset)."""
         self.min_offset = self._first_where(
             self._first_that_is_not_blank(), lambda unit: unit.commit_log_offset >= commit_log_min_offset
         )
 
     def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
-        """The first offset whose unit meets the condition, which must hold for all later ones; `max_offset` if none does.
+        """Returns the first offset whose unit meets the condition, as must all later ones; `max_offset` if none does.
 
-        One that holds no message is not asked: it counts like the next that does, and at the end as one that meets it.
+        A unit without a message is not tested: it counts like the next one with a message, and at the end as one that meets it.
         """
         return self._first_where(self.min_offset, is_beyond)
 
     def forget_expired(self, commit_log_min_offset: int) -> list[Path]:
-        """Forgets the files whose messages the commit log no longer has, but never the last one; the caller deletes them."""
+        """Drops the files whose messages the commit log no longer has, but never the last one. Returns those to be deleted."""
         self.correct_min_offset(commit_log_min_offset)
         if not self.files.segments.starts:
             return []
@@ -143,12 +143,12 @@ class ConsumeQueue:
         self.min_offset = self.max_offset = self.max_commit_log_offset = 0
 
     def forget(self) -> list[Path]:
-        """What to delete of a queue that nobody uses any more, in this order."""
+        """Drops the files of a queue that nobody uses. Returns what to delete, in this order."""
         return self.files.segments.forget()
 
     @property
     def is_empty(self) -> bool:
-        """Whether no unit was ever put."""
+        """Returns whether no unit was ever put."""
         return self.max_offset == 0 and not self.files.segments.starts
 
     def _fill_until(self, queue_offset: int) -> None:
@@ -161,7 +161,7 @@ class ConsumeQueue:
         self.max_offset = queue_offset
 
     def _first_that_is_not_blank(self) -> int:
-        """A queue whose first messages expired may begin with blank units."""
+        """Returns the first offset without a blank unit: a queue whose first messages expired may begin with blank units."""
         offset = self.files.first_offset
         while units := self.units(offset, _BLOCK_UNITS):
             for unit in units:
@@ -182,7 +182,7 @@ class ConsumeQueue:
         return low
 
     def _next_message(self, first: int, end: int) -> tuple[int, Unit] | None:
-        """The first unit that holds a message, with its offset: a damaged page must not lead a search past what is intact."""
+        """Returns the first unit that holds a message, with its offset: a damaged page must not mislead a search."""
         unit = self.unit(first)
         if unit is not None and unit.holds_message:
             return first, unit

@@ -17,22 +17,22 @@ from rocketmq_broker.store.settings import StoreConfig
 
 
 class ConsumeQueueTable:
-    """The queues there are; a new one begins with its first message."""
+    """The table of queues; a new one begins with its first message."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` finds the queues."""
         self._directory = config.consume_queue_directory
         self._segment_size = config.consume_queue_units_per_file * UNIT_SIZE
         self._open = open_files
         self._files = open_files.files
         self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
         self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
-        """Those that may have something to write."""
+        """The queues that may have something to write."""
         self.may_mend_on_disk = True
-        """Whether the files are this broker's to change."""
+        """Whether this broker may change the files."""
 
     def load(self) -> None:
-        """Finds the queues on disk. They are empty until each is recovered. What cannot be one is passed over."""
+        """Finds the queues on disk, each empty until it is recovered. Skips names that cannot be a queue's."""
         for topic in self._files.list(self._directory):
             if not _is_topic(topic):
                 continue
@@ -41,11 +41,11 @@ class ConsumeQueueTable:
                     self._create(topic.encode(), int(queue_id))
 
     def find(self, topic: bytes, queue_id: int) -> ConsumeQueue | None:
-        """The queue, or None if no message ever entered it."""
+        """Returns the queue, or None if no message ever entered it."""
         return self._table.get((topic, queue_id))
 
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
-        """The queue; the topic's name must be a legal one."""
+        """Returns the queue, or creates it; the topic's name must be a legal one."""
         return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
 
     def put(self, request: DispatchRequest) -> ConsumeQueue:
@@ -63,14 +63,14 @@ class ConsumeQueueTable:
         return queue
 
     def mend(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> None:
-        """Puts the right unit in the place of a damaged one: on disk with the next checkpoint."""
+        """Replaces a damaged unit by the right one, which is on disk with the next checkpoint."""
         queue.mend(queue_offset, unit, may_write=self.may_mend_on_disk)
         self._touched[(queue.topic, queue.queue_id)] = queue
 
     def write(self) -> Iterator[Unsynced]:
-        """Hands waiting units to the file system, one queue at each step, and says what was written since the last time.
+        """Writes waiting units to the files, one queue at each step. Yields what was written since the last time.
 
-        Units may come in between two steps. Raises OSError.
+        Units may be added between two steps. Raises OSError.
         """
         for key, queue in list(self._touched.items()):
             queue.write()
@@ -78,18 +78,18 @@ class ConsumeQueueTable:
             yield queue.take_unsynced()
 
     def max_offsets(self) -> dict[tuple[bytes, int], int]:
-        """The offset after the last unit of each queue."""
+        """Returns the offset after the last unit of each queue."""
         return {key: queue.max_offset for key, queue in self._table.items()}
 
     def names(self) -> dict[bytes, list[int]]:
-        """The queue ids of each topic."""
+        """Returns the queue ids of each topic."""
         names: dict[bytes, list[int]] = {}
         for topic, queue_id in sorted(self._table):
             names.setdefault(topic, []).append(queue_id)
         return names
 
     def forget_topic(self, topic: bytes) -> list[Path]:
-        """Forgets the queues of a topic; the caller deletes files and folders, in this order."""
+        """Drops the queues of a topic. Returns the files and folders to be deleted, in this order."""
         paths = []
         for key in [key for key in self._table if key[0] == topic]:
             self._touched.pop(key, None)
@@ -97,9 +97,9 @@ class ConsumeQueueTable:
         return [*paths, self._directory / topic.decode()] if paths else []
 
     def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
-        """Forgets the units of which the commit log has no message left, one queue at each step.
+        """Drops the units whose messages the commit log no longer has, one queue at each step.
 
-        Messages may come in between two steps. A topic must not be deleted in between.
+        Messages may be added between two steps. A topic must not be deleted in between.
         """
         for queue in self:
             before = queue.min_offset

@@ -1,4 +1,4 @@
-"""What a stored record leads to: a consume queue unit and index entries (RocketMQ's DispatchRequest)."""
+"""The dispatch of a stored record: its consume queue unit and its index entries (RocketMQ's DispatchRequest)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rocketmq_broker.message.tags import tags_code
 _SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 _TAGS: Final = message_properties.beginning(message_properties.TAGS)
 _LONGEST_REMEMBERED: Final = 255
-"""Characters of tags whose code is kept: a client chooses how long its tags are."""
+"""Characters of tags whose code is cached: a client chooses the length of its tags."""
 
 
 class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
-    """A record's entry in its consume queue, and what the index needs."""
+    """A record's entry in its consume queue, with the data for the index."""
 
     topic: bytes
     queue_id: int
@@ -30,17 +30,17 @@ class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
     store_timestamp: int
     properties: bytes
     is_queued: bool
-    """Whether a consume queue shows it: not so for records of the types prepared and rollback."""
+    """Whether a consume queue shows it: not for records of the types prepared and rollback."""
     is_indexed: bool
 
 
 def is_queued(sys_flag: int) -> bool:
-    """Whether a consume queue shows such records: not if prepared or rolled back (CommitLogDispatcherBuildConsumeQueue)."""
+    """Returns whether a consume queue shows such records: not prepared or rollback (CommitLogDispatcherBuildConsumeQueue)."""
     return sys_flag & sysflag.TRANSACTION_MASK in (sysflag.TRANSACTION_NOT, sysflag.TRANSACTION_COMMIT)
 
 
 def is_indexed(sys_flag: int) -> bool:
-    """Whether the index finds records of this flag (IndexService.buildIndex)."""
+    """Returns whether the index finds records of this flag (IndexService.buildIndex)."""
     return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
 
 
@@ -49,9 +49,9 @@ VISIBILITY: Final = {kind: (is_queued(kind), is_indexed(kind)) for kind in range
 
 
 def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_levels_ms: Sequence[int]) -> int:
-    """What the consume queue unit holds beside place and size (CommitLog.checkMessageAndReturnSize).
+    """Returns the tags code of a consume queue unit (CommitLog.checkMessageAndReturnSize).
 
-    The tag's hash code; for a delayed message that waits in the schedule topic, the time it is due.
+    It is the tag's hash code; for a delayed message in the schedule topic, the time at which it is due.
     """
     if topic == _SCHEDULE_TOPIC:
         level = _delay_level(properties)

@@ -1,4 +1,4 @@
-"""Reading a queue for what a filter wants: it looks at the properties of each record (MessageFilter.isMatchedByCommitLog)."""
+"""Reading a queue with a filter, which examines the properties of each record (MessageFilter.isMatchedByCommitLog)."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue,
 from rocketmq_broker.store.queues.unit_read import read_units
 
 READ_AT_ONCE: Final = 256 << 10
-"""Bytes, unless one record has more."""
+"""Bytes of one read, unless one record has more."""
 MOST_READ: Final = 4 << 20
-"""Bytes that one pull reads to find what is wanted."""
+"""Bytes that one pull reads in search of matches."""
 MOST_COST_NS: Final = 10_000_000
-"""What the filter may cost in one pull: others wait meanwhile."""
+"""Cost of the filter in one pull, during which other work waits."""
 
 
 class RecordFilter(Protocol):
-    """Says which records are wanted."""
+    """A filter of records."""
 
     def matches(self, properties: bytes) -> bool:
-        """Whether a record with these encoded properties is wanted."""
+        """Returns whether a record with these encoded properties matches."""
 
     def cost_ns(self, properties: bytes) -> int:
-        """About how long `matches` may take, in nanoseconds."""
+        """Estimates how long `matches` may take, in nanoseconds."""
 
 
 class Found(NamedTuple):
-    """What one pull found."""
+    """The result of one filtered read."""
 
     records: list[bytes]
     looked_at: int
-    """How many units from the pull's offset on need not be looked at again."""
+    """The number of units from the pull's offset that were examined."""
     is_damaged: bool = False
-    """Whether the unit behind those does not point to its message."""
+    """Whether the unit after those does not point to its message."""
     cost_ns: int = 0
 
 
 def find_wanted(
     log: CommitLog, queue: ConsumeQueue, offset: int, units: list[Unit], max_messages: int, max_bytes: int, wants: RecordFilter
 ) -> Found:
-    """The wanted records among those of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
+    """Returns the matching records of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
     for end, size, part in _parts(units):
@@ -68,7 +68,7 @@ def find_wanted(
 
 
 def _parts(units: list[Unit]) -> Iterator[tuple[int, int, list[tuple[int, Unit]]]]:
-    """What to read at once: the place behind the last unit, the size of all, and the units with their places."""
+    """Yields the reads: the place after the last unit, the size of all, and the units with their places."""
     part: list[tuple[int, Unit]] = []
     size = 0
     for place, unit in enumerate(units):

@@ -1,4 +1,4 @@
-"""Reading a queue from an offset on (RocketMQ's DefaultMessageStore.getMessage)."""
+"""Reading a queue from an offset (RocketMQ's DefaultMessageStore.getMessage)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rocketmq_broker.store.queues.unit_read import read_units
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
 
 _UNITS_SEARCHED = 800
-"""How many units one pull looks through for matching tags: RocketMQ's 16,000 bytes."""
+"""Units that one pull examines for matching tags: RocketMQ's 16,000 bytes."""
 
 
 class Pulled(NamedTuple):
-    """What reading a queue once leads to."""
+    """The result of reading a queue once."""
 
     messages: PulledMessages
     damaged_at: int | None = None
-    """The queue offset where reading ended because the unit there does not point to its message."""
+    """The queue offset at which reading ended, because the unit there does not point to its message."""
 
 
 def pull_messages(
@@ -31,7 +31,7 @@ def pull_messages(
     tags_codes: frozenset[int] | None,
     record_filter: RecordFilter | None,
 ) -> Pulled:
-    """See `MessageStore.pull`. Ends before the first unit that is damaged."""
+    """Returns the messages for `MessageStore.pull`. Ends before the first damaged unit."""
     if refusal := _offset_outside(queue, offset):
         return _nothing(queue, *refusal)
     is_searched = tags_codes is not None or record_filter is not None
@@ -79,9 +79,9 @@ def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus,
 def _choose(
     units: list[Unit], max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None
 ) -> tuple[list[tuple[int, Unit]], int]:
-    """The units to read, each with its place among those given, and how many were looked at.
+    """Returns the units to read, each with its place among those given, and the number of examined ones.
 
-    A damaged unit is one of them whatever its tags code: clients look at the tags of what they get.
+    It includes damaged units with any tags code: clients check the tags of the messages that they get.
     """
     wanted: list[tuple[int, Unit]] = []
     total = 0

@@ -11,22 +11,22 @@ from rocketmq_broker.store.log.segments import Segments
 UNIT_SIZE: Final = 20
 _TAIL_LIMIT: Final = 64 * 1024
 _REFUSED_UNITS: Final = 1024
-"""How many mended units are kept in memory where the disk refuses them."""
+"""Mended units kept in memory where the disk refuses them."""
 
 
 class Unsynced(NamedTuple):
-    """What is not on disk yet."""
+    """The files and directories to be synced."""
 
     files: list[Path]
     directories: list[Path]
-    """Those in which names are new."""
+    """Directories with new names."""
 
 
 class UnitFiles:
-    """Units by queue offset, each of 20 bytes; reading sees those in the files and those in memory."""
+    """Units of 20 bytes by queue offset, in the files and in memory; reading sees both."""
 
     def __init__(self, segments: Segments) -> None:
-        """Empty until `end_at`."""
+        """Begins empty; `end_at` sets the end."""
         self.segments = segments
         self._tail = bytearray()
         self._written_offset = 0
@@ -36,16 +36,16 @@ class UnitFiles:
 
     @property
     def first_offset(self) -> int:
-        """The offset of the first unit that has a file; where there is no file, of the first one in memory."""
+        """Returns the offset of the first unit in a file; without files, of the first one in memory."""
         return self.segments.min_offset // UNIT_SIZE if self.segments.starts else self._written_offset
 
     @property
     def end(self) -> int:
-        """The offset after the last unit."""
+        """Returns the offset after the last unit."""
         return self._written_offset + len(self._tail) // UNIT_SIZE
 
     def end_at(self, queue_offset: int) -> None:
-        """The files hold the units before that offset, and none is in memory."""
+        """Sets the end: the files hold the units before that offset, and memory holds none."""
         self._tail.clear()
         self._written_offset = queue_offset
 
@@ -54,11 +54,11 @@ class UnitFiles:
         self._tail += units
         if len(self._tail) >= _TAIL_LIMIT and self.segments.has(self._written_offset * UNIT_SIZE):
             with suppress(OSError):
-                # What a full disk refuses waits in memory; without space the commit log does not grow either.
+                # Units that a full disk refuses wait in memory; without space the commit log does not grow either.
                 self.write()
 
     def write(self) -> None:
-        """Hands what waits in memory to the file system. What cannot be written goes on waiting; raises OSError then."""
+        """Writes the units in memory to the files. Raises OSError; units that cannot be written wait on."""
         while self._tail:
             position = self._written_offset * UNIT_SIZE
             if not self.segments.has(position):
@@ -72,7 +72,7 @@ class UnitFiles:
             self._written_offset += len(part) // UNIT_SIZE
 
     def replace(self, queue_offset: int, unit: bytes, *, may_write: bool) -> None:
-        """Puts another unit in the place of one that is there. Where the disk refuses it, memory keeps it for a while."""
+        """Replaces a unit. If the disk refuses it, memory keeps the new one for a while."""
         at = (queue_offset - self._written_offset) * UNIT_SIZE
         if at >= 0:
             self._tail[at : at + UNIT_SIZE] = unit
@@ -89,7 +89,7 @@ class UnitFiles:
         self._refused[queue_offset] = unit
 
     def read(self, queue_offset: int, count: int) -> bytes:
-        """The units from an offset on, at most so many; fewer at the end of a file or of the queue."""
+        """Returns at most `count` units at and after an offset; fewer at the end of a file or of the queue."""
         found = self._stored(queue_offset, count)
         if not self._refused:
             return found
@@ -101,19 +101,19 @@ class UnitFiles:
         return bytes(mended)
 
     def take_unsynced(self) -> Unsynced:
-        """What was written since the last time, to be synced by the caller."""
+        """Returns the writes since the last call, for the caller to sync."""
         if self._unsynced_from is None:
             return Unsynced([], [])
         paths = self.segments.paths_between(self._unsynced_from * UNIT_SIZE, self._written_offset * UNIT_SIZE)
         directory = self.segments.directory
-        # consumequeue/topic/0: each may be new.
+        # consumequeue/topic/0: each name may be new.
         directories = [directory, *directory.parents[:3]] if self._has_new_file else []
         self._unsynced_from = None
         self._has_new_file = False
         return Unsynced(paths, directories)
 
     def destroy(self) -> None:
-        """Deletes all of it."""
+        """Deletes all units and their files."""
         self._refused.clear()
         self.end_at(0)
         self.segments.destroy()

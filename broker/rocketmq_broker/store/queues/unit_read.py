@@ -10,24 +10,24 @@ from rocketmq_broker.store.log.record_check import MAX_SIZE, intact_size
 from rocketmq_broker.store.queues.consume_queue import ConsumeQueue, Unit
 
 MOST_PASSED_OVER: Final = 8 << 10
-"""Bytes of other queues' records between two that are wanted: to read them along takes less time than a second read."""
+"""Bytes of other queues' records between two wanted ones: reading them too takes less time than a second read."""
 LONGEST_RUN: Final = 512 << 10
 """Bytes of one read, unless one record has more."""
 
 
 class UnitsRead(NamedTuple):
-    """What was found."""
+    """The result of reading some units' records."""
 
     records: list[bytes]
-    """The intact ones."""
+    """The intact records."""
     stopped_at: int | None
-    """The place of the unit that the next pull begins with, if not all were read."""
+    """The place of the unit at which the next pull begins, if not all were read."""
     is_damaged: bool
     """Whether that unit does not point to its message."""
 
 
 def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tuple[int, Unit]], max_bytes: int) -> UnitsRead:
-    """Reads the records of some units, each given with its place behind `offset`; ends before the first that has none."""
+    """Reads the records of some units, each given with its place after `offset`; ends before the first that has none."""
     records: list[bytes] = []
     total = 0
     topic, queue_id = queue.topic, queue.queue_id
@@ -48,15 +48,15 @@ def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tu
 
 
 def _runs(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[tuple[int, list[tuple[int, Unit]]]]:
-    """Units whose records lie close together in one segment, one read each, with its length.
+    """Yields units whose records lie close together in one segment, one read each, with its length.
 
-    The queues of a topic take turns in the log, so there are records of others in between.
+    The queues of a topic take turns in the log, so records of others lie in between.
     """
     run: list[tuple[int, Unit]] = []
     run_begin = run_end = segment_end = 0
     for place in wanted:
         begin, size, _ = place[1]
-        # A damaged unit may say anything, and must not shorten what is read for those before it.
+        # A damaged unit may name any place, and must not shorten the read for the units before it.
         end = begin + size if size > 0 else begin
         is_near = run_end <= begin <= run_end + MOST_PASSED_OVER and begin < segment_end and end <= run_begin + LONGEST_RUN
         if run and not is_near:

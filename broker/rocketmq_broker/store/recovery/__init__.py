@@ -1,1 +1,1 @@
-"""What a store does to be whole again after a crash or damage."""
+"""The recovery of a store after a crash or damage."""

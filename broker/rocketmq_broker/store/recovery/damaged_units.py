@@ -1,7 +1,7 @@
-"""Consume queue units that a pull found damaged: their messages are searched for, and the units are written anew.
+"""The repair of consume queue units that a pull found damaged: it finds their messages and rewrites the units.
 
-A message lies in the commit log behind the one of the queue offset before it. One search puts right all damaged units that it
-comes across, so that the next pull reads them as if nothing had happened.
+A message lies in the commit log after the one of the previous queue offset. One search repairs all damaged units that it
+comes across, so that the next pull reads them as usual.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.queues.dispatch import is_queued, unit_tags_code
 
 _BYTES_SEARCHED: Final = 4 << 20
-"""How much of the commit log is looked through: most messages of a queue follow one another closely."""
+"""Bytes of the commit log that are searched: most messages of a queue follow one another closely."""
 _UNITS_SEARCHED: Final = 256
-"""How many units before the damaged one may be damaged as well: a page of the disk."""
+"""Units before the damaged one that may be damaged as well: a page of the disk."""
 
 
 class Search:
-    """Reads the commit log for messages of a queue, not more in all than one pull may."""
+    """A search in the commit log for messages of a queue, bounded for one pull."""
 
     def __init__(self) -> None:
         self._bytes_left = _BYTES_SEARCHED
 
     @property
     def is_over(self) -> bool:
-        """Whether as much was read as may be."""
+        """Returns whether the bound on reading is reached."""
         return self._bytes_left <= 0
 
     def messages_of(self, log: CommitLog, queue: ConsumeQueue, begin: int | None) -> Iterator[tuple[int, CheckedRecord]]:
-        """The queue's messages from a record on, or from the first there is; until the log is damaged or the search is over."""
+        """Yields the queue's messages from a record, or from the first one, until the log is damaged or the search is over."""
         position = log.min_offset if begin is None else begin
         while not self.is_over:
             if log.is_blank(position):
@@ -51,7 +51,7 @@ class Search:
 
 
 class DamagedUnits:
-    """Mends the units of all queues of a store."""
+    """The repair of the units of all queues of a store."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, delay_levels_ms: Sequence[int]) -> None:
         self._log = log
@@ -59,9 +59,9 @@ class DamagedUnits:
         self._delay_levels_ms = delay_levels_ms
 
     def mend(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
-        """Where a pull goes on that found no record for the unit of that queue offset.
+        """Returns where a pull continues that found no record for the unit of that queue offset.
 
-        At that very offset if the message was found, and its unit is right by now. Behind it if the message is lost, has expired,
+        It is that very offset if the message was found and its unit repaired, or a later one if the message is lost, has expired,
         or is too far away.
         """
         if (after_lost := _end_of_lost(queue, queue_offset)) > queue_offset:
@@ -82,7 +82,7 @@ class DamagedUnits:
         return queue_offset if is_mended else queue_offset + 1
 
     def _end_of_expired(self, queue: ConsumeQueue, queue_offset: int) -> int:
-        """The first offset whose message the log still has, if that of this offset is one of those that have expired."""
+        """Returns the first offset whose message the log still has, if this offset's has expired; otherwise this offset."""
         unit = queue.unit(queue_offset)
         if unit is None or not unit.holds_message or unit.commit_log_offset >= self._log.min_offset:
             return queue_offset
@@ -91,7 +91,7 @@ class DamagedUnits:
 
 
 def find_message(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """The commit log offset of the message of a queue offset, which need not have a unit; None if it is not found."""
+    """Returns the commit log offset of the message of a queue offset, which may lack a unit; None if it is not found."""
     if _end_at(log, queue, queue_offset) is not None and (unit := queue.unit(queue_offset)) is not None:
         return unit.commit_log_offset
     for position, record in Search().messages_of(log, queue, _end_before(log, queue, queue_offset)):
@@ -101,7 +101,7 @@ def find_message(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int 
 
 
 def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Where the nearest message before that queue offset ends whose unit is right; None if there is none near."""
+    """Returns the end of the nearest earlier message whose unit is right; None if there is none near."""
     for offset in range(queue_offset - 1, max(queue_offset - 1 - _UNITS_SEARCHED, -1), -1):
         if (end := _end_at(log, queue, offset)) is not None:
             return end
@@ -109,7 +109,7 @@ def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int |
 
 
 def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Where the message of that queue offset ends; None unless its unit is right."""
+    """Returns the end of the message of that queue offset; None unless its unit is right."""
     unit = queue.unit(queue_offset)
     if unit is None:
         return None
@@ -122,7 +122,7 @@ def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | Non
 
 
 def _end_of_lost(queue: ConsumeQueue, queue_offset: int) -> int:
-    """The offset after those by which recovery marks the messages of a damaged stretch of the log (see `fill_gap`)."""
+    """Returns the offset after the units that mark a damaged stretch of the log (see `fill_gap`); else `queue_offset`."""
     unit = queue.unit(queue_offset)
     if unit is None or unit.size <= 0 or unit.tags_code:
         return queue_offset

@@ -4,9 +4,9 @@
     PHYSICMSGTIMESTAMP 8 | LOGICSMSGTIMESTAMP 8 | INDEXMSGTIMESTAMP 8 | zeros
 
 Each timestamp is the store timestamp of the last record that was on disk in the commit log, the consume queues, the index.
-`abort` is there while a broker runs, and after a crash. `progress.json` is ours alone: up to which commit log offset
-everything is dispatched and on disk, so that recovery need not read whole segments, and how long each queue was then, so that
-a lost one is noticed. Both are written after what they speak of was synced, so that an old state of them is safe.
+`abort` exists while a broker runs, and after a crash. `progress.json` is not RocketMQ's: the commit log offset before which
+everything is dispatched and on disk, so that recovery need not read whole segments, and the length of each queue then, so that
+a lost one is noticed. Both are written after the sync of their data, so that an old state of them is safe.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _CHECKPOINT_SLACK_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class DurableMark:
-    """A state of the store that holds once all that was written by then is synced."""
+    """A state of the store that holds once all earlier writes are synced."""
 
     position: int
-    """Every record before it is in the commit log and dispatched."""
+    """The offset before which every record is in the commit log and dispatched."""
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
 
@@ -44,63 +44,63 @@ class Checkpoint:
 
     @property
     def recover_from(self) -> int:
-        """Records stored up to then need no recovery (StoreCheckpoint.getMinTimestamp)."""
+        """Returns the store timestamp up to which records need no recovery (StoreCheckpoint.getMinTimestamp)."""
         return max(min(self.commit_log, self.consume_queues) - _CHECKPOINT_SLACK_MS, 0)
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What progress.json holds."""
+    """The content of progress.json."""
 
     position: int
-    """Every record before it is in the commit log and the consume queues."""
+    """The offset before which every record is in the commit log and the consume queues."""
     index_offset: int
-    """Every record up to the one that begins here is in the index."""
+    """The offset of the last record in the index, with all records before it."""
     index_end_offset: int
-    """The ENDPHYOFFSET of the last index file then."""
+    """The ENDPHYOFFSET of the last index file at that time."""
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
-    """Topic, queue id, max offset."""
+    """Max offsets by topic and queue id."""
 
     def max_offset(self, topic: bytes, queue_id: int) -> int | None:
-        """How long that queue was, or None if it was not there."""
+        """Returns the length of that queue, or None if it did not exist."""
         return self.queues.get(topic.decode(), {}).get(queue_id)
 
 
 @dataclass(frozen=True, slots=True)
 class DurableState:
-    """What a store keeps at its root while it is open, and for the next start."""
+    """The files at a store's root, for the time while it is open and for the next start."""
 
     root: Path
     files: FileSystem
 
     @property
     def was_stopped_cleanly(self) -> bool:
-        """Whether the last broker brought everything to the disk. Ask before `mark_running`."""
+        """Returns whether the last broker brought everything to the disk. Call it before `mark_running`."""
         return self.files.size(self._abort) is None
 
     def mark_running(self) -> None:
-        """From here on, until `mark_stopped`, the store counts as crashed. Durable when it returns."""
+        """Marks the store as crashed until `mark_stopped`. Durable when it returns."""
         if self.files.size(self._abort) is None:
             create_file(self.files, self._abort, 0)
 
     def mark_stopped(self) -> None:
-        """Everything is on disk: the next start needs no recovery. Durable when it returns."""
+        """Marks the store as complete on disk: the next start needs no recovery. Durable when it returns."""
         self.files.unlink(self._abort)
         self.files.sync_directory(self.root)
 
     def checkpoint(self) -> Checkpoint:
-        """The checkpoint; zeros where there is none."""
+        """Returns the checkpoint; zeros where there is none."""
         content = read_file(self.files, self.root / "checkpoint") or b""
         return Checkpoint(*_CHECKPOINT.unpack_from(content)) if len(content) >= _CHECKPOINT.size else Checkpoint()
 
     def progress(self) -> Progress | None:
-        """The progress of dispatching, or None where it was never written or cannot be read."""
+        """Returns the progress of dispatching, or None if it was never written or cannot be read."""
         try:
             return msgspec.json.decode(read_file(self.files, self.root / "progress.json") or b"", type=Progress)
         except (ValueError, RecursionError):
             return None
 
     def save(self, mark: DurableMark, index_offset: int, index_end_offset: int, index_end_timestamp: int) -> None:
-        """Writes checkpoint and progress; call it after what they speak of was synced."""
+        """Writes checkpoint and progress; call it after the sync of their data."""
         self._save_checkpoint(Checkpoint(mark.store_timestamp, mark.store_timestamp, index_end_timestamp))
         queues: dict[str, dict[int, int]] = {}
         for (topic, queue_id), max_offset in mark.max_offsets.items():
@@ -122,7 +122,7 @@ class DurableState:
             self.files.close(file)
 
     def _save_progress(self, progress: Progress) -> None:
-        # Not synced: torn or old, it only makes recovery read more.
+        # Without a sync: if it is torn or old, recovery only reads more.
         path = self.root / "progress.json"
         part = path.with_name("progress.json.tmp")
         file = self.files.open(part, create=True)

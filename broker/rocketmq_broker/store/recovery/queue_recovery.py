@@ -1,4 +1,4 @@
-"""What a crash or damage left of a consume queue: finding its end, cutting off what is wrong, marking what is lost."""
+"""The recovery of a consume queue from a crash or damage: its end is found, wrong units are cut off, lost ones are marked."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, UNIT, Consume
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
 _FILES_SEARCHED: Final = 3
-"""How many of the last files are looked through for the end (ConsumeQueue.recover)."""
+"""Files at the end that are searched for the last unit (ConsumeQueue.recover)."""
 _BLOCK_UNITS: Final = 3200
 _SEARCH_BLOCK: Final = _BLOCK_UNITS * UNIT_SIZE
 
 
 class RecoveredQueue(NamedTuple):
-    """What was done to a queue."""
+    """The result of a queue's recovery."""
 
     mended: list[str]
-    """What to tell the operator."""
+    """The messages for the operator."""
     was_cut: bool = False
-    """Whether units that were there must be found in the commit log again."""
+    """Whether cut-off units must be found in the commit log again."""
 
 
 def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQueue:
-    """Finds the last unit of a queue whose files were there at the start. Raises DamagedStore, OSError.
+    """Finds the last unit of a queue whose files existed at the start. Raises DamagedStore, OSError.
 
     `synced_offset` is a max offset once known to be on disk; the search begins there, without it in the last files.
     """
@@ -42,7 +42,7 @@ def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQu
 
 
 def fill_gap(queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, size: int) -> int:
-    """Lets the offsets from the end up to `queue_offset` point to a damaged place in the log; the number of them."""
+    """Points the offsets from the end to `queue_offset` at a damaged place in the log. Returns their number."""
     lost = range(queue.max_offset, queue_offset)
     for offset in lost:
         queue.put(offset, commit_log_offset, size, 0)
@@ -50,12 +50,12 @@ def fill_gap(queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, siz
 
 
 def cut_behind(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """Drops the units that point past the end of the commit log; the number dropped."""
+    """Drops the units that point past the end of the commit log. Returns their number."""
     return cut_at(queue, queue.max_offset - _count_beyond(queue, commit_log_end))
 
 
 def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Drops the units from an offset on; the number dropped. On disk when it returns."""
+    """Drops the units at and after an offset. Returns their number. On disk on return."""
     dropped = queue.max_offset - queue_offset
     if dropped > 0:
         queue.write()
@@ -65,7 +65,7 @@ def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
 
 
 def _count_beyond(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """How many of the last units point past there. Looked at from the end: one that is damaged must not mislead a search."""
+    """Counts the last units that point past `commit_log_end`, backwards: one damaged unit must not mislead a search."""
     count = 0
     for unit in _backwards(queue):
         if unit.size == BLANK_SIZE or unit.commit_log_offset + unit.size <= commit_log_end:
@@ -84,7 +84,7 @@ def _backwards(queue: ConsumeQueue) -> Iterator[Unit]:
 
 
 def _cut_at_gap(queue: ConsumeQueue) -> list[str]:
-    """Every file but the last is full: what follows one that is missing, or is not full, has to be rebuilt."""
+    """Cuts the queue after a missing file, or one that is not full: only the last file may be so, and the rest is rebuilt."""
     segments = queue.files.segments
     for start, following in pairwise(segments.starts):
         end = start + segments.segment_size
@@ -95,7 +95,7 @@ def _cut_at_gap(queue: ConsumeQueue) -> list[str]:
 
 
 def _find_end(queue: ConsumeQueue, first: int) -> int:
-    """From that position on, the offset of the first place that holds no unit."""
+    """Returns the offset of the first place without a unit, at or after that position."""
     position = first
     while queue.files.segments.has(position):
         content = queue.files.segments.read(position, _SEARCH_BLOCK)

@@ -1,7 +1,7 @@
-"""Opening a store: what a crash or damage left is brought back in order, nothing is guessed, and all of it is said.
+"""The opening of a store after a crash or damage: it restores order, guesses nothing, and reports everything.
 
-A torn tail of the commit log is cut off and zeroed. Damage in the middle costs the records it covers and no other. What can be
-derived, consume queues and index, is completed from the log, or rebuilt where it is missing (RocketMQ's recoverNormally and
+A torn tail of the commit log is cut off and zeroed. Damage in the middle costs the records it covers and no other. The derived
+data, consume queues and index, is completed from the log, or rebuilt where it is missing (RocketMQ's recoverNormally and
 recoverAbnormally, which stop at the first damage instead).
 """
 
@@ -24,7 +24,7 @@ from rocketmq_broker.store.recovery.requeue import LacksOlderMessages, Requeue
 from rocketmq_broker.store.settings import StoreConfig
 
 _SEGMENTS_AFTER_STOP = 3
-"""How many of the last segments are read after a clean stop where nothing tells more (CommitLog.recoverNormally)."""
+"""Last segments that are read after a clean stop without further information (CommitLog.recoverNormally)."""
 _INDEX_BATCH = 1000
 
 
@@ -35,7 +35,7 @@ def recover(
     durable: DurableState,
     config: StoreConfig,
 ) -> RecoveryReport:
-    """Loads all files and makes them agree; on return the log can go on. Raises DamagedStore, OSError."""
+    """Loads all files and makes them agree; afterwards the log can take records. Raises DamagedStore, OSError."""
     report = RecoveryReport(durable.was_stopped_cleanly)
     if not report.was_stopped_cleanly:
         report.actions.append("the last broker did not stop cleanly")
@@ -53,7 +53,7 @@ def recover(
 
 
 def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> bool:
-    """Whether a queue lacks units that were there: they must be found in the commit log again."""
+    """Loads the queues. Returns whether one lacks units that it had: they must be found in the commit log again."""
     queues.load()
     has_cut = False
     for queue in queues:
@@ -62,7 +62,7 @@ def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begin
         report.actions += recovered.mended
         has_cut = has_cut or recovered.was_cut
         if progress is not None and synced_offset is None and queue.is_empty:
-            # It began after the progress was saved, and so did all its messages: they are found from there on.
+            # It began after the progress was saved, and so did all its messages: the scan from that progress finds them.
             continue
         if queue.is_empty or queue.min_offset > log_begins == 0:
             # A queue has files as long as its folder, and its first one until a message expires.
@@ -114,7 +114,7 @@ class _Recovery:
         self._confirmed = 0
 
     def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
-        """Scans the log, completes queues and index, cuts off what is torn."""
+        """Scans the log, completes queues and index, cuts off a torn tail."""
         log, report = self._log, self._report
         log.written_position = log.segments.end
         start = self._scan_start(progress, checkpoint)
@@ -154,7 +154,7 @@ class _Recovery:
                 return start
         start = self._start_without_progress(checkpoint)
         if self._config.is_index_enabled and self._index.end_offset < start:
-            # The index may lag behind the checkpoint, which speaks of whole index files.
+            # The index may lag behind the checkpoint, which counts whole index files.
             start = max(self._index.end_offset, first)
             start = start if self._log.store_timestamp(start) >= 0 else self._log.segments.start_of(start)
         return start
@@ -218,11 +218,11 @@ class _Recovery:
         return self._scan(self._log.min_offset)
 
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord, is_within_damage: bool) -> bool:
-        """Whether a record behind damage belongs to the log.
+        """Returns whether a record after damage belongs to the log.
 
-        It may be part of a client's body: within a damaged record only that one counts to which a consume queue points. Or it may
-        be a left-over of an end that RocketMQ once cut off without clearing: such a one is older than what was written before it
-        later, or its queue offset is taken.
+        It may be part of a client's body: within a damaged record only a record to which a consume queue points counts. Or it may
+        be a left-over of an end that RocketMQ once cut off but did not clear: such a record is older than records before it, or
+        its queue offset is taken.
         """
         if is_within_damage:
             return self._is_pointed_to(commit_log_offset, record)
@@ -268,7 +268,7 @@ class _Recovery:
         return True
 
     def _cut_queues(self) -> bool:
-        """Whether the log has a message that one of them lost by it: its unit was damaged."""
+        """Cuts the queues. Returns whether the log has a message that one of them lost by it: its unit was damaged."""
         cut = [queue for queue in self._queues if self._cut_queue(queue)]
         return any(find_message(self._log, queue, queue.max_offset) is not None for queue in cut)
 

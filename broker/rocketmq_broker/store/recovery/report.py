@@ -1,4 +1,4 @@
-"""What opening a store found and did."""
+"""The report on opening a store."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """Filled while the store is opened."""
+    """A report that is filled while the store is opened."""
 
     was_stopped_cleanly: bool
     scanned_from: int = 0
     end: int = 0
-    """The commit log offset where the next record goes."""
+    """The commit log offset of the next record."""
     records_scanned: int = 0
     units_added: int = 0
     """Consume queue units that were missing or wrong."""
     damaged: list[tuple[int, int]] = field(default_factory=list)
-    """Offset and length of the damaged stretches of the log."""
+    """Offset and length of each damaged stretch of the log."""
     last_store_timestamp: int = 0
     actions: list[str] = field(default_factory=list)
-    """What was done, in words."""
+    """The actions, in words."""

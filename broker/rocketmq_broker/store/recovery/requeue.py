@@ -1,4 +1,4 @@
-"""Putting the records that recovery reads back into their consume queues, each at the queue offset it holds itself.
+"""The return of recovered records to their consume queues, each at the queue offset that it holds itself.
 
 No checksum covers a record's queue offset, so one that does not continue its queue is believed only if the queue's next
 record continues it: otherwise one flipped bit could cost a queue all its later messages.
@@ -19,14 +19,14 @@ _UNITS_READ_AHEAD = 512
 
 
 class LacksOlderMessages(Exception):
-    """A queue lacks messages from before the place where reading began."""
+    """A queue that lacks messages from before the place where reading began."""
 
 
 class Requeue:
-    """Takes the records of one pass over the log, in its order."""
+    """A pass over the log that takes its records in order."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, report: RecoveryReport, *, reads_whole_log: bool) -> None:
-        """`report` says which stretches of the log are damaged, as far as was read."""
+        """`report` lists the damaged stretches of the log, as far as it was read."""
         self._log = log
         self._queues = queues
         self._report = report
@@ -35,7 +35,7 @@ class Requeue:
         self._known: dict[tuple[bytes, int], tuple[int, list[Unit]]] = {}
 
     def put(self, request: DispatchRequest) -> None:
-        """Completes the record's queue, where it is not complete already. Raises LacksOlderMessages."""
+        """Completes the record's queue if needed. Raises LacksOlderMessages."""
         key = (request.topic, request.queue_id)
         slack = 0
         if self._doubtful and (doubtful := self._doubtful.pop(key, None)) is not None:
@@ -54,7 +54,7 @@ class Requeue:
             self._doubtful[key] = request
 
     def finish(self) -> None:
-        """Decides on the records that nothing followed. Raises LacksOlderMessages."""
+        """Decides about the records without a successor. Raises LacksOlderMessages."""
         while self._doubtful:
             _, request = self._doubtful.popitem()
             queue = self._queues.find(request.topic, request.queue_id)
@@ -68,7 +68,7 @@ class Requeue:
                 self._disbelieve(request)
 
     def is_true(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Whether the log has the message where its unit says; what cannot be read speaks neither for nor against it."""
+        """Returns whether the log has the message where its unit points; True also if that place cannot be read."""
         unit = queue.unit(queue_offset)
         if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
             return True
@@ -86,18 +86,18 @@ class Requeue:
             self._truncate(queue, request.queue_offset)
             self._add(request)
         elif unit.commit_log_offset < request.commit_log_offset:
-            # The topic was deleted and began anew, or the record lies about its queue offset.
+            # The topic was deleted and created again, or the record has a wrong queue offset.
             self._doubtful[(request.topic, request.queue_id)] = request
 
     def _may_be_record(self, unit: Unit) -> bool:
-        """Whether a record begins where the unit says, damaged or not; one that has expired may have."""
+        """Returns whether a record, intact or damaged, may begin where the unit points; an expired one may."""
         segments, offset = self._log.segments, unit.commit_log_offset
         if unit.size == BLANK_SIZE or 0 <= offset < segments.min_offset:
             return True
         return resembles_record(segments.read(offset, HEAD.size), unit.size, offset)
 
     def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
-        """The unit on disk; read in blocks, as the records of a queue come in its order."""
+        """Returns the unit on disk; reads in blocks, because the records of a queue come in its order."""
         key = (queue.topic, queue.queue_id)
         first, units = self._known.get(key, (0, []))
         if not first <= queue_offset < first + len(units):

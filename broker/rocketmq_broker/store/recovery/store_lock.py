@@ -1,7 +1,7 @@
-"""What keeps a second broker out of a store.
+"""The locks that keep a second broker out of a store.
 
 Two locks: RocketMQ's own, on the file `lock` at the root, and one on the folder of the commit log, which two roots may name, and
-which stays when somebody removes the file. A folder is locked itself: RocketMQ would take a file in it for a segment.
+which stays when the file is removed. The folder itself is locked: RocketMQ would take a file in it for a segment.
 
 Both are advisory locks of this machine's kernel. They keep out brokers in other containers that mount the same folder. They do
 not keep out a broker on another machine where the file system is NFS mounted with `nolock`, or another one without locks.
@@ -18,17 +18,17 @@ _LOCK_FILE = "lock"
 
 
 class StoreLock:
-    """Held from `acquire` until `release`, or until the process ends."""
+    """Two locks, held from `acquire` until `release`, or until the process ends."""
 
     def __init__(self, files: FileSystem, root: Path, commit_log: Path) -> None:
-        """Nothing is locked yet."""
+        """Begins without a lock."""
         self._files = files
         self._root = root
         self._commit_log = commit_log
         self._held: dict[Path, int] = {}
 
     def acquire(self) -> list[str]:
-        """Takes both locks; says what cannot be locked. Raises StoreLocked, OSError, and then holds none."""
+        """Takes both locks. Returns what cannot be locked, in words. Raises StoreLocked, OSError, and then holds none."""
         complaints = []
         try:
             self._files.make_directory(self._root)
@@ -48,14 +48,14 @@ class StoreLock:
         return complaints
 
     def what_is_wrong(self) -> str | None:
-        """Why the locks do not protect the store any more, or None: somebody removed or replaced what is locked."""
+        """Returns why the locks no longer protect the store, or None: a locked file was removed or replaced."""
         for path, file in self._held.items():
             if not self._files.is_still(file, path):
                 return f"{path} was removed or replaced while this broker holds its lock: another broker may use the store"
         return None
 
     def release(self) -> None:
-        """Gives the locks back."""
+        """Releases the locks."""
         while self._held:
             self._files.close(self._held.popitem()[1])
 

@@ -1,1 +1,1 @@
-"""Tables kept as JSON files, in RocketMQ's layouts."""
+"""Tables stored as JSON files, in RocketMQ's layouts."""

@@ -1,4 +1,4 @@
-"""A small table kept in a JSON file (RocketMQ's ConfigManager)."""
+"""A small table stored in a JSON file (RocketMQ's ConfigManager)."""
 
 from __future__ import annotations
 
@@ -16,42 +16,42 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DataVersion:
-    """Which state of a table this is (RocketMQ's DataVersion)."""
+    """The version of a table's state (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
     """Milliseconds since the epoch of the last change."""
     counter: int = 0
     others: tuple[tuple[str, Any], ...] = ()
-    """Members that only newer versions of RocketMQ know, such as `("stateVersion", 0)`: they stay as they were read."""
+    """Members that only newer versions of RocketMQ know, such as `("stateVersion", 0)`: they stay unchanged."""
 
     def next(self, now_ms: int) -> DataVersion:
-        """The version after one more change."""
+        """Returns the version after one more change."""
         return DataVersion(now_ms, self.counter + 1, self.others)
 
     def as_json(self) -> dict[str, Any]:
-        """As the config files hold it."""
+        """Returns the version for a config file."""
         return dict(sorted([("counter", self.counter), ("timestamp", self.timestamp), *self.others]))
 
     @classmethod
     def from_json(cls, value: Any) -> DataVersion:
-        """Reads what `as_json` writes; what is missing is 0."""
+        """Reads the result of `as_json`; a missing member is 0."""
         given = value if isinstance(value, dict) else {}
         others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})
         return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)), others)
 
 
 class ConfigFile:
-    """One JSON file with the state before the last change beside it, as `.bak`.
+    """One JSON file, and beside it as `.bak` the state before the last change.
 
-    Members of the file that are not the broker's to know, such as those of a newer RocketMQ, stay in it.
+    Members of the file that the broker does not know, such as those of a newer RocketMQ, stay in it.
     """
 
     def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
-        """Reads nothing yet. `members` are those that the caller reads and writes; None means that the file has no others."""
+        """Begins unread. `members` are those that the caller reads and writes; None means that the file has no others."""
         self.others: dict[str, Any] = {}
-        """The other members, as they were read."""
+        """The other members, unchanged."""
         self.complaint: str | None = None
-        """What was wrong with the file when it was read though it could be done without, in words."""
+        """The problem of a file that was unreadable but not needed, in words."""
         self._path = path
         self._members = members
         self._backup = path.with_name(path.name + ".bak")
@@ -59,9 +59,9 @@ class ConfigFile:
         self._written: tuple[dict[str, Any], int] | None = None
 
     def read(self, parse: Callable[[dict[str, Any]], T]) -> T:
-        """What `parse` makes of the content, or of the backup's if the file is missing, empty or damaged; of {} without either.
+        """Returns `parse` of the content; of the backup's if the file is missing or damaged; of {} without either.
 
-        What `parse` cannot take is damage like any other. Raises DamagedStore if a file is there but neither can be read.
+        Content that `parse` refuses counts as damaged. Raises DamagedStore if a file exists but neither can be read.
         """
         self.complaint = None
         try:
@@ -82,13 +82,13 @@ class ConfigFile:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there is no such file. Raises OSError."""
+        """Returns whether the file is missing. Raises OSError."""
         return self._files.size(self._path) is None
 
     def write(self, value: dict[str, Any]) -> None:
         """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError.
 
-        What it wrote last is not written again, unless the file was removed or has another length. Leave `value` as it is.
+        Unchanged content is not written again, unless the file was removed or has another length. Do not change `value` later.
         """
         if self._written is not None and self._written == (value, self._files.size(self._path)):
             return  # most tables are written every few seconds, and change seldom
@@ -98,7 +98,7 @@ class ConfigFile:
         self._written = value, len(content)
 
     def write_encoded(self, content: bytes) -> None:
-        """Does the same with content that is JSON already. Raises OSError."""
+        """Replaces the file by content that is JSON already, like `write`. Raises OSError."""
         before = read_file(self._files, self._path)
         if before == content:
             return

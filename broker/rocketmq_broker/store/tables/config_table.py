@@ -1,24 +1,18 @@
-"""A table of settings by name, kept in a config file with its data version (RocketMQ's ConfigManager)."""
+"""A table of settings by name, stored in a config file with its data version (RocketMQ's ConfigManager)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
 
 from rocketmq_broker.store.files import FileSystem
 from rocketmq_broker.store.tables import fastjson
 from rocketmq_broker.store.tables.config_file import ConfigFile, DataVersion
 
-
-class Config(Protocol):
-    """The settings of one thing."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The settings as the file holds them."""
-
-
-C = TypeVar("C", bound=Config)
+C = TypeVar("C", bound=msgspec.Struct)
 
 _DATA_VERSION: Final = "dataVersion"
 
@@ -26,7 +20,7 @@ _DATA_VERSION: Final = "dataVersion"
 class ConfigTable(Generic[C]):
     """Settings by name; changes reach the file with `persist`.
 
-    What the file says of a thing and the broker does not know, such as a setting of a newer RocketMQ, stays with the thing.
+    Members that the broker does not know, such as a setting of a newer RocketMQ, stay with their topic or group.
     """
 
     def __init__(
@@ -38,7 +32,7 @@ class ConfigTable(Generic[C]):
         name_of: Callable[[C], str],
         from_json: Callable[[str, dict[str, Any]], C],
     ) -> None:
-        """Empty until `load`. `member` is what the table is called in the file."""
+        """Begins empty; `load` reads the file. `member` is the table's name in the file."""
         self.data_version = DataVersion()
         self._table: dict[str, C] = {}
         self._texts: dict[str, tuple[C, str]] = {}
@@ -56,7 +50,7 @@ class ConfigTable(Generic[C]):
 
     @property
     def complaint(self) -> str | None:
-        """What was wrong with the file when it was loaded, in words."""
+        """Returns the problem of the loaded file, in words, or None."""
         return self._file.complaint
 
     def persist(self) -> None:
@@ -68,15 +62,15 @@ class ConfigTable(Generic[C]):
         self._file.write_encoded(fastjson.joined([texts[name] for name in sorted(texts)], 0).encode())
 
     def _encoded(self, name: str, config: C) -> str:
-        """The settings in JSON. They are kept: to encode 20,000 topics for each new one would stop the broker for 0.2 s."""
+        """Returns the settings in JSON. Cached: encoding 20,000 topics for each new one would stop the broker for 0.2 s."""
         known = self._texts.get(name)
         if known is None or known[0] is not config:
-            value = dict(sorted({**self._others.get(name, {}), **config.as_json()}.items()))
+            value = dict(sorted({**self._others.get(name, {}), **msgspec.to_builtins(config)}.items()))
             known = self._texts[name] = config, fastjson.member(name, value, 1)
         return known[1]
 
     def get(self, name: str) -> C | None:
-        """The settings of that name, or None if there are none."""
+        """Returns the settings of that name, or None if there are none."""
         return self._table.get(name)
 
     def put(self, config: C, now_ms: int) -> None:
@@ -85,7 +79,7 @@ class ConfigTable(Generic[C]):
         self.data_version = self.data_version.next(now_ms)
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Removes settings; whether there were any."""
+        """Removes settings. Returns whether there were any."""
         if self._table.pop(name, None) is None:
             return False
         self._texts.pop(name, None)
@@ -107,7 +101,7 @@ class ConfigTable(Generic[C]):
         configs = {name: self._from_json(name, value) for name, value in table.items()}
         self._others = {}
         for name, config in configs.items():
-            known = config.as_json()
+            known = msgspec.to_builtins(config)
             if others := {member: value for member, value in table[name].items() if member not in known}:
                 self._others[name] = others
         return configs, DataVersion.from_json(content.get(_DATA_VERSION))

@@ -1,4 +1,4 @@
-"""consumerOffset.json: how far each group has come in each queue (RocketMQ's ConsumerOffsetManager)."""
+"""consumerOffset.json: the offset of each group in each queue (RocketMQ's ConsumerOffsetManager)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class ConsumerOffsets:
     """The table of offsets; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the file."""
         self._table: dict[str, dict[int, int]] = {}
         self._topics: dict[str, dict[str, None]] = {}
-        """By group, the topics in which it has offsets."""
+        """The topics in which a group has offsets, by group."""
         self.count = 0
-        """How many offsets there are."""
+        """The number of offsets."""
         self._is_changed = True
         self._file = ConfigFile(config_directory / "consumerOffset.json", files, members=frozenset({"offsetTable"}))
 
@@ -33,12 +33,12 @@ class ConsumerOffsets:
 
     @property
     def complaint(self) -> str | None:
-        """What was wrong with the file when it was loaded, in words."""
+        """Returns the problem of the loaded file, in words, or None."""
         return self._file.complaint
 
     @property
     def is_to_be_written(self) -> bool:
-        """Whether the file lacks something, or somebody removed it. Raises OSError."""
+        """Returns whether the file lacks changes, or was removed. Raises OSError."""
         return self._is_changed or self._file.is_missing
 
     def persist(self) -> None:
@@ -46,9 +46,9 @@ class ConsumerOffsets:
         finish(self.writer())()
 
     def writer(self) -> Generator[None, None, Callable[[], None]]:
-        """Returns what writes the table, later and on any thread, one at a time. It raises OSError.
+        """Returns a function that writes the table, later and on any thread, one at a time. It raises OSError.
 
-        The table is copied a part at a time; offsets may be committed in between, and are in the file or in the next one.
+        The table is copied a part at a time; an offset committed in between goes into this file or the next one.
         """
         self._is_changed = False
         table: dict[str, dict[int, int]] = {}
@@ -68,7 +68,7 @@ class ConsumerOffsets:
         return write
 
     def commit(self, group: str, topic: str, queue_id: int, offset: int) -> None:
-        """The group goes on at this queue offset."""
+        """Sets the group's offset in the queue."""
         queues = self._table.get(topic + _SEPARATOR + group)
         if queues is None:
             queues = self._table[topic + _SEPARATOR + group] = {}
@@ -80,28 +80,28 @@ class ConsumerOffsets:
             self.count += known is None
 
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Where the group goes on, or None if it never said."""
+        """Returns the group's offset in the queue, or None without one."""
         return self._table.get(topic + _SEPARATOR + group, {}).get(queue_id)
 
     def of_topic(self, group: str, topic: str) -> dict[int, int]:
-        """The group's offset in each queue of the topic."""
+        """Returns the group's offset in each queue of the topic."""
         return dict(self._table.get(topic + _SEPARATOR + group, {}))
 
     @property
     def group_count(self) -> int:
-        """How many groups have offsets."""
+        """Returns the number of groups with offsets."""
         return len(self._topics)
 
     def has_offsets(self, group: str) -> bool:
-        """Whether the group has offsets in any queue."""
+        """Returns whether the group has offsets in any queue."""
         return group in self._topics
 
     def topics_of(self, group: str) -> set[str]:
-        """The topics in which the group has offsets (whichTopicByConsumer)."""
+        """Returns the topics in which the group has offsets (whichTopicByConsumer)."""
         return set(self._topics.get(group, ()))
 
     def groups_of(self, topic: str) -> set[str]:
-        """The groups that have offsets in the topic (whichGroupByTopic)."""
+        """Returns the groups that have offsets in the topic (whichGroupByTopic)."""
         return {group for group, names in self._topics.items() if topic in names}
 
     def clone(self, source_group: str, target_group: str, topic: str) -> None:
@@ -114,22 +114,22 @@ class ConsumerOffsets:
             self._topics.setdefault(target_group, {})[topic] = None
 
     def remove_topic(self, topic: str) -> None:
-        """Forgets the offsets of all groups in a topic."""
+        """Removes the offsets of all groups in a topic."""
         for group in self.groups_of(topic):
             self._remove(group, topic)
 
     def remove_group(self, group: str) -> None:
-        """Forgets the offsets of a group in all topics (removeOffset)."""
+        """Removes the offsets of a group in all topics (removeOffset)."""
         for topic in self.topics_of(group):
             self._remove(group, topic)
 
     def entries(self) -> Iterator[tuple[str, dict[int, int]]]:
-        """Each topic@group with its offsets, to be read only; the table may change in between."""
-        # Names alone: to make 200,000 pairs at a time has the garbage collector look through all of them.
+        """Yields each topic@group with its offsets, to be read only; the table may change in between."""
+        # Names alone: the garbage collector would scan all of 200,000 pairs made at a time.
         return ((name, self._table[name]) for name in list(self._table) if name in self._table)
 
     def as_json(self) -> dict[str, dict[int, int]]:
-        """The table as the file holds it, by topic@group (for GET_ALL_CONSUMER_OFFSET)."""
+        """Returns the table for the file, by topic@group (for GET_ALL_CONSUMER_OFFSET)."""
         return {name: dict(queues) for name, queues in self._table.items()}
 
     def _remove(self, group: str, topic: str) -> None:

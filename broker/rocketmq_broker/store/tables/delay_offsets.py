@@ -1,4 +1,4 @@
-"""delayOffset.json: how far each delay level's queue was delivered (RocketMQ's ScheduleMessageService)."""
+"""delayOffset.json: the delivered offset of each delay level's queue (RocketMQ's ScheduleMessageService)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class DelayOffsets:
     """The offset of each delay level, 1 being the first; changes reach the file with `persist`."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
-        """Empty until `load`."""
+        """Begins empty; `load` reads the file."""
         self._table: dict[int, int] = {}
         self._file = ConfigFile(config_directory / "delayOffset.json", files, members=frozenset({"offsetTable"}))
 
@@ -23,7 +23,7 @@ class DelayOffsets:
 
     @property
     def complaint(self) -> str | None:
-        """What was wrong with the file when it was loaded, in words."""
+        """Returns the problem of the loaded file, in words, or None."""
         return self._file.complaint
 
     def persist(self) -> None:
@@ -31,11 +31,11 @@ class DelayOffsets:
         self._file.write({"offsetTable": dict(sorted(self._table.items()))})
 
     def get(self, level: int) -> int | None:
-        """Where delivery goes on, or None if it never began."""
+        """Returns the next offset to deliver, or None if delivery never began."""
         return self._table.get(level)
 
     def put(self, level: int, offset: int) -> None:
-        """Delivery of the level goes on at this queue offset."""
+        """Sets the next offset to deliver."""
         self._table[level] = offset
 
 

@@ -1,4 +1,4 @@
-"""The JSON that Apache's library fastjson writes into config files: tab-indented, and numbers as keys without quotes.
+"""The JSON of config files in the form of Apache's library fastjson: tab-indented, and numbers as keys without quotes.
 
 {
     "offsetTable":{
@@ -19,12 +19,12 @@ from rocketmq_broker.message.fastjson import standard_json
 
 
 def encode(value: Any) -> bytes:
-    """The value as fastjson's pretty format writes it. Keys keep their order; a mapping has keys of one kind, str or int."""
+    """Encodes the value in fastjson's pretty format. Keys keep their order; a mapping has keys of one kind, str or int."""
     return _text(value, 0).encode()
 
 
 def decode(data: bytes) -> Any:
-    """Reads strict JSON and fastjson's; keys come as str. Raises ValueError."""
+    """Decodes strict JSON and fastjson's; keys become str. Raises ValueError."""
     try:
         return msgspec.json.decode(standard_json(data))
     except UnreadableJson as error:
@@ -44,12 +44,12 @@ def _object(members: dict[Any, Any], depth: int) -> str:
 
 
 def member(key: Any, value: Any, depth: int) -> str:
-    """One member of an object at that depth, for `joined`."""
+    """Returns one member of an object at that depth, for `joined`."""
     # fastjson breaks the line before a key that is a string, and not before one that is a number.
     line = "\n" + "\t" * (depth + 1) if isinstance(key, str) else ""
     return line + msgspec.json.encode(key).decode() + ":" + _text(value, depth + 1)
 
 
 def joined(members: list[str], depth: int) -> str:
-    """The object at that depth with these members: a large table need not write anew those that did not change."""
+    """Returns the object at that depth with these members: unchanged members of a large table need not be encoded again."""
     return "{" + ",".join(members) + "\n" + "\t" * depth + "}" if members else "{}"

@@ -1,1 +1,1 @@
-"""What keeps an open store in order: checkpoints, room on the disk, the next segment."""
+"""The upkeep of an open store: checkpoints, room on the disk, the next segment."""

@@ -1,10 +1,10 @@
-"""Bringing consume queues and index to the disk, so that the next recovery has little to do.
+"""Checkpoints, which bring consume queues and index to the disk so that the next recovery has little to do.
 
-A round has these steps, in this order: `begin`, all of `write_queues`, a sync of what it named, `write_index`, a sync of what
-that named, `finish`. Only the syncs block on the disk.
+A round has these steps, in this order: `begin`, all of `write_queues`, a sync of its result, `write_index`, a sync of its
+result, `finish`. Only the syncs block on the disk.
 
-A disk that refused a sync may drop what was written and call the next sync good. So after a sync that failed no later state is
-noted: the next start goes on from the last good one, and finds in the commit log what queues and index lack.
+A disk that refused a sync may drop the written data and report success for the next sync. So after a failed sync no later state
+is noted: the next start continues from the last good one, and finds in the commit log what queues and index lack.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rocketmq_broker.store.recovery.durable_state import DurableMark, DurableSta
 from rocketmq_broker.store.writability import Writability
 
 ROUNDS: Final = Index.STAGES
-"""How many rounds, from `begin` to `finish`, spare the next recovery all that was published before them."""
+"""Rounds, from `begin` to `finish`, after which the next recovery need not read anything that was published before them."""
 
 
 class CheckpointRounds:
-    """One after another; a round that was broken off is made up for by the next."""
+    """Successive rounds; the next one completes an interrupted one."""
 
     def __init__(
         self,
@@ -53,15 +53,15 @@ class CheckpointRounds:
         self.is_distrusted = False
         """Whether a sync failed: then the store stays marked as crashed, and nothing is noted until it is opened again."""
         self.last_store_timestamp = 0
-        """When the last visible message was stored."""
+        """The store timestamp of the last visible message."""
 
     def distrust(self) -> None:
-        """Notes nothing more: a sync failed."""
+        """Stops noting states, because a sync failed."""
         self.is_distrusted = True
         self._index.distrust()
 
     def begin(self) -> DurableMark:
-        """Takes note of a state that `finish` saves for the next recovery. Raises StoreUnwritable."""
+        """Notes a state that `finish` saves for the next recovery. Raises StoreUnwritable."""
         self._writability.refuse_if_given_up()
         self._latest_mark = DurableMark(
             position=min(self._backlog.first_offset(self._log.flushed_position), self._log.flushed_position),
@@ -71,10 +71,10 @@ class CheckpointRounds:
         return self._latest_mark
 
     def write_queues(self) -> Iterator[Unsynced]:
-        """Hands waiting consume queue units to the file system, one queue at each step; others may use the store in between.
+        """Writes waiting consume queue units to the files, one queue at each step; others may use the store in between.
 
-        Says what to sync: files first, and then the directories that have new names. What earlier rounds named and did not
-        finish is named again. Raises OSError, StoreUnwritable.
+        Yields what to sync: files first, and then the directories that have new names. What earlier rounds yielded and did not
+        finish comes again. Raises OSError, StoreUnwritable.
         """
         for unsynced in self._queues.write():
             self._writability.refuse_if_given_up()
@@ -83,19 +83,19 @@ class CheckpointRounds:
             yield unsynced
 
     def unsynced_queues(self) -> Unsynced:
-        """All that `write_queues` named and no round has finished."""
+        """Returns all that `write_queues` yielded and no round has finished."""
         return Unsynced(list(self._unsynced), list(self._unsynced_directories))
 
     def write_index(self) -> Unsynced:
-        """Hands waiting index entries to the file system; says what to sync. Raises OSError, StoreUnwritable."""
+        """Writes waiting index entries to the files. Returns what to sync. Raises OSError, StoreUnwritable."""
         self._writability.refuse_if_given_up()
         return self._index.write()
 
     def finish(self, mark: DurableMark, queues: Unsynced) -> Callable[[], None] | None:
-        """Call it after the syncs; `queues` is what was synced of the consume queues. Raises OSError.
+        """Ends a round after the syncs; `queues` is what was synced of the consume queues. Raises OSError.
 
-        Returns what notes from where the next recovery has to begin, or None if there is nothing to note. It writes two files, on
-        any thread, and raises OSError. A mark that a later one overtook tells nothing any more: a topic may have been deleted.
+        Returns a function that saves where the next recovery begins, or None if there is nothing to save. It writes two files, on
+        any thread, and raises OSError. An overtaken mark is not saved: a topic may have been deleted.
         """
         if mark is not self._latest_mark or self._writability.is_given_up:
             return None
@@ -117,7 +117,7 @@ class CheckpointRounds:
         return save
 
     def run_all(self) -> None:
-        """As many rounds as there must be, in one go. Blocks. Raises OSError, StoreUnwritable."""
+        """Runs all rounds without a pause. Blocks. Raises OSError, StoreUnwritable."""
         self._index.begin_rounds()
         for _ in range(ROUNDS):
             mark = self.begin()
@@ -132,7 +132,7 @@ class CheckpointRounds:
     def _sync(self, unsynced: Unsynced) -> None:
         files = self._open_files.files
         for path in unsynced.files:
-            if files.size(path) is not None:  # or else its topic was deleted, or it expired
+            if files.size(path) is not None:  # else its topic was deleted, or it expired
                 file = self._open_files.get(path)
                 try:
                     files.sync(file)

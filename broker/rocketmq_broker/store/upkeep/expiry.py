@@ -1,4 +1,4 @@
-"""Making room on the disk: commit log segments expire, and what consume queues and index hold of them goes with them."""
+"""Room on the disk: commit log segments expire, and with them their entries in consume queues and index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.store.writability import Writability
 
 
 class Expiry:
-    """Forgets first what may go, and leaves the deletion of the files to its caller."""
+    """The expiry of data. It drops the data, and leaves the deletion of the files to its caller."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class Expiry:
         self._writability = writability
 
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
-        """Forgets commit log segments that may go; call it every few seconds. Refuses or admits messages by how full the disk is.
+        """Drops commit log segments that may go; to be called every few seconds. Admits messages by the disk's used space.
 
-        Nothing goes that lies behind `needed_from`. `trim` follows, and then the deletion of all files named. Raises OSError.
+        The segment with `needed_from` and later ones stay. `trim` follows, then the deletion of all files named. Raises OSError.
         """
         self._writability.refuse_if_given_up()
         ratio = self.look_at_disk()
@@ -44,17 +44,17 @@ class Expiry:
         return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
 
     def trim(self) -> Iterator[Trimmed]:
-        """Forgets what consume queues and index hold of messages that the commit log has forgotten, one file or queue a step."""
+        """Drops the entries of dropped messages from consume queues and index, one file or queue a step."""
         yield from self._queues.trim(self._log.min_offset)
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
 
     def look_at_disk(self) -> float:
-        """Refuses or admits messages by how full the disk is, 0 to 1, and answers that. Raises OSError."""
+        """Admits or refuses messages by the disk's used ratio, 0 to 1, and returns it. Raises OSError."""
         ratio = self.disk_used_ratio()
         self._writability.note_disk(ratio, self._config.disk_full_ratio)
         return ratio
 
     def disk_used_ratio(self) -> float:
-        """How full the store's disk is, 0 to 1; the fuller one counts if the commit log has a disk of its own."""
+        """Returns how full the store's disk is, 0 to 1; with a separate disk for the commit log, that of the fuller one."""
         directories = filter(self._files.is_directory, (self._config.root, self._config.commit_log_directory))
         return max(map(self._files.used_ratio, directories), default=0.0)

@@ -12,7 +12,7 @@ from rocketmq_broker.store.writability import Writability
 
 
 class SegmentAhead:
-    """Says when a segment is to be made, and takes it into account once it is."""
+    """The preparation of segments: when one is to be made, and its addition to the log."""
 
     def __init__(self, log: CommitLog, config: StoreConfig, files: FileSystem, writability: Writability) -> None:
         self._log = log
@@ -22,11 +22,11 @@ class SegmentAhead:
 
     @property
     def prepare_from(self) -> int:
-        """The commit log position from which on the next segment should be made: three quarters through the last one."""
+        """Returns the commit log position at which the next segment should be made: three quarters through the last one."""
         return self._log.segments.end - self._config.commit_log_segment_size // 4
 
     def to_prepare(self) -> tuple[int, Callable[[], None]] | None:
-        """Where the next segment begins, and what makes it, on any thread, and raises OSError; None if it is too early.
+        """Returns the next segment's start, and a function that makes it on any thread and raises OSError; None if too early.
 
         `adopt` follows. A first segment is made at once.
         """
@@ -37,6 +37,6 @@ class SegmentAhead:
         return start, partial(create_file, self._files, segments.path(start), segments.segment_size)
 
     def adopt(self, start: int) -> None:
-        """The segment was made."""
+        """Adds the prepared segment to the commit log."""
         if not self._writability.is_given_up:
             self._log.segments.adopt(start)

@@ -1,4 +1,4 @@
-"""What Apache's broker does otherwise, for tests that ask for it with `as_apache`. docs/testing.md has the list."""
+"""The differences of Apache's broker, for tests that ask for them with `as_apache`. docs/testing.md lists them."""
 
 from rocketmq_broker.testing.apache.like_apache import LikeApache
 from rocketmq_broker.testing.apache.release import release_named

@@ -1,7 +1,7 @@
-"""CHECK_IMMUNITY_TIME_IN_SECONDS on Apache's broker: it looks at an immune half message at every interval all the same.
+"""CHECK_IMMUNITY_TIME_IN_SECONDS on Apache's broker, which looks at an immune half message at each interval nevertheless.
 
-Each look writes the half message anew and raises TRANSACTION_CHECK_TIMES, though nobody is asked. So an immunity of many
-intervals uses the checks up (TransactionalMessageServiceImpl.check).
+Each look rewrites the half message and raises TRANSACTION_CHECK_TIMES, though nobody is asked. So an immunity of many intervals
+uses the checks up (TransactionalMessageServiceImpl.check).
 
     half message     look         look         look         look
     |----------------|------------|------------|------------|-------> time
@@ -23,23 +23,23 @@ _MOMENT_S: Final = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Immunity:
-    """The time in which one transaction is not to be checked."""
+    """The time during which a transaction is not checked."""
 
     begun_s: float
     seconds: int
 
     @property
     def end_s(self) -> float:
-        """When it is over."""
+        """The end of the immunity."""
         return self.begun_s + self.seconds
 
     def covers(self, now_s: float) -> bool:
-        """Whether nobody may be asked at that time."""
+        """Returns whether checks are forbidden at that time."""
         return now_s < self.end_s - _MOMENT_S
 
 
 def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
-    """The immunity of a half message that comes now; None where it has none, or none that can be read."""
+    """Reads the immunity of a half message that arrives now; None if it has none, or an unreadable one."""
     text = props.find(encoded_properties, _NAME)
     try:
         seconds = int(text) if text is not None else -1
@@ -49,12 +49,12 @@ def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
 
 
 def looked_at_every(interval_s: float, encoded_properties: bytes) -> bytes:
-    """Properties with which this broker looks at the half message at each interval, as Apache's does, and not only afterwards."""
+    """Returns properties that make this broker look at the half message at each interval, as Apache's does."""
     return props.put(encoded_properties, _NAME, str(max(1, int(interval_s))))
 
 
 def looks_until_asked(immunity: Immunity | None, first_look_s: float, interval_s: float) -> int:
-    """How many intervals after its first look, at that time, a transaction is asked about: 0 if it is not immune then."""
+    """Returns the number of intervals between a first look at that time and the first check; 0 without immunity then."""
     if immunity is None or not immunity.covers(first_look_s):
         return 0
     return math.ceil((immunity.end_s - _MOMENT_S - first_look_s) / interval_s)

@@ -1,4 +1,4 @@
-"""Where Apache's broker differs: outcomes that come twice, checks that count although nobody was asked, and whom it asks.
+"""Imitates Apache's broker: outcomes that come twice, checks that count although nobody was asked, and its choice of producers.
 
 This broker gives a transaction one outcome, counts a check once it was sent, and first asks the producer that sent the half
 message. Apache's rewrites the half message at every check. So a decision that comes late settles the first copy, and the second
@@ -49,7 +49,7 @@ class _Decision:
 
 
 class LikeApache:
-    """Makes one broker behave so, from the time it is made. A transaction's key is its id, that of its message."""
+    """Makes one broker behave like Apache's. A transaction's key is its message's unique id."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class LikeApache:
     # from start to stop
 
     def ends(self, *, is_killed: bool) -> None:
-        """The broker stops. A killed one forgets the decisions that are in no op message yet, and checks them after its start."""
+        """Handles the broker's stop. A killed one forgets the decisions without op messages, and checks them after its start."""
         self._is_shut = True
         self._forget_written()
         if is_killed:
@@ -96,30 +96,30 @@ class LikeApache:
         self._decisions.clear()
 
     def served_by(self, entrance: Entrance) -> None:
-        """The broker was started again."""
+        """Handles the broker's restart."""
         self._entrance = self._copies.entrance = entrance
         self._is_shut = False
         self.stop_beating()
         self._beat()
 
     def stop(self) -> None:
-        """No timer is left."""
+        """Cancels all timers."""
         self.stop_beating()
         self._copies.clear()
 
     def stop_beating(self) -> None:
-        """Nobody sends no heartbeats any more."""
+        """Stops the heartbeats of `Nobody`."""
         if self._beating is not None:
             self._beating.cancel()
 
-    # what comes in
+    # requests
 
     def meets(self, connection: Connection) -> None:
-        """A connection is there: for the broker all clients have one address, so that none is asked sooner than another."""
+        """Handles a new connection. All clients get one address, so the broker prefers none in checks."""
         connection.born_host = _BORN_HOST
 
     def half_message_comes(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
-        """From now on the group's checks count, whoever is online. Returns the properties that the broker is to have."""
+        """Lets the group's checks count from now on, even without producers. Returns the half message's new properties."""
         if group not in self._groups:
             self._groups[group] = None
             self._say_hello()
@@ -132,7 +132,7 @@ class LikeApache:
         return looked_at_every(self._check_interval_s, encoded_properties)
 
     def takes_decision(self, header: EndTransactionRequestHeader, key: str) -> bool:
-        """Whether the broker is to have it; what concerns the second copy is done here."""
+        """Returns whether the broker is to get the decision. Settles a second copy itself."""
         is_decision = header.commit_or_rollback != sysflag.TRANSACTION_NOT
         if header.from_transaction_check:
             if self._copies.is_asked(key):
@@ -150,7 +150,7 @@ class LikeApache:
         return True
 
     def found_offset(self, request: RemotingCommand) -> bytes | None:
-        """The answer to a search by time; None where the broker's own is right. Raises ProtocolError."""
+        """Returns the answer to a search by time; None if the broker's own is right. Raises ProtocolError."""
         if not self._release.finds_next_offset:
             return None
         header = request.decode_header(SearchOffsetRequestHeader)
@@ -162,10 +162,10 @@ class LikeApache:
             offset += 1
         return encode_response(request, ResponseCode.SUCCESS, SearchOffsetResponseHeader(offset=offset))
 
-    # what goes out
+    # answers and checks
 
     def check_leaves(self, peer: str, header: CheckTransactionStateRequestHeader, key: str) -> bool:
-        """The broker asks the producer at that address. Whether the producer is to hear of it: not about an immune message."""
+        """Counts a check to the producer at that address. Returns False for an immune message, of which it must not hear."""
         if self._copies.is_asked(key):
             return True
         self._checks[key] += 1
@@ -193,7 +193,7 @@ class LikeApache:
         return True
 
     def _note_decision(self, header: EndTransactionRequestHeader, key: str) -> None:
-        """A decision comes for the first copy. There may be a second one, or the op message may come too late for a check."""
+        """Notes a decision for the first copy. A second copy may exist, or the op message may come too late for a check."""
         next_check_s = self._inspection.next_check_in_s(header.commit_log_offset)
         if next_check_s is None:
             return
@@ -212,7 +212,7 @@ class LikeApache:
         while self._decisions and self._decisions[0].at_s + self._release.op_batch_s <= self._now_s():
             self._decisions.popleft()
 
-    # nobody's heartbeats
+    # the heartbeats of `Nobody`
 
     def _beat(self) -> None:
         self._beating = asyncio.get_running_loop().call_later(_HEARTBEAT_S, self._beat)

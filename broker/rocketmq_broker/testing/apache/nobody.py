@@ -1,4 +1,4 @@
-"""A producer of every group that is always online and never knows: with it, checks count while no real producer is there."""
+"""A producer of each group that is always online and never knows: so checks count while no real producer is online."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from rocketmq_broker.remoting.connection import Connection, RequestHandler
 
 
 class Nobody:
-    """Stands for the connection of that producer."""
+    """Replaces the connection of that producer."""
 
     def __init__(self, broker: Callable[[], RequestHandler]) -> None:
-        """`broker` is the one that runs now."""
+        """`broker` returns the running broker."""
         self._broker = broker
         self.peer = "nobody"
         self.peer_ip = "0.0.0.0"
@@ -28,37 +28,37 @@ class Nobody:
         self.must_rest = False
 
     def ask(self, code: RequestCode, header: CommandHeader | None, body: bytes = b"") -> None:
-        """Sends the broker a request, and wants no answer."""
+        """Sends the broker a one-way request."""
         send_as(cast(Connection, self), self._broker(), code, header, body)
 
     def invoke_oneway(self, code: int, header: CheckTransactionStateRequestHeader, body: bytes) -> None:
-        """Answers a check: not decided."""
+        """Answers a check with UNKNOWN."""
         if code == RequestCode.CHECK_TRANSACTION_STATE:
             asyncio.get_running_loop().call_soon(self.ask, RequestCode.END_TRANSACTION, unknown_answer(header))
 
     def send(self, frame: bytes) -> None:
-        """It reads no answers."""
+        """Ignores the answer."""
 
     def send_at_once(self, frames: list[bytes]) -> None:
-        """It reads no answers."""
+        """Ignores the answers."""
 
     def postpone(self, requests: list[RemotingCommand]) -> None:
-        """Nothing is left to do later."""
+        """Ignores the requests."""
 
     def close(self) -> None:
-        """It stays."""
+        """Stays open."""
 
 
 def send_as(
     connection: Connection, broker: RequestHandler, code: RequestCode, header: CommandHeader | None, body: bytes = b""
 ) -> None:
-    """Lets the broker read a one-way request as if it had come by that connection."""
+    """Passes a one-way request to the broker, as if it came by that connection."""
     (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=0, oneway=True))
     broker.on_requests(connection, [request])
 
 
 def unknown_answer(check: CheckTransactionStateRequestHeader) -> EndTransactionRequestHeader:
-    """The answer to a check of a producer that does not know."""
+    """Returns the answer UNKNOWN to a check."""
     return EndTransactionRequestHeader(
         producer_group="",
         tran_state_table_offset=check.tran_state_table_offset,

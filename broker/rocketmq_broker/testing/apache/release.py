@@ -1,4 +1,4 @@
-"""In what the releases of Apache's broker differ from each other."""
+"""The differences between the releases of Apache's broker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """One release line of Apache's broker, as far as a program can tell it from another."""
+    """A release line of Apache's broker, as far as programs can notice."""
 
     name: str
     """The release that was looked at."""
@@ -27,7 +27,7 @@ RELEASES: Final = {
 
 
 def release_named(number: int) -> Release:
-    """The release line with that number. Raises ValueError."""
+    """Returns the release line with that number. Raises ValueError."""
     try:
         return RELEASES[number]
     except (KeyError, TypeError):

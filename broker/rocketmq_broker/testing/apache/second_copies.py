@@ -1,4 +1,4 @@
-"""Copies of half messages that are checked although their transactions are decided, and what a COMMIT for one delivers."""
+"""Copies of half messages that are checked although their transactions are decided, and the deliveries by their COMMITs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from rocketmq_broker.testing.transactions import Inspection
 
 
 class Entrance(Protocol):
-    """Where connections come in (Door)."""
+    """The entry of connections (Door)."""
 
     broker: RequestHandler
     """Who answers requests."""
 
     def connection(self, peer: str) -> Connection | None:
-        """The connection whose other end has that address, while it is open."""
+        """Returns the open connection whose other end has that address, or None."""
 
 
 @dataclass(slots=True)
@@ -41,13 +41,13 @@ class _Copy:
 
 
 class SecondCopies:
-    """The copies by the transaction ids of their messages."""
+    """The copies by transaction id."""
 
     def __init__(
         self, entrance: Entrance, nobody: Nobody, journal: Journal, *, check_interval_s: float, check_max: int,
         is_shut: Callable[[], bool],
     ) -> None:  # fmt: skip
-        """`is_shut` says whether no broker runs now."""
+        """`is_shut` returns whether no broker runs."""
         self.entrance = entrance
         self._nobody = nobody
         self._journal = journal
@@ -58,28 +58,28 @@ class SecondCopies:
         self._turn = 0
 
     def check_in(self, seconds: float, key: str, header: EndTransactionRequestHeader, checks: int) -> None:
-        """From then on the copy is checked until somebody decides; `checks` is how many the transaction has had by then."""
+        """Schedules checks of the copy until a decision; `checks` is the number of the transaction's checks by then."""
         self.forget(key)
         copy = self._copies[key] = _Copy(header, checks)
         copy.timer = asyncio.get_running_loop().call_later(seconds, self._check, key)
 
     def forget(self, key: str) -> None:
-        """Nobody is asked about the copy any more."""
+        """Ends the checks of the copy."""
         copy = self._copies.pop(key, None)
         if copy is not None and copy.timer is not None:
             copy.timer.cancel()
 
     def clear(self) -> None:
-        """Nobody is asked about any copy any more."""
+        """Ends the checks of all copies."""
         for key in list(self._copies):
             self.forget(key)
 
     def is_asked(self, key: str) -> bool:
-        """Whether a producer was asked about the copy."""
+        """Returns whether a producer was asked about the copy."""
         return key in self._copies and self._copies[key].is_asked
 
     def settle(self, key: str, commit_or_rollback: int) -> None:
-        """A producer has answered a check of the copy; without a decision it is asked again."""
+        """Handles a producer's answer to a check of the copy. Without a decision the copy is checked again."""
         if commit_or_rollback == sysflag.TRANSACTION_NOT:
             return
         header = self._copies[key].header
@@ -88,7 +88,7 @@ class SecondCopies:
             self.deliver_again(key, header.commit_log_offset)
 
     def deliver_again(self, key: str, commit_log_offset: int) -> None:
-        """Delivers the message of a half message, as it was sent, once more. Does nothing where the half message is gone."""
+        """Delivers a half message's message once more, as it was sent. Does nothing if the half message is gone."""
         half = self._inspection.half_message(commit_log_offset)
         if half is None:
             return
@@ -124,7 +124,7 @@ class SecondCopies:
         producer.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, check, _checked(half, copy.checks))
 
     def _a_producer(self, group: str) -> Connection | None:
-        """One of the group that is online, each in turn."""
+        """Returns a connection of the group's online producers, each in turn."""
         online = [self.entrance.connection(peer) for peer in self._inspection.producers(group)]
         connections = [connection for connection in online if connection is not None and connection.is_writable]
         self._turn += 1
@@ -137,14 +137,14 @@ def _destination(half: Record) -> tuple[str, int]:
 
 
 def _checked(half: Record, checks: int) -> bytes:
-    """The record in a check: the message as it was sent."""
+    """Returns the record in a check: the message as it was sent."""
     topic, queue_id = _destination(half)
     encoded = props.put(half.properties, props.TRANSACTION_CHECK_TIMES, str(checks))
     return with_place(half, topic=topic.encode(), queue_id=queue_id, encoded_properties=encoded).encode()
 
 
 def _sent_again(half: Record) -> SendMessageRequestHeaderV2:
-    """How the message is sent so that it begins no transaction."""
+    """Returns the header that sends the message without a transaction."""
     topic, queue_id = _destination(half)
     return SendMessageRequestHeaderV2(
         producer_group=half.get_property(props.PRODUCER_GROUP) or "",

@@ -1,1 +1,1 @@
-"""Check-backs: when a producer is asked, how often, with what message, and which checks are out."""
+"""Check-backs: their times, their number, their message, and the checks in flight."""

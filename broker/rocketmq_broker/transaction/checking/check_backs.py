@@ -1,7 +1,7 @@
-"""Which check-backs were sent about a transaction, to whom, and what was answered: for people who look at its timeline.
+"""The check-backs of transactions, with the producers asked and their answers: for people who read a transaction's timeline.
 
-The broker keeps this in memory, for the latest check-backs alone, and decides nothing by it. The commit log has the count of
-check-backs only, as RocketMQ's does: writing each of them there would cost two more records a check.
+The broker keeps the latest check-backs in memory, and decides nothing by them. As with RocketMQ, the commit log has only their
+number: writing each of them there would cost two more records a check.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST_CHECK_BACKS: Final = 10_000
-"""So many are kept, of all transactions together: some 4 MB. One costs 3 µs."""
+"""Check-backs kept for all transactions together: some 4 MB. One costs 3 µs."""
 
 
 @dataclass(slots=True)
@@ -20,23 +20,23 @@ class CheckBack:
 
     asked_ms: int
     producer: str
-    """The address of the producer that was asked."""
+    """The producer's address."""
     answer: int | None = None
-    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag); None while there is none."""
+    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag); None without an answer."""
     answered_ms: int | None = None
 
 
 class CheckBacks:
-    """The latest check-backs. A transaction is named by the commit log offset of its first half message."""
+    """The latest check-backs. The commit log offset of its first half message identifies a transaction."""
 
     def __init__(self, most: int = MOST_CHECK_BACKS) -> None:
-        """`most` is how many are kept: the transactions that were asked about longest ago are forgotten first."""
+        """Keeps at most `most` check-backs: drops first the transactions that were not asked about for longest."""
         self._most = most
         self._count = 0
         self._by_transaction: OrderedDict[int, list[CheckBack]] = OrderedDict()
 
     def asked(self, commit_log_offset: int, producer: str, now_ms: int) -> None:
-        """A producer was asked."""
+        """Records that a producer was asked."""
         self._by_transaction.setdefault(commit_log_offset, []).append(CheckBack(now_ms, producer))
         self._by_transaction.move_to_end(commit_log_offset)
         self._count += 1
@@ -45,12 +45,12 @@ class CheckBacks:
             self._count -= len(forgotten)
 
     def answered(self, commit_log_offset: int, producer: str, answer: int, now_ms: int) -> None:
-        """A producer answered. An answer that belongs to no question on record is passed over."""
+        """Records a producer's answer. Ignores an answer to no recorded question."""
         for check_back in self._by_transaction.get(commit_log_offset, ()):
             if check_back.producer == producer and check_back.answer is None:
                 check_back.answer, check_back.answered_ms = answer, now_ms
                 return
 
     def of(self, commit_log_offset: int) -> tuple[CheckBack, ...]:
-        """Those about a transaction, the oldest first."""
+        """Returns the check-backs of a transaction, the oldest first."""
         return tuple(self._by_transaction.get(commit_log_offset, ()))

@@ -1,9 +1,9 @@
-"""The file that keeps how often each pending transaction was checked. RocketMQ writes the half message anew for that.
+"""The file with the number of checks of each pending transaction. RocketMQ rewrites the half message for that.
 
     {"checks": {"COMMIT LOG OFFSET": CHECKS, ...}}
 
-It counts only checks that a producer answered or that timed out: the answer to a check that is under way when the broker ends
-reaches nobody. Losing the file costs a few checks too many, nothing else.
+It counts only checks that a producer answered or that timed out: the answer to a check in flight is lost when the broker ends.
+Losing the file costs a few checks too many, nothing else.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILE_NAME = "transactionCheckTimes.json"
 
 
 def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered: Mapping[int, int]) -> dict[str, Any]:
-    """The file's content. `unanswered` is how many checks by commit log offset may still be answered (ChecksInFlight)."""
+    """Returns the file's content. `unanswered`: open checks by commit log offset (ChecksInFlight)."""
     counts = {
         transaction.commit_log_offset: transaction.checks - unanswered.get(transaction.commit_log_offset, 0)
         for transaction in transactions
@@ -27,7 +27,7 @@ def check_counts_as_json(transactions: Iterable[PendingTransaction], unanswered:
 
 
 def check_counts_from_json(content: Any) -> dict[int, int]:
-    """Checks by commit log offset; none if the content is not what it should be."""
+    """Returns checks by commit log offset; none if the content is malformed."""
     try:
         return {int(offset): int(checks) for offset, checks in content["checks"].items()}
     except (ValueError, TypeError, KeyError, AttributeError):

@@ -1,4 +1,4 @@
-"""The message in a check: the half message as its producer sent it, numbered by TRANSACTION_CHECK_TIMES. It is never stored."""
+"""The message in a check: the producer's half message, numbered by TRANSACTION_CHECK_TIMES. It is never stored."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rocketmq_broker.transaction.transitions import with_check_times
 
 
 def check_message(half: HalfMessage, transaction: PendingTransaction, number: int) -> bytes:
-    """The record for the check of that number, counted from 1. It has the offsets that the producer's decision must name.
+    """Returns the record for the check with that number, counted from 1. It has the offsets that the decision must name.
 
-    Raises NotAHalfMessage if the half message does not say its topic.
+    Raises NotAHalfMessage if the half message does not name its topic.
     """
     topic, queue_id = half.destination()
     return record.encode_record(

@@ -1,11 +1,11 @@
-"""The answers that each producer owes: they say whom a check may go to, and which checks nobody can answer any more.
+"""The answers that producers owe: they tell which producer a check may go to, and which checks nobody can answer.
 
 A check counts against its message, so none is sent to a producer that is still busy with the one before, and those that a
 producer left unanswered when its connection ended are given back. An Apache client would queue a second check behind the
-first, hold 2,000 of them and drop the rest in silence; our own client answers both with one look.
+first, hold 2,000 of them and silently drop the rest; our own client answers both at once.
 
-A check that stays unanswered is repeated after a while, and again after twice as long: its answer may be lost. A repetition has
-the number of its check and counts nothing. A producer that has answered nothing at all since it was asked may hang: of its
+An unanswered check is repeated after a while, and again after twice as long: its answer may be lost. A repetition has the
+number of its check and counts nothing. A producer that has answered nothing since it was asked may hang: of its
 checks only the oldest is repeated.
 """
 
@@ -23,32 +23,32 @@ from rocketmq_broker.transaction.checking.check_backs import CheckBacks
 Producer = TypeVar("Producer", bound=Hashable)
 
 ANSWER_TIMEOUT_MS: Final = 60_000
-"""How long a producer may look before it is asked the same again: RocketMQ's default transactionCheckInterval.
+"""Time for an answer before a producer is asked the same again: RocketMQ's default transactionCheckInterval.
 
-A RocketMQ broker with its default settings asks no sooner, and the waits for a database that a program bounds are shorter.
+A RocketMQ broker asks no sooner by default, and bounded waits of programs for a database are shorter.
 """
 REPEAT_AFTER_MS: Final = 6_000
-"""How long a check stays unanswered before it is repeated for the first time (transactionCheckAnswerTimeOut)."""
+"""Wait for an answer before a check is repeated for the first time (transactionCheckAnswerTimeOut)."""
 
 
 @dataclass(slots=True)
 class _Owed:
-    """What one producer has not answered."""
+    """The answers that one producer owes."""
 
     in_flight: dict[int, int] = field(default_factory=dict)
-    """Transaction -> when it was asked about, oldest first."""
+    """Time of the question by transaction, the oldest first."""
     overdue: dict[int, int] = field(default_factory=dict)
-    """Transaction -> how many checks about it stayed unanswered for the answer time-out."""
+    """Number of timed-out checks by transaction."""
     uncounted: set[int] = field(default_factory=set)
-    """Those in flight that repeat a check that another producer was asked: they count nothing."""
+    """Transactions in flight whose check another producer was asked first: they count nothing."""
     answered_ms: int | None = None
-    """When it answered anything."""
+    """The time of the latest answer to any check."""
 
 
 class ChecksInFlight(Generic[Producer]):
-    """Checks that were sent and not answered, by producer. A transaction is named by its commit log offset.
+    """Checks that were sent and not answered, by producer. A transaction's commit log offset identifies it.
 
-    A producer that lets one time out is asked about one transaction at a time until it answers something.
+    A producer that lets one time out is asked about one transaction at a time until it answers any check.
     """
 
     def __init__(
@@ -59,22 +59,22 @@ class ChecksInFlight(Generic[Producer]):
         repeat_after_ms: int = REPEAT_AFTER_MS,
         longest_wait_ms: int = ANSWER_TIMEOUT_MS,
     ) -> None:
-        """At most `limit` for each producer at a time. The wait before a repetition doubles up to `longest_wait_ms`."""
+        """Allows `limit` checks per producer at a time. The wait before a repetition doubles up to `longest_wait_ms`."""
         self._repeat_after_ms = repeat_after_ms
         self._longest_wait_ms = max(repeat_after_ms, longest_wait_ms)
         self._repetitions: list[tuple[int, int, Producer, int, int, int]] = []
-        """A heap: when to repeat a check, its place among those, who owes the answer, about what, asked when, the wait."""
+        """A heap of repetitions: time due, serial number, producer, transaction, time of the question, wait."""
         self._number = 0
         self._limit = limit
         self._answer_timeout_ms = answer_timeout_ms
         self._owed: dict[Producer, _Owed] = {}
         self.changes = 0
-        """Grows whenever something was asked, answered or given back."""
+        """A number that grows with each question, answer and returned check."""
         self.on_record = CheckBacks()
-        """What operators are shown; nothing is decided by it."""
+        """The check-backs shown to operators; they decide nothing."""
 
     def notice_time(self, now_ms: int) -> None:
-        """Checks that were not answered in time are overdue from now on."""
+        """Marks as overdue the checks that were not answered in time."""
         for owed in self._owed.values():
             for commit_log_offset in self._timed_out(owed.in_flight, now_ms):
                 del owed.in_flight[commit_log_offset]
@@ -83,7 +83,7 @@ class ChecksInFlight(Generic[Producer]):
                 owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + counted
 
     def clock_stepped(self, step_ms: int) -> None:
-        """The clock is about to leap: nobody has less time to answer, or more."""
+        """Moves all times along with a step of the clock, so that nobody has less or more time to answer."""
         for owed in self._owed.values():
             for commit_log_offset in owed.in_flight:
                 owed.in_flight[commit_log_offset] += step_ms
@@ -96,7 +96,7 @@ class ChecksInFlight(Generic[Producer]):
         heapify(self._repetitions)
 
     def may_ask(self, producer: Producer, commit_log_offset: int) -> bool:
-        """Whether a check about that transaction may go there: it owes no answer about it, and not too many others."""
+        """Returns whether the producer may get a check: it owes no answer about the transaction, and not too many others."""
         owed = self._owed.get(producer)
         if owed is None:
             return True
@@ -105,7 +105,7 @@ class ChecksInFlight(Generic[Producer]):
         return len(owed.in_flight) < (1 if owed.overdue else self._limit)
 
     def asked(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """A check was sent, and counts."""
+        """Records a check that was sent, and counts."""
         owed = self._owed.setdefault(producer, _Owed())
         owed.in_flight.pop(commit_log_offset, None)
         owed.in_flight[commit_log_offset] = now_ms
@@ -113,7 +113,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def next_repetition_ms(self) -> int | None:
-        """When a check may have to be repeated next. The time may be too early, never too late. None if none is in flight."""
+        """Returns when the next repetition is due; the time may be too early, never too late. None if no check is in flight."""
         while self._repetitions:
             due_ms, _, producer, commit_log_offset, asked_ms, _ = self._repetitions[0]
             owed = self._owed.get(producer)
@@ -123,7 +123,7 @@ class ChecksInFlight(Generic[Producer]):
         return None
 
     def take_repetitions(self, now_ms: int, limit: int) -> Iterator[tuple[Producer, int]]:
-        """Who owes an answer for so long that it, or another one, is to be asked again; at most `limit`, each due again later."""
+        """Yields producers and transactions to ask again, at most `limit`. Schedules the next repetition of each."""
         for _ in range(limit):
             if not self._repetitions or self._repetitions[0][0] > now_ms:
                 return
@@ -139,7 +139,7 @@ class ChecksInFlight(Generic[Producer]):
                 yield producer, commit_log_offset
 
     def repeated_by(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """A check that another producer left unanswered was sent to this one as well, and counts nothing."""
+        """Records that this producer also got a check that another one left unanswered. It counts nothing."""
         owed = self._owed.setdefault(producer, _Owed())
         if commit_log_offset not in owed.in_flight:
             owed.in_flight[commit_log_offset] = now_ms
@@ -151,9 +151,9 @@ class ChecksInFlight(Generic[Producer]):
         heappush(self._repetitions, (now_ms + wait_ms, self._number, producer, commit_log_offset, asked_ms, wait_ms))
 
     def answered(self, producer: Producer, commit_log_offset: int, now_ms: int | None = None) -> None:
-        """The producer said something about that transaction, if only that it does not know.
+        """Records an answer of any kind, also UNKNOWN.
 
-        So it works, and what is overdue will not be answered any more.
+        It proves that the producer works, and that its overdue checks stay unanswered.
         """
         owed = self._owed.get(producer)
         if owed is None:
@@ -167,7 +167,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int) -> int | None:
-        """Since when one of these producers owes the answer about that transaction; None if none does, or all are overdue."""
+        """Returns since when one of these producers owes the transaction's answer; None if none does, or all are overdue."""
         since = [
             owed.in_flight[commit_log_offset]
             for owed in map(self._owed.get, producers)
@@ -176,12 +176,12 @@ class ChecksInFlight(Generic[Producer]):
         return min(since, default=None)
 
     def is_silent(self, producer: Producer) -> bool:
-        """Whether it let a check time out and has answered none since."""
+        """Returns whether the producer let a check time out and has answered none since."""
         owed = self._owed.get(producer)
         return owed is not None and bool(owed.overdue)
 
     def departed(self, producer: Producer) -> Mapping[int, int]:
-        """The producer is gone, and owes nothing any more. Tells how many checks of each transaction it left unanswered."""
+        """Drops a producer that has left. Returns the number of checks of each transaction that it left unanswered."""
         owed = self._owed.pop(producer, None)
         if owed is None:
             return {}
@@ -189,11 +189,11 @@ class ChecksInFlight(Generic[Producer]):
         return _unanswered([owed])
 
     def unanswered(self) -> Mapping[int, int]:
-        """How many checks of each transaction no producer has answered yet."""
+        """Returns the number of unanswered checks of each transaction."""
         return _unanswered(self._owed.values())
 
     def unanswered_about(self, commit_log_offset: int) -> int:
-        """How many checks of that transaction no producer has answered yet."""
+        """Returns the number of unanswered checks of that transaction."""
         return sum(
             owed.overdue.get(commit_log_offset, 0)
             + (commit_log_offset in owed.in_flight and commit_log_offset not in owed.uncounted)
@@ -201,7 +201,7 @@ class ChecksInFlight(Generic[Producer]):
         )
 
     def count(self, producer: Producer) -> int:
-        """How many transactions it owes an answer about, overdue ones aside."""
+        """Returns the number of transactions about which the producer owes an answer, without overdue ones."""
         owed = self._owed.get(producer)
         return len(owed.in_flight) if owed is not None else 0
 

@@ -1,1 +1,1 @@
-"""Half messages and op messages as they are stored."""
+"""Half messages and op messages in their stored form."""

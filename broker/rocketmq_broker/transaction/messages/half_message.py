@@ -1,4 +1,4 @@
-"""The half message: a message kept where no consumer sees it. Read from its record in one go, its properties left as bytes.
+"""The half message: a message kept where no consumer sees it. One pass reads its record, and its properties stay bytes.
 
 topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the message's own topic and queue id in the properties REAL_TOPIC and REAL_QID
 """
@@ -21,7 +21,7 @@ RESUMED_FROM: Final = "RESUMED_FROM"
 
 
 class HalfMessage(NamedTuple):
-    """A half message, or a message made from one, as its record holds it."""
+    """The record of a half message, or of a message made from one."""
 
     topic: bytes
     queue_offset: int
@@ -39,40 +39,40 @@ class HalfMessage(NamedTuple):
     properties: bytes
 
     def text(self, name: str) -> str | None:
-        """The value of one property, or None."""
+        """Returns the value of one property, or None."""
         return _named(self.properties).get(name)
 
     def number(self, name: str) -> int | None:
-        """The value of one property that is a number; None if it is missing or none."""
+        """Returns a property as a number; None if it is missing or no number."""
         return _number(self.text(name))
 
     @property
     def producer_group(self) -> str:
-        """The group that decides; empty if the message does not say."""
+        """Returns the group that decides; empty if the message names none."""
         return self.text(props.PRODUCER_GROUP) or ""
 
     @property
     def transaction_id(self) -> str | None:
-        """The id that the producer gave the message; it names the transaction, too."""
+        """Returns the message id from the producer, which is also the transaction id."""
         return self.text(props.UNIQUE_KEY)
 
     @property
     def keys(self) -> list[str]:
-        """The keys that the producer gave the message."""
+        """Returns the keys from the producer."""
         return (self.text(props.KEYS) or "").split()
 
     @property
     def check_times(self) -> int | None:
-        """How often the transaction had been checked when the record was written; None in a first half message."""
+        """Returns the number of checks when the record was written; None in a first half message."""
         return self.number(props.TRANSACTION_CHECK_TIMES)
 
     @property
     def resumed_from(self) -> str | None:
-        """The commit log offset of the discarded message that was resumed, if the transaction began so."""
+        """Returns the commit log offset of the discarded message from which the transaction was resumed; None for others."""
         return self.text(RESUMED_FROM)
 
     def destination(self) -> tuple[bytes, int]:
-        """The topic and queue id that the message is for. Raises NotAHalfMessage if they are missing or cannot be."""
+        """Returns the message's topic and queue id. Raises NotAHalfMessage if they are missing or impossible."""
         topic, queue_id = self.text(props.REAL_TOPIC), self.number(props.REAL_QUEUE_ID)
         if not topic or queue_id is None or not 0 <= queue_id < topics.MOST_QUEUES:
             raise NotAHalfMessage(f"the half message at {self.commit_log_offset} does not say which topic and queue it is for")
@@ -83,12 +83,12 @@ class HalfMessage(NamedTuple):
         return topic.encode(), queue_id
 
     def tags_code(self) -> int:
-        """The hash of its tag."""
+        """Returns the hash of the message's tag."""
         return tags_code(self.text(props.TAGS))
 
 
 def read_half_message(data: bytes) -> HalfMessage:
-    """The half message, or discarded one, that a record holds. Raises CorruptRecord, or NotAHalfMessage for other topics."""
+    """Reads a half message, or a discarded one. Raises CorruptRecord, or NotAHalfMessage for other topics."""
     half = _read(data)
     if half.topic != HALF_TOPIC and half.topic != DISCARD_TOPIC:
         raise NotAHalfMessage(f"the record at {half.commit_log_offset} is a message of {half.topic.decode(errors='replace')}")
@@ -101,23 +101,23 @@ def read_any_message(data: bytes) -> HalfMessage:
 
 
 def find_group(encoded: bytes) -> str:
-    """The producer group among the properties; empty if there is none."""
+    """Returns the producer group from encoded properties; empty if there is none."""
     return props.find(encoded, props.PRODUCER_GROUP) or ""
 
 
 def find_tag(encoded: bytes) -> str | None:
-    """The tag among the properties."""
+    """Returns the tag from encoded properties."""
     return props.find(encoded, props.TAGS)
 
 
 @lru_cache(maxsize=1024)
 def tags_code(tag: str | None) -> int:
-    """The hash of a tag. It is cached, because a topic has few tags."""
+    """Returns the hash of a tag. It is cached, because a topic has few tags."""
     return tags.tags_code(tag)
 
 
 def find_number(encoded: bytes, name: str) -> int | None:
-    """A property that is a number; None if it is missing or none."""
+    """Returns a property as a number; None if it is missing or no number."""
     return _number(props.find(encoded, name))
 
 
@@ -130,7 +130,7 @@ def _number(text: str | None) -> int | None:
 
 @lru_cache(maxsize=4)
 def _named(encoded: bytes) -> Mapping[str, str]:
-    """All properties of a half message. Recovery asks each half message for a dozen of them, one half message after the other."""
+    """Returns all properties of a half message. Cached: recovery reads a dozen of one half message before it goes to the next."""
     return props.decode(encoded)
 
 

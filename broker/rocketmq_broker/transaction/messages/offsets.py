@@ -1,8 +1,8 @@
-"""How far the group CID_RMQ_SYS_TRANS has consumed the half queue and the op queue.
+"""The offsets of the group CID_RMQ_SYS_TRANS in the half queue and the op queue.
 
-A broker that starts reads both queues from these offsets on. It takes a half message for undecided unless one of the op messages
+A broker that starts reads both queues from these offsets. It takes a half message for undecided unless one of the op messages
 names it. So the half queue's offset stops at the oldest pending half message, and the op queue's offset at the first op message
-that names a half message from there on.
+that names this half message or a later one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from array import array
 from typing import Final, NamedTuple
 
 _NONE: Final = -1
-"""Stands for an op message that was not read: it names no half message."""
+"""The entry of an op message that was not read: it names no half message."""
 
 
 class TransactionOffsets(NamedTuple):
@@ -22,7 +22,7 @@ class TransactionOffsets(NamedTuple):
 
 
 class OpWindow:
-    """The op messages that the op offset has not passed yet: 8 bytes each, found by their queue offset."""
+    """The op messages that the op offset has not passed: 8 bytes each, found by their queue offset."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -31,14 +31,14 @@ class OpWindow:
 
     @property
     def next_offset(self) -> int:
-        """The queue offset that the next op message is expected to have."""
+        """Returns the expected queue offset of the next op message."""
         return self._first + len(self._named)
 
     def __len__(self) -> int:
         return len(self._named) - self._passed
 
     def add(self, op_queue_offset: int, half_queue_offset: int) -> None:
-        """An op message was appended; `half_queue_offset` is the last half message that it names."""
+        """Adds an appended op message; `half_queue_offset` is the last half message that it names."""
         missing = op_queue_offset - self._first - len(self._named)
         if missing > 0:
             self._named.extend([_NONE] * missing)
@@ -46,7 +46,7 @@ class OpWindow:
             self._named.append(half_queue_offset)
 
     def take_back(self) -> None:
-        """The last op message was lost before it reached the disk."""
+        """Removes the last op message, which was lost before it reached the disk."""
         if self._named:
             self._named.pop()
             self._passed = min(self._passed, len(self._named))
@@ -54,7 +54,7 @@ class OpWindow:
             self._first -= 1
 
     def advance(self, half_queue_offset: int) -> int:
-        """Passes the op messages before the first that names a half message from `half_queue_offset` on; returns its offset."""
+        """Passes the op messages before the first that names a half message at or after an offset; returns its own offset."""
         named, passed = self._named, self._passed
         while passed < len(named) and named[passed] < half_queue_offset:
             passed += 1

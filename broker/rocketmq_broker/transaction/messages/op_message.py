@@ -1,4 +1,4 @@
-"""The op message: it says that half messages are decided (RocketMQ's TransactionalMessageBridge.addRemoveTagInTransactionOp).
+"""The op message: the mark of decided half messages (RocketMQ's TransactionalMessageBridge.addRemoveTagInTransactionOp).
 
     topic RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, tag `d`, body = the half message's queue offset in ASCII digits
 
@@ -19,7 +19,7 @@ REMOVE_TAG: Final = "d"
 OP_TAGS_CODE: Final = tags.tags_code(REMOVE_TAG)
 OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
 REASON: Final = "REASON"
-"""A property that RocketMQ does not have: why an operator decided, or the transaction was lost."""
+"""A property that RocketMQ lacks: the reason of an operator's decision, or of a lost transaction."""
 OUTCOME: Final = "OUTCOME"
 """A property beside the reason: the state in which the transaction ended."""
 GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
@@ -27,7 +27,7 @@ GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
 
 
 def op_message(half_queue_offset: int, now_ms: int, store_host: bytes, state: State | None, reason: str | None) -> InnerMessage:
-    """The op message that closes a half message. A `reason` is kept with it and the state, and can be found by key.
+    """Returns the op message that closes a half message. A `reason` is stored with the state, and the index finds it by key.
 
     Raises IllegalMessage if the reason holds \\x01 or \\x02.
     """
@@ -42,7 +42,7 @@ def _with_reason(half_queue_offset: int, state: State | None, reason: str) -> by
 
 
 def decided_offsets(op: HalfMessage) -> list[int]:
-    """The half queue offsets that an op message closes. Raises NotAnOpMessage if it names none."""
+    """Returns the half queue offsets that an op message closes. Raises NotAnOpMessage if it names none."""
     if props.find(op.properties, props.TAGS) != REMOVE_TAG:
         raise NotAnOpMessage(f"the op message at {op.commit_log_offset} has another tag than {REMOVE_TAG!r}")
     try:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pipelines.increments.marks import Marks, next_marks
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.cut_off import CutOff
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_url import parse_database_url
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.judging.sqlite_judge import group, judge
 from tests.unit.pipelines.judging.stories import CUT_OFF, FAULTS, HEALTHY, Event

@@ -5,7 +5,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pipelines.judging.history import COUNTS, EVENT_COLUMNS
 from pipelines.judging.judge import all_events, grouped
 from pipelines.judging.table_events import credit_events, order_events
-from pipelines.sources.tables import CREDITS, ORDERS, Table
+from pipelines.sources.databases.tables import CREDITS, ORDERS, Table
 
 AT_MS = 1_000
 

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.sources.database_source import TableSource
-from pipelines.sources.database_url import parse_database_url
+from pipelines.sources.databases.database_source import TableSource
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.tables import ORDERS, read_table
 from pipelines.sources.reading import Reading
-from pipelines.sources.tables import ORDERS, read_table
 from tests.component.pipelines.conftest import ShopDatabases
 
 

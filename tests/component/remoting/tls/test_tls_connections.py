@@ -7,6 +7,7 @@ import contextlib
 import logging
 import ssl
 import subprocess
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -63,7 +64,7 @@ class Place:
 
     async def serve(self, settings: ServerTls) -> None:
         self.contexts = ServerContexts(settings)
-        self.server = RemotingServer("127.0.0.1", 0, self.dispatcher, contexts=self.contexts)
+        self.server = RemotingServer("127.0.0.1", 0, self.dispatcher, steady_ns=time.monotonic_ns, contexts=self.contexts)
         await self.server.start()
 
     def client(self, tls: ClientTls | None = None, **settings: object) -> RemotingClient:

@@ -11,6 +11,7 @@ from rocketmq_broker.client.producer.wire_message import WireMessage
 from rocketmq_broker.message import Message, MessageQueue
 from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.world import World
 
 A, B = MessageQueue("orders", "broker-a", 0), MessageQueue("orders", "broker-b", 0)
 MESSAGE = Message.of("orders", b"x")
@@ -45,7 +46,7 @@ class Cluster:
 
 def sender(cluster: Cluster, timeout_ms: int = 3000) -> MessageSender:
     settings = SendSettings(timeout_ms=timeout_ms)
-    return MessageSender("group", cluster, cluster, UniqueIdMaker(), settings)  # type: ignore[arg-type]
+    return MessageSender("group", cluster, cluster, UniqueIdMaker(World()), settings, World())  # type: ignore[arg-type]
 
 
 def unreachable() -> Exception:

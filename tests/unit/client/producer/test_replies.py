@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -51,7 +52,7 @@ def request(pending: PendingReplies, timeout_ms: int = 60_000) -> tuple[str, Mes
 
 
 async def test_a_request_names_its_client_and_its_time_and_gets_the_reply_of_its_own_number() -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     first, asked = request(pending, 5000)
     second, _ = request(pending)
     assert first != second
@@ -64,7 +65,7 @@ async def test_a_request_names_its_client_and_its_time_and_gets_the_reply_of_its
 
 
 async def test_a_reply_says_where_it_was_born_and_stored() -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     one, _ = request(pending)
     arrive(pending, pushed(one))
     reply = await pending.reply(one, "questions", 1000)
@@ -73,21 +74,21 @@ async def test_a_reply_says_where_it_was_born_and_stored() -> None:
 
 @pytest.mark.parametrize("host", ["", "here", "here:5", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999999999", "[::1]:5"])
 async def test_an_address_that_is_none_is_no_reason_to_lose_a_reply(host: str) -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     one, _ = request(pending)
     arrive(pending, pushed(one, born_host=host))
     assert (await pending.reply(one, "questions", 1000)).born_host == "0.0.0.0:0"
 
 
 async def test_a_reply_for_nobody_is_logged_and_taken_off_the_brokers_hands(caplog: pytest.LogCaptureFixture) -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     with caplog.at_level(logging.WARNING):
         assert arrive(pending, pushed("unknown")).code == ResponseCode.SUCCESS
     assert "a reply from 127.0.0.1:5 came too late, or for no request of this producer" in caplog.text
 
 
 async def test_a_second_reply_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     one, _ = request(pending)
     arrive(pending, pushed(one, b"first"))
     arrive(pending, pushed(one, b"second"))
@@ -105,13 +106,13 @@ async def test_a_second_reply_changes_nothing(caplog: pytest.LogCaptureFixture) 
     ids=["topic", "properties", "body"],
 )
 async def test_a_reply_that_no_record_can_hold_is_refused(fields: dict[str, Any]) -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     with pytest.raises(RequestRefused, match="the reply cannot be read"):
         arrive(pending, pushed("any", **fields))
 
 
 async def test_nobody_replies_in_time() -> None:
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     one, _ = request(pending)
     with pytest.raises(RequestTimedOut, match="nobody replied to the request to questions in time"):
         await pending.reply(one, "questions", 1)
@@ -119,7 +120,7 @@ async def test_nobody_replies_in_time() -> None:
 
 async def test_what_nobody_waits_for_any_more_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "MOST_WAITING", 1)
-    pending = PendingReplies()
+    pending = PendingReplies(os.urandom)
     one, _ = request(pending)
     with pytest.raises(SendFailed, match="1 requests wait for their replies already"):
         request(pending)

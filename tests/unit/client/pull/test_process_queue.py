@@ -4,17 +4,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
+from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
 
 
 def queue_with(*queue_offsets: int, begin: int = 0, next_offset: int | None = None) -> ProcessQueue:
-    queue = ProcessQueue(QUEUE, begin)
+    queue = ProcessQueue(QUEUE, begin, World())
     queue.put([message(offset) for offset in queue_offsets], queue_offsets[-1] + 1 if next_offset is None else next_offset)
     return queue
 
 
 def test_a_fresh_queue_may_commit_where_it_began() -> None:
-    assert ProcessQueue(QUEUE, 7).committable_offset == 7
+    assert ProcessQueue(QUEUE, 7, World()).committable_offset == 7
 
 
 def test_nothing_acknowledged_holds_the_offset_at_the_first_message() -> None:
@@ -63,7 +64,7 @@ def test_it_is_full_by_count_by_size_and_by_span() -> None:
     assert queue_with(0, 1, 2).is_full(**limits)
     assert queue_with(0, 11).is_full(**limits)
     assert not queue_with(0, 11).is_full(max_count=2, max_bytes=100, max_span=None)
-    large = ProcessQueue(QUEUE, 0)
+    large = ProcessQueue(QUEUE, 0, World())
     large.put([message(0, body=bytes(101))], 1)
     assert large.is_full(**limits)
 
@@ -71,7 +72,7 @@ def test_it_is_full_by_count_by_size_and_by_span() -> None:
 @given(st.lists(st.integers(0, 30), unique=True), st.data())
 def test_the_committable_offset_is_that_of_the_oldest_message_not_acknowledged(stored: list[int], data: st.DataObject) -> None:
     stored.sort()
-    queue = ProcessQueue(QUEUE, 0)
+    queue = ProcessQueue(QUEUE, 0, World())
     queue.put([message(offset) for offset in stored], 31)
     left = set(stored)
     for offset in data.draw(st.permutations(stored)):

@@ -13,6 +13,7 @@ from rocketmq_broker.client.pull.queue_requests import Pulled
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
 
 Answer = Pulled | Exception
@@ -30,7 +31,7 @@ class Run:
         self.answers = list(answers)
         self.asked: list[tuple[int, int | None]] = []
         self.events: list[tuple[str, object]] = []
-        self.queue = ProcessQueue(QUEUE, begin)
+        self.queue = ProcessQueue(QUEUE, begin, World())
         self.loop = PullLoop(
             "group",
             self.queue,

@@ -11,6 +11,7 @@ from rocketmq_broker.client.pull.queue_requests import Pulled
 from rocketmq_broker.client.pull.read_ahead import ReadAhead
 from rocketmq_broker.client.pull.starting_offset import StartingOffset
 from rocketmq_broker.client.pull.subscription import Subscription
+from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
 
 OTHER = MessageQueue("orders", "broker-a", 1)
@@ -54,7 +55,7 @@ def broker() -> Broker:
 @pytest.fixture
 async def ahead(broker: Broker) -> AsyncIterator[ReadAhead]:
     start_at = StartingOffset(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET, 0)
-    reading = ReadAhead("group", broker, start_at, PullSettings(batch_size=2))  # type: ignore[arg-type]
+    reading = ReadAhead("group", broker, start_at, PullSettings(batch_size=2), World())  # type: ignore[arg-type]
     yield reading
     await reading.stop()
 

@@ -10,7 +10,7 @@ from rocketmq_broker.client.push.consumer_settings import ConsumerOptions, Consu
 
 
 def test_the_defaults_are_those_of_javas_consumer() -> None:
-    settings = ConsumerSettings()
+    settings = ConsumerSettings(consume_timestamp_ms=0)
     assert settings.message_model is MessageModel.CLUSTERING
     assert settings.consume_from_where is ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
     assert (settings.consume_thread_max, settings.consume_message_batch_max_size) == (20, 1)
@@ -26,7 +26,7 @@ def test_editors_and_type_checkers_know_every_setting() -> None:
 
 @pytest.mark.parametrize(("given", "concurrent", "orderly"), [(None, 16, None), (-1, 16, None), (0, 0, 0), (3, 3, 3)])
 def test_redeliveries_end_sooner_where_no_order_is_kept(given: int | None, concurrent: int, orderly: int | None) -> None:
-    settings = ConsumerSettings(max_reconsume_times=given)
+    settings = ConsumerSettings(consume_timestamp_ms=0, max_reconsume_times=given)
     assert (settings.redeliveries, settings.orderly_redeliveries) == (concurrent, orderly)
 
 
@@ -44,7 +44,7 @@ def test_redeliveries_end_sooner_where_no_order_is_kept(given: int | None, concu
 )
 def test_a_number_has_a_least_and_a_most(name: str, most: int) -> None:
     for right in (1, most):
-        ConsumerSettings(**{name: right})  # type: ignore[arg-type]
+        ConsumerSettings(**{"consume_timestamp_ms": 0, name: right})  # type: ignore[arg-type]
     for wrong in (0, most + 1):
         with pytest.raises(IllegalConfiguration, match=f"{name} is {wrong}; it has to be 1 to {most}"):
-            ConsumerSettings(**{name: wrong})  # type: ignore[arg-type]
+            ConsumerSettings(**{"consume_timestamp_ms": 0, name: wrong})  # type: ignore[arg-type]

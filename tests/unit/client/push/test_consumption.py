@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,8 +13,10 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push import concurrent_consumption, orderly_consumption
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.message import MessageExt
+from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
 from tests.unit.client.waiting import until
 
@@ -41,13 +44,13 @@ class Return:
 
 
 def pulled(count: int) -> tuple[ProcessQueue, list[MessageExt]]:
-    queue = ProcessQueue(QUEUE, 0)
+    queue = ProcessQueue(QUEUE, 0, World())
     return queue, queue.put([message(offset) for offset in range(count)], count)
 
 
 @pytest.fixture
 async def threads() -> AsyncIterator[ListenerThreads]:
-    running = ListenerThreads("listener", 4)
+    running = ListenerThreads("listener", 4, None)
     yield running
     await running.stop(1)
 
@@ -61,6 +64,7 @@ class Concurrent:
             lambda queue: self.progress.append(queue.committable_offset),
             returned,  # type: ignore[arg-type]
             batch_size=batch_size,
+            statistics=ConsumerStatistics(time.monotonic),
         )
 
 
@@ -222,6 +226,7 @@ def orderly(
         locks,  # type: ignore[arg-type]
         batch_size=batch_size,
         max_reconsume_times=limit,
+        statistics=ConsumerStatistics(time.monotonic),
     )
 
 

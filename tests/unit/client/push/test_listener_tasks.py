@@ -10,6 +10,7 @@ from rocketmq_broker.client.push.listener_runner import ListenerCancelled, Liste
 from rocketmq_broker.client.push.listener_tasks import ListenerTasks
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
 from rocketmq_broker.client.push.runner_choice import runner_of
+from rocketmq_broker.world import World
 from tests.unit.client.waiting import until
 
 Outcome = tuple[object, BaseException | None]
@@ -135,6 +136,6 @@ async def test_an_answer_that_cannot_be_used_stops_nothing(caplog: pytest.LogCap
 async def test_the_kind_of_listener_says_what_runs_it() -> None:
     async def asynchronous() -> None: ...
 
-    assert isinstance(runner_of(asynchronous, "t", 1), ListenerTasks)
-    assert isinstance(runner_of(lambda: None, "t", 1), ListenerThreads)
-    assert isinstance(runner_of(None, "t", 1), ListenerThreads)
+    assert isinstance(runner_of(asynchronous, "t", 1, World()), ListenerTasks)
+    assert isinstance(runner_of(lambda: None, "t", 1, World()), ListenerThreads)
+    assert isinstance(runner_of(None, "t", 1, World()), ListenerThreads)

@@ -12,7 +12,7 @@ from tests.unit.client.waiting import until
 
 
 async def test_results_and_errors_come_back_on_the_event_loop() -> None:
-    threads = ListenerThreads("t", 4)
+    threads = ListenerThreads("t", 4, None)
     assert await threads.run(lambda: threading.current_thread().name) == "t-1"
     with pytest.raises(KeyError):
         await threads.run(lambda: {}["nothing"])
@@ -21,7 +21,7 @@ async def test_results_and_errors_come_back_on_the_event_loop() -> None:
 
 
 async def test_no_more_jobs_run_at_a_time_than_there_may_be_threads() -> None:
-    threads = ListenerThreads("t", 3)
+    threads = ListenerThreads("t", 3, None)
     gate, at_work, lock, peak = threading.Event(), 0, threading.Lock(), 0
 
     def job() -> None:
@@ -42,7 +42,7 @@ async def test_no_more_jobs_run_at_a_time_than_there_may_be_threads() -> None:
 
 
 async def test_a_listener_that_ends_its_thread_does_not_end_the_others_turn() -> None:
-    threads = ListenerThreads("t", 1)
+    threads = ListenerThreads("t", 1, None)
 
     def leave() -> None:
         raise SystemExit
@@ -54,7 +54,7 @@ async def test_a_listener_that_ends_its_thread_does_not_end_the_others_turn() ->
 
 
 async def test_stopping_waits_for_what_runs_and_drops_what_waits() -> None:
-    threads = ListenerThreads("t", 1)
+    threads = ListenerThreads("t", 1, None)
     began, gate = threading.Event(), threading.Event()
     outcomes: list[tuple[str, BaseException | None]] = []
 
@@ -74,7 +74,7 @@ async def test_stopping_waits_for_what_runs_and_drops_what_waits() -> None:
 
 
 async def test_a_listener_that_hangs_does_not_hold_up_the_shutdown() -> None:
-    threads = ListenerThreads("t", 1)
+    threads = ListenerThreads("t", 1, None)
     gate = threading.Event()
     threads.submit(partial(gate.wait, 5), lambda _, error: None)
     await threads.stop(0.05)
@@ -82,7 +82,7 @@ async def test_a_listener_that_hangs_does_not_hold_up_the_shutdown() -> None:
 
 
 async def test_after_the_stop_nothing_runs_any_more() -> None:
-    threads = ListenerThreads("t", 1)
+    threads = ListenerThreads("t", 1, None)
     await threads.stop(1)
     with pytest.raises(ListenerNotRun):
         await threads.run(lambda: "never")
@@ -102,7 +102,7 @@ def forbid_threads(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
 
 
 async def test_jobs_wait_their_turn_when_no_further_thread_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    threads = ListenerThreads("t", 4)
+    threads = ListenerThreads("t", 4, None)
     forbid_threads(monkeypatch, after=1)
     jobs = [asyncio.ensure_future(threads.run(lambda number=number: number)) for number in range(3)]  # type: ignore[misc]
     assert await asyncio.wait_for(asyncio.gather(*jobs), 30) == [0, 1, 2]
@@ -112,7 +112,7 @@ async def test_jobs_wait_their_turn_when_no_further_thread_can_be_started(monkey
 async def test_a_job_for_which_no_thread_can_be_started_at_all_fails_and_a_later_one_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    threads = ListenerThreads("t", 4)
+    threads = ListenerThreads("t", 4, None)
     outcomes: list[BaseException | None] = []
     with monkeypatch.context() as without_threads:
         forbid_threads(without_threads, after=0)

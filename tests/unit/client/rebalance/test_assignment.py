@@ -9,6 +9,7 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.rebalance import assignment as assignment_module
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.waiting import until
 
@@ -53,7 +54,7 @@ async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeyp
     async def start(queue: MessageQueue) -> int:
         return store.kept[queue]
 
-    assignment = Assignment(Consumption(), store, start, pull)  # type: ignore[arg-type]
+    assignment = Assignment(Consumption(), store, start, pull, World())  # type: ignore[arg-type]
     assignment.on_moved = moved.set
     assert await assignment.take(QUEUE)
     await asyncio.wait_for(moved.wait(), 30)

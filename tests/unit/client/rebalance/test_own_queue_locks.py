@@ -1,6 +1,6 @@
 """The locks of an orderly consumer: held as long as the broker said so, and never longer."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import cast
 
 import pytest
@@ -8,7 +8,6 @@ import pytest
 from rocketmq_broker.client import BrokerUnreachable, MessageQueue
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.rebalance.queue_locks import HELD_FOR_S, OwnQueueLocks
-from rocketmq_broker.world import World, in_world
 from tests.unit.client.messages import QUEUE
 
 OTHER = MessageQueue("orders", "broker-a", 1)
@@ -42,14 +41,12 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Iterator[Clock]:
-    clock = Clock()
-    with in_world(World(steady_ns=lambda: int(clock.now_s * 1e9))):
-        yield clock
+def clock() -> Clock:
+    return Clock()
 
 
-def locks_at(brokers: Brokers) -> OwnQueueLocks:
-    return OwnQueueLocks("group", "client", cast(GroupRequests, brokers))
+def locks_at(brokers: Brokers, clock: Clock | None = None) -> OwnQueueLocks:
+    return OwnQueueLocks("group", "client", cast(GroupRequests, brokers), lambda: 100.0 if clock is None else clock.now_s)
 
 
 async def test_a_lock_that_is_had_is_held() -> None:
@@ -81,7 +78,7 @@ async def test_a_broker_that_is_away_gives_no_lock() -> None:
 
 
 async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: Clock) -> None:
-    locks = locks_at(Brokers())
+    locks = locks_at(Brokers(), clock)
     await locks.acquire(QUEUE)
     clock.now_s += HELD_FOR_S - 0.001
     assert locks.holds(QUEUE)
@@ -92,7 +89,7 @@ async def test_a_lock_ends_here_before_it_ends_at_the_broker(clock: Clock) -> No
 
 async def test_a_broker_that_is_away_for_a_moment_takes_nothing_away(clock: Clock) -> None:
     brokers = Brokers()
-    locks = locks_at(brokers)
+    locks = locks_at(brokers, clock)
     await locks.acquire(QUEUE)
     brokers.away.add("broker-a")
     assert await locks.acquire(QUEUE), "what was granted holds until its time is over"

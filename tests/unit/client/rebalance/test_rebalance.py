@@ -1,6 +1,7 @@
 """Rebalance: what is taken, what is given up, and what is left alone when nobody knows."""
 
 from collections.abc import Collection
+from random import Random
 
 from rocketmq_broker.client import BrokerUnreachable
 from rocketmq_broker.client.rebalance.rebalance import Rebalance
@@ -43,6 +44,7 @@ class Group:
             None if is_broadcasting else self,  # type: ignore[arg-type]
             self.assignment,  # type: ignore[arg-type]
             self.want_heartbeat,
+            Random(1),
         )
 
     def queues_to_subscribe(self, topic: str) -> list[MessageQueue] | None:

@@ -16,6 +16,7 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.world import World
 from tests.unit.client.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
@@ -71,7 +72,7 @@ def check(offset: int, group: str = "group", topic: bytes = b"orders") -> Remoti
 
 @pytest.fixture
 async def runners() -> AsyncIterator[Runners]:
-    running = Runners("check", 2)
+    running = Runners("check", 2, World())
     yield running
     await running.stop(1)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import Random
 from typing import TypeVar
 
 import pytest
@@ -48,6 +49,7 @@ class Parking:
             topic_table=self.desk.topics,
             subscription_groups=self.desk.groups,
             clock=self.desk.clock,
+            random=Random(1),
         )
         self.desk.dispatcher.add(processor.handlers)
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.properties import decode
 from rocketmq_broker.protocol.codes import AdminRequestCode
 from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, RetryDeadLetterRequestHeader
-from rocketmq_broker.store import SubscriptionGroupConfig
 from tests.unit.server.parked.conftest import OF_THE_FIRST_ATTEMPT, Parking
 from tests.unit.store.conftest import delete_topic
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from rocketmq_broker.message import properties
+from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.message.tags import tags_code
@@ -19,7 +20,6 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
-from rocketmq_broker.store import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.store.log.segments import Segments
 from tests.unit.server.conftest import PULL, START_MS, Desk, Wire
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, REAL_TOPIC, UNIQUE_KEY, encode
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC
 from rocketmq_broker.server.schedule.delayed_delivery import MOST_AT_ONCE
-from rocketmq_broker.store import MessageStore, TopicConfig
+from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
 LEVEL, DELAY_MS = 1, 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from random import Random
 
 import msgspec
 import pytest
@@ -54,7 +55,7 @@ class Replies:
             identity=IDENTITY,
             store=desk.store,
             group_commit=desk.commit,
-            destination=SendDestination(desk.topics, desk.groups),
+            destination=SendDestination(desk.topics, desk.groups, Random(1)),
             producers=desk.producers,
             region_id="DefaultRegion",
             is_trace_on=True,

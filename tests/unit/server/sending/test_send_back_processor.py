@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rocketmq_broker.message import properties
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import Record, host_bytes
@@ -15,7 +16,7 @@ from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
-from rocketmq_broker.store import MessageStore, SubscriptionGroupConfig
+from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import START_MS, Desk, Wire
 
 

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
 
 from rocketmq_broker.message import properties, sysflag
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MOST_BATCHED
 from rocketmq_broker.server.sending.sent_properties import MOST_KEYS, MOST_KEYS_OF_A_BATCH, MOST_PROPERTIES_OF_A_BATCH
-from rocketmq_broker.store import TopicConfig
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 V2 = SendMessageRequestHeaderV2(
@@ -244,9 +245,9 @@ def test_what_others_send_between_the_steps_of_a_long_batch_keeps_the_order_of_t
     positions: list[int] = []
     after_durable = desk.commit.after_durable
 
-    def noted(position: int, connection: Wire, frame: bytes) -> None:
+    def noted(position: int, *rest: Any) -> None:
         positions.append(position)
-        after_durable(position, connection, frame)
+        after_durable(position, *rest)
 
     desk.commit.after_durable = noted  # type: ignore[method-assign]
     wire = StepByStep()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rocketmq_broker.message import topics
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody, SubscriptionGroupConfig
+from rocketmq_broker.message.configs import SubscriptionGroupConfig
+from rocketmq_broker.protocol.bodies import LockBatchRequestBody, SubscriptionGroupBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command_header import CommandHeader
@@ -19,7 +20,6 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketmq_broker.server.clients.lock_processor import LockProcessor
-from rocketmq_broker.store import SubscriptionGroupConfig as StoredGroup
 from rocketmq_broker.store import SubscriptionGroups
 from tests.unit.server.conftest import Desk, Wire
 from tests.unit.server.hostile_wire import HostileWire
@@ -63,7 +63,7 @@ def requests_as(group: str) -> list[tuple[RequestCode, CommandHeader | None, byt
         (RequestCode.PULL_MESSAGE, pull(group), b""),
         (RequestCode.LITE_PULL_MESSAGE, pull(group), b""),
         (RequestCode.CONSUMER_SEND_MSG_BACK, ConsumerSendMsgBackRequestHeader(offset=0, group=group, delay_level=0), b""),
-        (RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, SubscriptionGroupConfig(group_name=group).encode()),
+        (RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, SubscriptionGroupBody(group_name=group).encode()),
         (RequestCode.UPDATE_CONSUMER_OFFSET, update(group), b""),
         (
             RequestCode.QUERY_CONSUMER_OFFSET,
@@ -118,7 +118,7 @@ def test_a_group_that_apache_let_come_into_being_is_refused_as_well() -> None:
     """Its brokers of 4.9 take such names, answer SUCCESS when messages are sent back, and lose them."""
     broker = TransactionBroker()
     groups = SubscriptionGroups(ROOT / "config", broker.files)
-    groups.put(StoredGroup(TOO_LONG), 1)
+    groups.put(SubscriptionGroupConfig(TOO_LONG), 1)
     wire = HostileWire(broker, groups=groups)
     answer = wire.answer(RequestCode.PULL_MESSAGE, pull(TOO_LONG))
     assert answer.code == ResponseCode.SYSTEM_ERROR

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
-from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroups, TopicConfig, TopicConfigs
+from rocketmq_broker.store import ConsumerOffsets, SubscriptionGroups, TopicConfigs
 
 
 class Tables:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.steps import finish
 from rocketmq_broker.protocol.bodies import RegisterBrokerBody
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -23,7 +24,6 @@ from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.server.topics.registration import Registration
 from rocketmq_broker.server.topics.registration_body import encode_registration
-from rocketmq_broker.store import TopicConfig
 from tests.unit.server.conftest import Desk
 
 IDENTITY = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host="127.0.0.1", port=10911)

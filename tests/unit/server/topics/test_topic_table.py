@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
-from rocketmq_broker.store import TopicConfig, TopicConfigs
+from rocketmq_broker.store import TopicConfigs
 
 
 def table(directory: Path, **rules: object) -> TopicTable:

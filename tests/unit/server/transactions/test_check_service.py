@@ -9,7 +9,6 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
-from rocketmq_broker.server.transactions import check_service
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from tests.unit.client.waiting import until
@@ -41,8 +40,7 @@ def producer(broker: TransactionBroker) -> Producer:
 
 def damage(broker: TransactionBroker, body: bytes) -> None:
     segment = next(path for path in broker.files.paths if path.parent.name == "commitlog")
-    content = broker.files.content(segment)
-    content[content.index(body)] ^= 0xFF
+    broker.files.write(broker.files.open(segment), b"\xff", broker.files.content(segment).index(body))
 
 
 def test_the_first_check_comes_when_the_timeout_is_over(broker: TransactionBroker, producer: Producer) -> None:
@@ -715,10 +713,10 @@ def test_a_discard_that_cannot_be_written_is_tried_again(broker: TransactionBrok
     broker.send(producer, "A")
     for elapsed_ms in (1000, 2000, 2000):
         broker.tick(elapsed_ms)
-    broker.files.is_full = True
+    broker.disk.is_full = True
     broker.tick(2000)
     assert broker.discarded() == []
-    broker.files.is_full = False
+    broker.disk.is_full = False
 
     broker.tick(2000)
 
@@ -884,10 +882,9 @@ def test_an_answered_check_asks_for_no_look_before_the_next_one_is_due(producer:
     assert broker.in_flight.next_repetition_ms() is None
 
 
-async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(
-    broker: TransactionBroker, producer: Producer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(check_service, "LONGEST_SLEEP_S", 3600)
+async def test_a_half_message_that_is_due_sooner_than_all_others_wakes_the_timer(producer: Producer) -> None:
+    broker = TransactionBroker(longest_sleep_s=3600)
+    broker.online(producer)
     tasks = Tasks()
     tasks.when_due("check-back", broker.check_service.look_now, broker.check_service.alarm, rest_s=0)
     await asyncio.sleep(0)

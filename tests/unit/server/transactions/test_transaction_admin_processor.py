@@ -367,10 +367,10 @@ def test_a_decision_by_hand_that_does_not_reach_the_disk_leaves_the_transaction_
     broker: TransactionBroker, producer: Producer, operator: Operator
 ) -> None:
     broker.send(producer, "A")
-    broker.files.is_full = True
+    broker.disk.is_full = True
     with pytest.raises(ValueError, match="unpack"):  # no answer came
         operator.decide("A", commit=True)
-    broker.files.is_full = False
+    broker.disk.is_full = False
 
     assert broker.delivered() == []
     assert [info.state for info in operator.pending().transactions] == ["pending"]

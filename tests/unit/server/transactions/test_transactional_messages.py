@@ -13,7 +13,7 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.transactions.resume_processor import MOST_AT_ONCE
 from rocketmq_broker.store import Appended, StoreUnwritable
-from rocketmq_broker.testing.memory_files import MemoryFiles
+from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.transaction.decision import Refusal
 from rocketmq_broker.transaction.messages.half_message import read_half_message
 from tests.unit.server.transaction_broker import (
@@ -148,11 +148,11 @@ def test_wrong_offsets_decide_nothing(broker: TransactionBroker, producer: Produ
 
 def test_a_commit_that_could_not_be_written_leaves_the_transaction_pending(broker: TransactionBroker, producer: Producer) -> None:
     half = broker.send(producer, "A")
-    broker.files.is_full = True
+    broker.disk.is_full = True
     broker.end(producer, half, COMMIT)
     assert broker.delivered() == []
 
-    broker.files.is_full = False
+    broker.disk.is_full = False
     broker.end(producer, half, COMMIT)
 
     assert broker.delivered() == ["A"]
@@ -160,9 +160,9 @@ def test_a_commit_that_could_not_be_written_leaves_the_transaction_pending(broke
 
 
 def test_a_half_message_that_could_not_be_written_is_no_transaction(broker: TransactionBroker, producer: Producer) -> None:
-    broker.files.is_full = True
+    broker.disk.is_full = True
     lost = broker.send(producer, "A")
-    broker.files.is_full = False
+    broker.disk.is_full = False
 
     assert len(broker.messages) == 0
     kept = broker.send(producer, "B")
@@ -323,9 +323,9 @@ def test_a_discarded_message_has_one_line_in_the_log_though_its_first_discard_wa
     broker.send(producer, "A")
     for _ in range(3):
         broker.tick(2000)
-    broker.files.is_full = True
+    broker.disk.is_full = True
     broker.tick(2000)
-    broker.files.is_full = False
+    broker.disk.is_full = False
 
     broker.tick(4000)
 
@@ -401,11 +401,11 @@ def test_while_one_search_goes_on_another_is_not_begun_and_no_event_loop_stands_
 
 def test_a_resumption_that_was_lost_can_be_tried_again(broker: TransactionBroker, producer: Producer) -> None:
     message_id = discard(broker, producer, "A")
-    broker.files.is_full = True
+    broker.disk.is_full = True
     broker.resume(producer, message_id)
     assert len(broker.messages) == 0
 
-    broker.files.is_full = False
+    broker.disk.is_full = False
     broker.resume(producer, message_id)
     assert len(broker.messages) == 1
 
@@ -478,14 +478,14 @@ def without_the_last_op_message(broker: TransactionBroker) -> MemoryFiles:
     end = broker.store.written_position
     files = broker.files.killed()
     segment = next(path for path in files.paths if path.parent.name == "commitlog")
-    files.content(segment)[end - op_size : end] = bytes(op_size)
+    files.write(files.open(segment), bytes(op_size), end - op_size)
     return files
 
 
 def spoil(files: MemoryFiles, commit_log_offset: int) -> None:
     """Damages the body of the record there."""
     segment = next(path for path in files.paths if path.name == f"{commit_log_offset >> 16 << 16:020d}")
-    files.content(segment)[commit_log_offset % (1 << 16) + 88] ^= 0xFF
+    files.write(files.open(segment), b"\xff", commit_log_offset % (1 << 16) + 88)
 
 
 def test_a_commit_whose_flush_is_late_is_not_asked_about_and_not_delivered_again(
@@ -521,9 +521,9 @@ def test_wherever_a_crash_cuts_a_commit_the_check_that_follows_delivers_it_once(
     }[cut]
     files = broker.files.killed()
     segment = next(path for path in files.paths if path.parent.name == "commitlog")
-    files.content(segment)[begin:end] = bytes(end - begin)
+    files.write(files.open(segment), bytes(end - begin), begin)
     for path in [path for path in files.paths if cut == "both and more" and path.parent.parent.parent.name == "consumequeue"]:
-        files.content(path)[:] = bytes(len(files.content(path)))
+        files.write(files.open(path), bytes(len(files.content(path))), 0)
 
     after = broker.restarted(files)
     after.online(producer)
@@ -704,9 +704,9 @@ def test_offsets_that_rest_on_what_was_lost_are_never_noted(broker: TransactionB
     first = broker.send(producer, "A")
     broker.end(producer, first, ROLLBACK, flush=False)
     broker.notes.note_offsets()
-    broker.files.is_full = True
+    broker.disk.is_full = True
     broker.flush()
-    broker.files.is_full = False
+    broker.disk.is_full = False
     for number in range(5):
         broker.send(producer, str(number))
 

@@ -27,7 +27,7 @@ def found(store: MessageStore, key: str, begin_ms: int = 0, end_ms: int = NOW * 
     return [decode_record(record).body for record in store.query(b"orders", key, limit, begin_ms, end_ms).records]
 
 
-@pytest.mark.parametrize("key", ["", "a", "k1", "7F000001ABCD0000000000000000001F", "été", "x" * 700, "\U0001f600"])
+@pytest.mark.parametrize("key", ["", "a", "k1", "7F000001ABCD0000000000000000001F", "é" * 16, "été", "x" * 700, "\U0001f600"])
 @pytest.mark.parametrize("topic", ["orders", "%RETRY%a_group"])
 def test_the_hash_is_javas_of_topic_and_key(topic: str, key: str) -> None:
     code = abs(java_hash_code(f"{topic}#{key}"))

@@ -62,7 +62,7 @@ def test_units_that_a_full_disk_refuses_are_read_from_memory_and_written_later(q
     disk.refuse_writes_after = None
     queue.write()
     assert [queue.unit(number) for number in range(5000)] == units
-    first = disk.inodes[disk.names[DIRECTORY / f"{0:020d}"]].content
+    first = disk.memory.content(DIRECTORY / f"{0:020d}")
     assert len(first) == 8 * UNIT_SIZE
     assert int.from_bytes(first[20:28], "big") == 10
 
@@ -92,7 +92,7 @@ def long_queue(disk: CrashDisk) -> ConsumeQueue:
 
 def cut_file(disk: CrashDisk, first_offset: int, units: int) -> None:
     path = DIRECTORY / f"{first_offset * UNIT_SIZE:020d}"
-    disk.inodes[disk.names[path]].content = disk.inodes[disk.names[path]].content[: units * UNIT_SIZE]
+    disk.truncate(disk.open(path), units * UNIT_SIZE)
 
 
 @pytest.mark.parametrize("expired", [100, 2100, 3000])

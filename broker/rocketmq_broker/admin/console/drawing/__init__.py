@@ -1,1 +1,1 @@
-"""Pictures worked out from records and figures: places and sizes in, nothing drawn yet. Templates turn them into SVG."""
+"""The geometry of pictures, computed from records and figures. Templates turn it into SVG."""

@@ -30,7 +30,7 @@ class Chart(NamedTuple):
 
 
 def chart(title: str, unit: str, points: Sequence[Point], *, span_ms: int) -> Chart:
-    """The figure over the `span_ms` up to the last point; its scale begins at 0 and ends at the highest figure, 1 at least."""
+    """Draws the figure over the `span_ms` before the last point. The scale goes from 0 to the highest figure, 1 at least."""
     known = [value for _, value in points if value is not None]
     top = max(1.0, *known) if known else 1.0
     end_ms = points[-1][0] if points else 0

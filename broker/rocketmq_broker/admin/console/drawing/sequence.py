@@ -1,4 +1,4 @@
-"""The sequence diagram of a transaction: who told whom, from top to bottom, with the time that passed."""
+"""The sequence diagram of a transaction: senders and receivers from top to bottom, with the time that passed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TO_THE_MILLISECOND_MS: Final = 100_000
 
 
 class Lane(NamedTuple):
-    """One who takes part: a name above a life line."""
+    """A participant: a name above a life line."""
 
     name: str
     full_name: str
@@ -30,7 +30,7 @@ class Lane(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One arrow, with the time at which it happened."""
+    """An arrow, with the time of its event."""
 
     y: int
     begin_x: int
@@ -46,12 +46,12 @@ class Row(NamedTuple):
 
     @property
     def is_loop(self) -> bool:
-        """Whether it begins and ends at one life line."""
+        """True if it begins and ends at one life line."""
         return self.begin_x == self.end_x
 
     @property
     def head_x(self) -> int:
-        """Where the arrow ends: a lost one does not arrive."""
+        """The x position of the arrow's head: half the way for a lost message."""
         return (self.begin_x + self.end_x) // 2 if self.is_lost else self.end_x
 
     @property
@@ -72,7 +72,7 @@ class Diagram(NamedTuple):
 
 
 def sequence_diagram(events: Sequence[Event]) -> Diagram:
-    """The events that are arrows, in their order: producers to the left of the broker, consumers to its right."""
+    """Lays out the events that are arrows, in their order: producers to the left of the broker, consumers to its right."""
     drawn = [(event, event.arrow) for event in events if event.arrow is not None]
     names = _lanes(pair for _, arrow in drawn for pair in ((arrow.sender, arrow.receiver),))
     places = {name: _TIMES_WIDTH + _LANE_WIDTH // 2 + index * _LANE_WIDTH for index, name in enumerate(names)}
@@ -100,7 +100,7 @@ def sequence_diagram(events: Sequence[Event]) -> Diagram:
 
 
 def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """Who takes part: an operator, those whom the broker hears first, the broker, then all others; databases at the outside."""
+    """Returns the participants: operators, the broker's senders, the broker, then all others; databases at the outside."""
     left: list[str] = []
     right: list[str] = []
     for sender, receiver in pairs:

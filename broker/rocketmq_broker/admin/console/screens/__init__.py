@@ -36,7 +36,7 @@ OWN_SECTIONS: Final = (
 
 
 def own_screens(sampler: Sampler, witnesses: Sequence[Witness]) -> list[Screen]:
-    """All screens of the console."""
+    """Returns all screens of the console."""
     return [
         overview.screen(sampler),
         pending.SCREEN,
@@ -53,5 +53,5 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness]) -> list[Screen]:
 
 
 def own_deeds() -> list[Deed]:
-    """All forms of the console that change something."""
+    """Returns all forms of the console that change something."""
     return [*transaction.DEEDS, *discarded.DEEDS, *dead_letters.DEEDS]

@@ -1,4 +1,4 @@
-"""Who is connected: producers and consumers, by group."""
+"""The connected producers and consumers, by group."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ClientFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> list[ClientFacts]:
-    """The clients of each broker. Raises CannotAsk, Refused."""
+    """Returns the clients of each broker. Raises CannotAsk, Refused."""
     return [facts for _, facts in await (await visit.session()).ask_each(_of_broker)]
 
 

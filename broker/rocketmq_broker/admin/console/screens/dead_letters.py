@@ -1,4 +1,4 @@
-"""Dead letters: the groups that have some, those of a group, and one with its form to retry or dismiss it."""
+"""Dead letters: the groups with dead letters, those of one group, and one letter with its form to retry or dismiss it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from rocketmq_broker.admin.dead_letters.finding import (
     groups_with_dead_letters,
 )
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.options import now_ms
 
 _MOST: Final = 50
 
@@ -35,26 +34,26 @@ class GroupLetters(NamedTuple):
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, DeadLetterGroup]]:
-    """The groups of each broker that have dead letters. Raises CannotAsk, Refused."""
+    """Returns the groups of each broker that have dead letters. Raises CannotAsk, Refused."""
     answers = await (await visit.session()).ask_each(groups_with_dead_letters)
     return [(broker.address, one) for broker, found in answers for one in found]
 
 
 async def find_letters(visit: Visit) -> GroupLetters:
-    """The newest dead letters of the group. Raises CannotAsk, Refused."""
+    """Returns the newest dead letters of the group. Raises CannotAsk, Refused."""
     group = visit.word("group")
     answers = await (await visit.session()).ask_each(lambda broker: _newest(broker, group))
-    return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], now_ms())
+    return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], visit.now_ms())
 
 
 async def find_letter(visit: Visit) -> list[tuple[str, DeadLetterContent]]:
-    """All of the dead letters that are called so. Raises Refused if there is none, CannotAsk."""
+    """Returns the dead letters with that id or key in full. Raises Refused if there is none, CannotAsk."""
     found = await find_dead_letters(await visit.session(), visit.word("message"), visit.word("group") or None)
     return [(one.requests.address, await content_of(one)) for one in found]
 
 
 async def retry(visit: Visit) -> str:
-    """Delivers one to its group once more. Raises CannotAsk, Refused."""
+    """Delivers a dead letter to its group once more. Raises CannotAsk, Refused."""
     found = await _the_one(visit)
     treatment = await treating.retry(found, again=visit.word("again") == "yes", reason=visit.word("reason"))
     letter = found.letter
@@ -63,7 +62,7 @@ async def retry(visit: Visit) -> str:
 
 
 async def dismiss(visit: Visit) -> str:
-    """Takes one out of the list. Raises CannotAsk, Refused."""
+    """Dismisses a dead letter. Raises CannotAsk, Refused."""
     reason = visit.word("reason")
     if not reason:
         raise Refused("the reason is empty: write down why nobody needs the message any more")

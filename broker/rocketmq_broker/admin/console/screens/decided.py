@@ -1,4 +1,4 @@
-"""What people decided by hand, with their reasons."""
+"""Transactions decided by hand, with their reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST: Final = 64
 
 
 async def find(visit: Visit) -> list[tuple[str, TransactionInfo]]:
-    """The latest decisions of each broker, the latest first. Raises CannotAsk, Refused."""
+    """Returns the latest decisions of each broker, the latest first. Raises CannotAsk, Refused."""
     session = await visit.session()
     answers = await session.ask_each(lambda broker: broker.list_decided(ListDecidedTransactionsRequestHeader(FOREVER_MS, _MOST)))
     rows = [(broker.address, info) for broker, found in answers for info in found.transactions]

@@ -1,4 +1,4 @@
-"""Discarded transactions, and how one is checked again."""
+"""Discarded transactions, and the form to check one again."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.decisions import resume
-from rocketmq_broker.admin.options import now_ms
 
 _MOST: Final = 50
 
 
 class DiscardedFacts(NamedTuple):
-    """What the screen shows, newest first."""
+    """The newest discarded messages, newest first."""
 
     rows: list[tuple[str, DiscardedMessage]]
     now_ms: int
@@ -23,14 +22,14 @@ class DiscardedFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> DiscardedFacts:
-    """The newest discarded messages of each broker. Raises CannotAsk, Refused."""
+    """Returns the newest discarded messages of each broker. Raises CannotAsk, Refused."""
     session = await visit.session()
     answers = await session.ask_each(lambda broker: newest_discarded(broker, _MOST, lambda message: True))
-    return DiscardedFacts([(broker.address, message) for broker, found in answers for message in found], now_ms())
+    return DiscardedFacts([(broker.address, message) for broker, found in answers for message in found], visit.now_ms())
 
 
 async def check_again(visit: Visit) -> str:
-    """Resumes one. Raises CannotAsk, Refused."""
+    """Resumes a discarded message. Raises CannotAsk, Refused."""
     broker, message_id = await resume(await visit.session(), visit.word("message"))
     return f"resumed: {message_id} is pending again at broker {broker.address}, its checks counted from 0"
 

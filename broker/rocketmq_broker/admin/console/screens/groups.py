@@ -21,13 +21,13 @@ class GroupFacts(NamedTuple):
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, GroupFigures]]:
-    """The consumer groups of each broker. Raises CannotAsk, Refused."""
+    """Returns the consumer groups of each broker. Raises CannotAsk, Refused."""
     answers = await (await visit.session()).ask_each(lambda broker: groups_of(broker, every_one=False))
     return [(broker.address, one) for broker, found in answers for one in found]
 
 
 async def find_group(visit: Visit) -> GroupFacts:
-    """How far a group is, and who is in it. Raises Refused if no broker knows it, CannotAsk."""
+    """Returns a group's progress and members. Raises Refused if no broker knows it, CannotAsk."""
     group, session = visit.word("group"), await visit.session()
     queues = await session.ask_each(lambda broker: progress_of(broker, group))
     members = await session.ask_each(lambda broker: consumers(broker, group))

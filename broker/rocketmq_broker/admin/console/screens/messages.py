@@ -12,20 +12,20 @@ from rocketmq_broker.message import properties as props
 
 
 class MessageRow(NamedTuple):
-    """A message, and where it was found."""
+    """A message, and the broker that has it."""
 
     broker: str
     found: FoundMessage
 
     @property
     def transaction_id(self) -> str | None:
-        """The id of the transaction that it is of; None for any other message."""
+        """The id of the message's transaction; None for an ordinary message."""
         is_transactional = props.TRANSACTION_PREPARED in self.found.message.properties
         return self.found.message.message_id if is_transactional else None
 
 
 class MessagesFacts(NamedTuple):
-    """What a search found."""
+    """The result of a search."""
 
     word: str
     topic: str
@@ -34,7 +34,7 @@ class MessagesFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> MessagesFacts:
-    """The messages with that id or key, oldest first; nothing was searched for without a word. Raises CannotAsk."""
+    """Finds the messages with that id or key, oldest first. An empty word finds nothing. Raises CannotAsk."""
     word, topic = visit.word("word"), visit.word("topic")
     if not word:
         return MessagesFacts(word, topic, [], None)

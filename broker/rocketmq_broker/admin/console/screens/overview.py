@@ -1,7 +1,8 @@
-"""The first page: is everything well, what waits for a person, and the figures of the last minutes."""
+"""The first page: findings, messages that need a person, and the figures of the last minutes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rocketmq_broker.admin.asking.brokers import BrokerAddress
@@ -13,32 +14,33 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.broker_health import examine_broker
 from rocketmq_broker.admin.health.finding import Finding, wrong
-from rocketmq_broker.admin.options import now_ms
 
 
 class OverviewFacts(NamedTuple):
-    """What the first page shows."""
+    """The content of the first page."""
 
     findings: list[Finding]
     charts: list[Chart]
 
     @property
     def wrong(self) -> list[Finding]:
-        """What needs a person."""
+        """The findings that need a person."""
         return [finding for finding in self.findings if finding.is_wrong]
 
 
 def screen(sampler: Sampler) -> Screen:
-    """The screen, with the figures that the sampler has."""
+    """Returns the screen, with the sampler's figures."""
 
     async def find(visit: Visit) -> OverviewFacts:
-        findings = [one for broker, requests in await visit.brokers.addressed() for one in await _examined(requests, broker)]
+        findings = [
+            one for broker, requests in await visit.brokers.addressed() for one in await _examined(requests, broker, visit.now_ms)
+        ]
         return OverviewFacts(findings, sampler.charts())
 
     return Screen("/", "Overview", "overview.html", find, refresh_s=2.0)
 
 
-async def _examined(requests: BrokerRequests, broker: BrokerAddress) -> list[Finding]:
+async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[Finding]:
     try:
         return (await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)).findings
     except AdminError as error:

@@ -1,4 +1,4 @@
-"""Pending transactions: the countdown to the next check-back, and who is online to answer it."""
+"""Pending transactions: the countdown to the next check-back, and the producers online to answer it."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class PendingRow(NamedTuple):
 
     @property
     def is_last_check_over(self) -> bool:
-        """Whether the broker discards it next, instead of asking."""
+        """True if the broker discards the transaction next, instead of asking."""
         return self.info.check_max is not None and (self.info.checks or 0) >= self.info.check_max
 
 
 class HalfRow(NamedTuple):
-    """A half message of a broker that does not tell what is pending."""
+    """A half message of a broker that cannot list pending transactions."""
 
     broker: str
     half: UndecidedHalf
@@ -40,14 +40,14 @@ class HalfRow(NamedTuple):
 
 
 class NextPage(NamedTuple):
-    """Where a broker's list goes on."""
+    """The next page of a broker's list."""
 
     broker: str
     after: int
 
 
 class PendingFacts(NamedTuple):
-    """What the screen shows."""
+    """The content of the screen."""
 
     rows: list[PendingRow]
     halves: list[HalfRow]
@@ -60,7 +60,7 @@ class PendingFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> PendingFacts:
-    """The oldest pending transactions of each broker. Raises CannotAsk, Refused."""
+    """Returns the oldest pending transactions of each broker. Raises CannotAsk, Refused."""
     session, address = await visit.session(), visit.word("broker")
     if address:
         session = Session([the_broker_at(session, address)])

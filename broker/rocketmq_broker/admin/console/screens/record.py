@@ -46,7 +46,7 @@ class RecordFacts(NamedTuple):
 
 
 async def find(visit: Visit) -> RecordFacts:
-    """The record at a commit log offset. Raises Refused if there is none, CannotAsk."""
+    """Returns the record at a commit log offset. Raises Refused if there is none, CannotAsk."""
     broker, offset = the_broker_at(await visit.session(), visit.word("broker")), visit.number("offset", 0)
     data = await broker.view_bytes(offset)
     with understood(broker.address):

@@ -1,4 +1,4 @@
-"""Topics with what they hold, one topic queue by queue, and its newest messages as they come."""
+"""Topics with their messages, one topic queue by queue, and its newest messages as they arrive."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ class TailFacts(NamedTuple):
 
 
 async def find_topics(visit: Visit) -> TopicsFacts:
-    """Topics of programs, or all of them. Raises CannotAsk, Refused."""
+    """Returns the topics of programs, or all topics. Raises CannotAsk, Refused."""
     every_one = visit.word("all") == "yes"
     answers = await (await visit.session()).ask_each(lambda broker: topics_of(broker, every_one=every_one))
     return TopicsFacts([(broker.address, one) for broker, found in answers for one in found], every_one)
 
 
 async def find_topic(visit: Visit) -> TopicFacts:
-    """The queues of a topic. Raises Refused if no broker has it, CannotAsk."""
+    """Returns the queues of a topic. Raises Refused if no broker has it, CannotAsk."""
     topic = visit.word("topic")
     answers = await (await visit.session()).ask_each(lambda broker: _queues(broker, topic))
     queues = [row for _, rows in answers for row in rows]
@@ -68,7 +68,7 @@ async def find_topic(visit: Visit) -> TopicFacts:
 
 
 async def find_newest(visit: Visit) -> TailFacts:
-    """The newest messages of a topic. Raises Refused if no broker has it, CannotAsk."""
+    """Returns the newest messages of a topic. Raises Refused if no broker has it, CannotAsk."""
     topic = visit.word("topic")
     lines = await newest_messages(await visit.session(), topic, _NEWEST)
     return TailFacts(topic, lines[::-1])

@@ -1,4 +1,4 @@
-"""One transaction: its timeline as a table and as a picture, its half message's bytes, and the form to decide it by hand."""
+"""One transaction: its timeline as a table and as a picture, the bytes of its half message, and the form to decide it by hand."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ class TransactionFacts(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is decided by: several half messages may have one transaction id."""
+        """The word by which it is decided: the half offset, because several half messages may share a transaction id."""
         return str(self.info.half_offset) if self.info is not None else self.timeline.transaction_id
 
     @property
     def is_pending(self) -> bool:
-        """Whether a person may decide it."""
+        """True if a person may decide it."""
         return self.info is not None and self.info.state == decisions.PENDING
 
 
 def screen(witnesses: Sequence[Witness]) -> Screen:
-    """The screen, with what these witnesses add to each timeline."""
+    """Returns the screen; `witnesses` add events to each timeline."""
 
     async def find(visit: Visit) -> list[TransactionFacts]:
         return await find_transactions(visit, visit.word("word"), witnesses)
@@ -65,7 +65,7 @@ def screen(witnesses: Sequence[Witness]) -> Screen:
 
 
 async def find_transactions(visit: Visit, word: str, witnesses: Sequence[Witness]) -> list[TransactionFacts]:
-    """The transactions with that id, key or half offset. Raises Refused if there is none, CannotAsk."""
+    """Returns the transactions with that id, key or half offset. Raises Refused if there is none, CannotAsk."""
     session = await visit.session()
     answers = await session.ask_each(lambda broker: gather(broker, word)) if word else []
     found = [(broker.address, evidence) for broker, ones in answers for evidence in ones]
@@ -104,7 +104,7 @@ def _steps(events: Sequence[Event]) -> list[Step]:
 
 
 async def decide(visit: Visit) -> str:
-    """Commits or rolls back by hand; the reason is kept with the decision. Raises CannotAsk, Refused."""
+    """Commits or rolls back by hand; the broker keeps the reason with the decision. Raises CannotAsk, Refused."""
     decision, reason = visit.word("decision"), visit.word("reason")
     if decision not in ("COMMIT", "ROLLBACK"):
         raise Refused("choose COMMIT or ROLLBACK")

@@ -1,1 +1,1 @@
-"""What operators see of a push consumer, and what they may ask of it."""
+"""Operators' view of a push consumer, and their requests to it."""

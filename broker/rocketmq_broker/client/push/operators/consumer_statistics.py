@@ -1,4 +1,4 @@
-"""How fast a consumer is on each of its topics (RocketMQ's ConsumerStatsManager)."""
+"""A consumer's speed on each of its topics (RocketMQ's ConsumerStatsManager)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.protocol.bodies import ConsumeSpeed
-from rocketmq_broker.world import current_world
 
 _SPAN_S: Final = 10
 _MINUTE_S: Final = 60
@@ -17,7 +16,7 @@ _HOUR_S: Final = 3600
 
 @dataclass(slots=True)
 class _Span:
-    """What happened on one topic in ten seconds."""
+    """The counts of one topic in ten seconds."""
 
     number: int
     pulls: int = 0
@@ -30,22 +29,22 @@ class _Span:
 
 
 class ConsumerStatistics:
-    """Counts the last hour. Belongs to the event loop."""
+    """Counters of the last hour. They belong to the event loop."""
 
-    def __init__(self, now_s: Callable[[], float] | None = None) -> None:
+    def __init__(self, now_s: Callable[[], float]) -> None:
         """`now_s` is a clock that never goes back."""
-        self._now_s = now_s or current_world().steady_s
+        self._now_s = now_s
         self._spans: dict[str, deque[_Span]] = {}
 
     def pulled(self, topic: str, messages: int, took_s: float) -> None:
-        """A pull brought so many messages."""
+        """Counts a pull and its messages."""
         span = self._span(topic)
         span.pulls += 1
         span.pulls_took_s += took_s
         span.pulled += messages
 
     def consumed(self, topic: str, consumed: int, failed: int, took_s: float) -> None:
-        """A listener has answered for so many messages."""
+        """Counts a listener's call and its messages."""
         span = self._span(topic)
         span.calls += 1
         span.calls_took_s += took_s
@@ -53,7 +52,7 @@ class ConsumerStatistics:
         span.failed += failed
 
     def speed(self, topic: str) -> ConsumeSpeed:
-        """The last minute's rates and averages, and how many messages failed in the last hour."""
+        """Returns the last minute's rates and averages, and the number of failed messages in the last hour."""
         hour = self._latest(topic, _HOUR_S)
         minute = self._latest(topic, _MINUTE_S)
         calls = minute if any(span.calls for span in minute) else hour

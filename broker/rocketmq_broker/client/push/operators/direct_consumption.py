@@ -1,6 +1,6 @@
-"""Consuming one message because an operator says so (RocketMQ's ConsumeMessageService.consumeMessageDirectly).
+"""Consuming one message at an operator's request (RocketMQ's ConsumeMessageService.consumeMessageDirectly).
 
-Its place in its queue does not matter: no offset moves, and a failure gives nothing back to the broker.
+Its place in its queue does not matter: no offset moves, and a failure returns nothing to the broker.
 """
 
 from __future__ import annotations
@@ -14,30 +14,30 @@ from rocketmq_broker.client.pull.withdrawal import Withdrawal
 from rocketmq_broker.client.push.listener_runner import ListenerRunner
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult
-from rocketmq_broker.world import current_world
+from rocketmq_broker.world import World
 
 _RESULTS = {ConsumeStatus.CONSUME_SUCCESS: CMResult.CR_SUCCESS, ConsumeStatus.RECONSUME_LATER: CMResult.CR_LATER}
 
 
 class DirectConsumption:
-    """Hands single messages to the listener, in turn with those that were pulled."""
+    """A consumption of single messages by the listener, in turn with those that were pulled."""
 
-    def __init__(self, listener: MessageListener, runner: ListenerRunner, *, is_orderly: bool) -> None:
+    def __init__(self, listener: MessageListener, runner: ListenerRunner, world: World, *, is_orderly: bool) -> None:
         self._listener = listener
         self._runner = runner
         self._is_orderly = is_orderly
-        self._withdrawn = Withdrawal()
-        self._now_s = current_world().steady_s
+        self._withdrawn = Withdrawal(world.watch)
+        self._now_s = world.steady_s
 
     def consume(self, message: MessageExt, on_done: Callable[[ConsumeMessageDirectlyResult], None]) -> None:
-        """Calls the listener with this message alone, and says on the event loop how it answered."""
+        """Calls the listener with this message alone, and passes its answer to `on_done` on the event loop."""
         queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
         context = ConsumeContext(queue, withdrawn=self._withdrawn)
         listener, messages = self._listener, [with_real_topic(message)]
         self._runner.submit(lambda: listener(messages, context), partial(self._answered, on_done, context, self._now_s()))
 
     def withdraw(self) -> None:
-        """The consumer shuts down: a listener that only holds its message lets go of it."""
+        """Makes a listener that only holds its message let go of it, at the consumer's shutdown."""
         self._withdrawn.set()
 
     def _answered(

@@ -1,4 +1,4 @@
-"""What operators ask of a push consumer, by way of its broker, as with `mqadmin consumerStatus` (ClientRemotingProcessor)."""
+"""Operators' requests to a push consumer, through its broker, as with `mqadmin consumerStatus` (ClientRemotingProcessor)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 class OperatorRequests:
-    """Tells of the consumer, and lets it consume a message at once."""
+    """The handlers that report on the consumer, and make it consume a message at once."""
 
     def __init__(self, portrait: ConsumerPortrait, direct: DirectConsumption) -> None:
-        """Whom the requests are about."""
+        """Takes the parts that the requests are about."""
         self._portrait = portrait
         self._direct = direct
         self.handlers: RequestHandlers = {
@@ -49,7 +49,7 @@ class OperatorRequests:
         return encode_response(request, ResponseCode.SUCCESS, body=body.encode())
 
     def _consume_directly(self, connection: Connection, request: RemotingCommand) -> None:
-        """The answer comes when the listener has answered."""
+        """Consumes the message. The response follows the listener's answer."""
         header = request.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         self._refuse_other(header.consumer_group)
         try:

@@ -1,9 +1,9 @@
-"""What a push consumer tells operators of itself (RocketMQ's DefaultMQPushConsumerImpl.consumerRunningInfo)."""
+"""A push consumer's report for operators (RocketMQ's DefaultMQPushConsumerImpl.consumerRunningInfo)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Final
 
@@ -26,14 +26,14 @@ from rocketmq_broker.protocol.bodies.running_info import (
 )
 from rocketmq_broker.protocol.codes import CURRENT_VERSION_NAME
 from rocketmq_broker.protocol.queue_table import QueueTable
-from rocketmq_broker.world import World, current_world
+from rocketmq_broker.world import World
 
 _BYTES_PER_MIB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerPortrait:
-    """What is to be seen of one running consumer. Belongs to the event loop."""
+    """The visible state of one running consumer. It belongs to the event loop."""
 
     group: str
     name_servers: str
@@ -43,11 +43,11 @@ class ConsumerPortrait:
     statistics: ConsumerStatistics
     locks: OwnQueueLocks | None
     is_orderly: bool
-    world: World = field(default_factory=current_world)
-    started_ms: int = field(default_factory=lambda: current_world().wall_ms())
+    world: World
+    started_ms: int
 
     def running_info(self, *, with_threads: bool) -> ConsumerRunningInfo:
-        """All of it; what the threads do only where it is asked for: collecting that stops the process for a moment."""
+        """Returns the whole report; the threads' stacks only on request: collecting them stops the process for a moment."""
         return ConsumerRunningInfo(
             properties=self._properties(),
             subscription_set=[self.subscriptions[topic].to_wire() for topic in sorted(self.subscriptions)],
@@ -57,7 +57,7 @@ class ConsumerPortrait:
         )
 
     def offsets(self, topic: str) -> QueueTable[int]:
-        """How far each queue of the topic is consumed; of all topics without one."""
+        """Returns the offset of each queue of the topic; of all topics for an empty name."""
         return QueueTable(
             {queue: each.committable_offset for queue, each in self.process_queues().items() if topic in ("", queue.topic)}
         )
@@ -86,7 +86,7 @@ class ConsumerPortrait:
             cached_msg_max_offset=cached[1] if cached else 0,
             cached_msg_count=process_queue.message_count,
             cached_msg_size_in_mi_b=process_queue.message_bytes // _BYTES_PER_MIB,
-            # Where no order is kept nothing is locked, and Java says that it is all the same.
+            # Without order nothing is locked; Java reports such queues as locked.
             locked=self.locks is None or self.locks.holds(process_queue.queue),
             last_lock_timestamp=self._wall_ms(process_queue.begun_s if locked_s is None else locked_s),
             last_pull_timestamp=self._wall_ms(process_queue.pulled_s),
@@ -94,7 +94,7 @@ class ConsumerPortrait:
         )
 
     def _wall_ms(self, steady_s: float) -> int:
-        """When it was, by the wall clock, that the steady clock said so."""
+        """Converts a time of the steady clock to the wall clock's."""
         return self.world.wall_ms() - int((self.world.steady_s() - steady_s) * 1000)
 
 

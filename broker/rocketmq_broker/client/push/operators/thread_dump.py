@@ -1,4 +1,4 @@
-"""What each thread of the process does now, as RocketMQ's tools show it of Java's clients (UtilAll.jstack)."""
+"""The stacks of the process's threads, in the form in which RocketMQ's tools show those of Java's clients (UtilAll.jstack)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST_CHARACTERS: Final = 256 * 1024
 
 
 def thread_dump() -> str:
-    """Each thread with its stack, the innermost call first; without the values of variables."""
+    """Returns each thread with its stack, the innermost call first; without the values of variables."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines: list[str] = []
     for identifier, frame in sys._current_frames().items():

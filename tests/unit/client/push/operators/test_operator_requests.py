@@ -29,6 +29,7 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.world import World
 
 
 class AtOnce:
@@ -53,14 +54,16 @@ class Broker:
         portrait = ConsumerPortrait(
             group="credits",
             name_servers="127.0.0.1:9876",
-            settings=ConsumerSettings(),
+            settings=ConsumerSettings(consume_timestamp_ms=0),
             subscriptions={},
             process_queues=dict,
             statistics=ConsumerStatistics(lambda: 0.0),
             locks=None,
             is_orderly=False,
+            world=World(),
+            started_ms=0,
         )
-        direct = DirectConsumption(listener, cast(ListenerRunner, AtOnce()), is_orderly=False)
+        direct = DirectConsumption(listener, cast(ListenerRunner, AtOnce()), World(), is_orderly=False)
         self._handlers = OperatorRequests(portrait, direct).handlers
 
     def send(self, frame: bytes) -> None:

@@ -1,0 +1,1 @@
+"""Clients that come, say who they are, and go."""

@@ -1,0 +1,1 @@
+"""Registrations at the name server."""

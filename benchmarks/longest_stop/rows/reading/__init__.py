@@ -1,0 +1,1 @@
+"""Pulls, views and queries."""

@@ -1,0 +1,1 @@
+"""Messages and batches that a producer sends."""

@@ -1,0 +1,1 @@
+"""One load on two brokers in turn: ours and Apache RocketMQ."""

@@ -1,0 +1,196 @@
+"""The two brokers that are compared, each a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+from benchmarks.side_by_side.probe import first_accepted_s
+from demo.ports import free_ports
+from demo.processes import Processes, ProcessFailed, prints
+
+PEER = Path(__file__).resolve().parents[2] / "tests" / "apache" / "peer"
+APACHE_VERSION = "4.9.7"
+APACHE_HEAP = "2g"
+START_TIMEOUT_S = 300
+"""The first start of Apache's broker downloads its jars."""
+
+
+class Side(StrEnum):
+    """Whose broker."""
+
+    OURS = "ours"
+    APACHE = "Apache"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """When the broker checks transactions back, in milliseconds."""
+
+    transaction_time_out: int = 6_000
+    transaction_check_interval: int = 60_000
+
+
+NEVER_DUE = Checks(24 * 3_600_000, 3_600_000)
+"""Longer than any measurement. RocketMQ's checks of such transactions come after it."""
+ALL_DUE = Checks(1_000, 10_000)
+"""Every transaction is due that an earlier start left. RocketMQ's first check comes an interval after the start."""
+
+
+class BrokerUnderTest(ABC):
+    """A broker with its name server. `home` holds its settings, its store and its logs."""
+
+    checks = Checks()
+    """Counts from the next start on."""
+
+    def __init__(self, processes: Processes, home: Path, flush: str) -> None:
+        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings but `checks` are the defaults."""
+        self.home = home
+        self._processes = processes
+        self._flush = flush
+        self._namesrv_port, self._port = free_ports(2)
+        home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def namesrv_addr(self) -> str:
+        """The name server's address."""
+        return f"127.0.0.1:{self._namesrv_port}"
+
+    @property
+    def address(self) -> str:
+        """The broker's address."""
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> float:
+        """Starts it; the seconds from the broker process's birth to the first message it accepted.
+
+        After `kill` or `stop` it opens the store again. Raises ProcessFailed.
+        """
+        self._spawn()
+        accepted_s = asyncio.run(first_accepted_s(self.address, START_TIMEOUT_S))
+        self._wait_until_ready()
+        return accepted_s - float(self.process.create_time())
+
+    @abstractmethod
+    def _spawn(self) -> None:
+        """Starts the processes."""
+
+    @abstractmethod
+    def _wait_until_ready(self) -> None:
+        """Returns when the name server knows the broker, too."""
+
+    @property
+    @abstractmethod
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """SIGKILL to the broker, as a crash would have it; the helpers see to themselves."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Ends all of it."""
+
+
+class OurBroker(BrokerUnderTest):
+    """python -m rocketmq_broker, its name server in the same process."""
+
+    python_options: Sequence[str] = ()
+    """What comes between `python` and `-m rocketmq_broker`."""
+
+    def _spawn(self) -> None:
+        settings = {
+            "listenPort": self._port,
+            "namesrvListenPort": self._namesrv_port,
+            "flushDiskType": self._flush,
+            "transactionTimeOut": self.checks.transaction_time_out,
+            "transactionCheckInterval": self.checks.transaction_check_interval,
+            "storePathRootDir": self.home / "store",
+        }
+        configuration = self.home / "broker.conf"
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        command = [sys.executable, *self.python_options, "-m", "rocketmq_broker", "-c", str(configuration)]
+        self._process = self._processes.add("our-broker", command, is_ready=prints("boot success"))
+        self._process.spawn()
+
+    def _wait_until_ready(self) -> None:
+        self._process.wait_until_ready()
+
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+        return psutil.Process(self._process.pid)
+
+    def kill(self) -> None:
+        """See BrokerUnderTest."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """Ends it cleanly."""
+        self._process.stop()
+
+
+class ApacheBroker(BrokerUnderTest):
+    """Apache RocketMQ as tests/apache/peer starts it: name server and broker, a JVM each."""
+
+    def _spawn(self) -> None:
+        (self.home / "broker.pid").unlink(missing_ok=True)
+        self._peer = self._processes.add(
+            "peer-start", [str(PEER), "start", str(self.home), APACHE_VERSION], environment=self._settings()
+        )
+        self._peer.spawn()
+
+    def _settings(self) -> Mapping[str, str]:
+        return {
+            "NAMESRV_PORT": str(self._namesrv_port),
+            "BROKER_PORT": str(self._port),
+            "FLUSH": self._flush,
+            "HEAP": APACHE_HEAP,
+            "TRANSACTION_TIMEOUT_MS": str(self.checks.transaction_time_out),
+            "CHECK_INTERVAL_MS": str(self.checks.transaction_check_interval),
+        }
+
+    def _wait_until_ready(self) -> None:
+        if self._peer.wait(START_TIMEOUT_S) != 0:
+            raise ProcessFailed(f"Apache RocketMQ did not start:\n{self._peer.output()}")
+
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+        return psutil.Process(int((self.home / "broker.pid").read_text()))
+
+    def kill(self) -> None:
+        """See BrokerUnderTest; the name server goes, too, as `peer` starts both."""
+        process = self.process
+        process.kill()
+        _wait_gone(process)
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends both cleanly."""
+        stop = self._processes.add("peer-stop", [str(PEER), "stop", str(self.home)])
+        stop.spawn()
+        stop.wait(timeout_s=60)
+        self._peer.stop()
+
+
+BROKERS: Mapping[Side, type[BrokerUnderTest]] = {Side.OURS: OurBroker, Side.APACHE: ApacheBroker}
+
+
+def _wait_gone(process: psutil.Process, timeout_s: float = 30) -> None:
+    deadline = time.monotonic() + timeout_s
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                raise ProcessFailed(f"process {process.pid} does not end")
+            time.sleep(0.01)

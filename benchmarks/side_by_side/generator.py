@@ -1,0 +1,81 @@
+"""The load drivers: our own generator, benchmarks/load, built from Go when it is needed; and Apache's own Java client."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from demo.processes import Processes, ProcessFailed
+
+SOURCE = Path(__file__).resolve().parents[1] / "load"
+PROGRAM = SOURCE.parent.parent / "data" / "benchmarks" / "bin" / "load"
+_WHERE_GO_INSTALLS_ITSELF = "/usr/local/go/bin"
+_BUILD_TIMEOUT_S = 300
+_RUN_TIMEOUT_S = 900
+_JAVA_CLIENT = Path(__file__).resolve().parents[2] / "tests" / "conformance" / "java" / "bench"
+_JAVA_RUN_TIMEOUT_S = 600
+
+
+class CannotBuild(Exception):
+    """The generator cannot be built here; the text says why and what to do."""
+
+
+def build(program: Path = PROGRAM) -> Path:
+    """Builds it, which takes no time where the source has not changed. Raises CannotBuild."""
+    go = find_go()
+    if go is None:
+        raise CannotBuild(
+            "Go not found. The load generator (benchmarks/load) is written in Go. Install Go 1.19 or later "
+            "(apt-get install golang-go, or https://go.dev/dl), or measure with Apache's Java client: make bench BENCH=--java"
+        )
+    program.parent.mkdir(parents=True, exist_ok=True)
+    command = [go, "build", "-buildvcs=false", "-o", str(program), "."]
+    built = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S)
+    if built.returncode != 0:
+        raise CannotBuild(f"{go} could not build the load generator (benchmarks/load):\n{built.stderr.strip()}")
+    return program
+
+
+def find_go() -> str | None:
+    """The program `go`; None where there is none."""
+    return shutil.which("go") or shutil.which("go", path=_WHERE_GO_INSTALLS_ITSELF)
+
+
+def generate(
+    processes: Processes, mode: str, address: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
+) -> dict[str, Any]:
+    """Puts a load on the broker at the address, and returns what the generator printed (see benchmarks/load).
+
+    `on_start` is called with the generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`.
+    Raises ProcessFailed.
+    """
+    arguments = [part for name, value in options.items() for part in (f"-{name.replace('_', '-')}", str(value))]
+    process = processes.add("load", [str(PROGRAM), mode, "-broker", address, *arguments])
+    process.spawn()
+    on_start(process.pid)
+    process.wait(_RUN_TIMEOUT_S)
+    return printed_json(f"the load generator ({mode})", process.output())
+
+
+def drive_java_client(
+    processes: Processes, arguments: list[str], header: str, *, on_start: Callable[[int], None] = lambda pid: None
+) -> dict[str, Any]:
+    """Lets Apache's Java client put a load on a broker, and returns what it printed. Raises ProcessFailed."""
+    driver = processes.add("driver", [str(_JAVA_CLIENT), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
+    driver.spawn()
+    on_start(driver.pid)
+    driver.wait(_JAVA_RUN_TIMEOUT_S)
+    return printed_json("the Java client", driver.output())
+
+
+def printed_json(program: str, output: str) -> dict[str, Any]:
+    """The line of JSON in what a load driver printed. Raises ProcessFailed."""
+    for line in output.splitlines():
+        if line.startswith("{"):
+            printed: dict[str, Any] = json.loads(line)
+            return printed
+    raise ProcessFailed(f"{program} printed no result:\n{output}")

@@ -1,0 +1,144 @@
+"""One load on one broker, which starts with an empty store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.side_by_side.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
+from benchmarks.side_by_side.generator import drive_java_client, generate
+from benchmarks.side_by_side.plan import Kind, Load, Plan, Run
+from benchmarks.side_by_side.sample import Others, Sample, Seen, generated_sample, java_sample
+from benchmarks.side_by_side.usage import Watch, load_average, used, watching
+from demo.processes import Processes
+
+TOPIC = "Benchmark"
+PENDING_TOPIC = "BenchmarkPending"
+
+
+def measure(plan: Plan, run: Run, home: Path) -> Sample:
+    """Starts the broker, puts the load on it and stops it; `home` is removed. Raises ProcessFailed."""
+    load_before = load_average()
+    try:
+        with Processes(home / "logs") as processes:
+            broker = BROKERS[run.side](processes, home / "broker", run.load.flush)
+            try:
+                return _MEASURES[run.load.kind](_Bench(plan, run.load, processes, broker, load_before))
+            finally:
+                broker.stop()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What a measurement needs."""
+
+    plan: Plan
+    load: Load
+    processes: Processes
+    broker: BrokerUnderTest
+    load_before: float
+
+    def fill(self, mode: str, topic: str, messages: int) -> None:
+        """Sends so many messages, or half messages; this is not measured."""
+        generate(self.processes, mode, self.broker.address, topic=topic, messages=messages, body=self.plan.body_size)
+
+    def generated(self, start_s: float, mode: str, **options: object) -> Sample:
+        """A load of our generator, which says itself when its warm-up was over."""
+        with watching(self.broker.process) as watch:
+            printed = generate(self.processes, mode, self.broker.address, on_start=watch.add_driver, topic=TOPIC, **options)
+        return generated_sample(self.load.kind, printed, self._seen(watch, printed["began_s"], printed["ended_s"]), start_s)
+
+    def driven(self, start_s: float, *arguments: object) -> Sample:
+        """A load of Apache's Java client."""
+        with watching(self.broker.process) as watch:
+            printed = drive_java_client(
+                self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver
+            )
+        return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
+
+    def seen_all_along(self, watch: Watch) -> Seen:
+        """What was seen from the first reading to the last."""
+        return self._seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
+
+    def _seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
+        spent = used(watch.readings, began_s, ended_s)
+        programs = ", ".join(f"{name} {cpu_s:.1f} s" for name, cpu_s in watch.other_programs())
+        others = Others(
+            load_before=self.load_before,
+            load_after=load_average(),
+            processors=spent.others_s / (ended_s - began_s),
+            programs=programs,
+        )
+        return Seen(spent.broker_s, watch.peak_mib, others)
+
+
+def _transactions(bench: _Bench) -> Sample:
+    return _sending(bench, "transactions", in_flight=bench.load.in_flight)
+
+
+def _sends(bench: _Bench) -> Sample:
+    return _sending(bench, "sends", in_flight=bench.load.in_flight)
+
+
+def _listener(bench: _Bench) -> Sample:
+    return _sending(bench, "listener", rate=bench.plan.rate)
+
+
+def _sending(bench: _Bench, mode: str, **options: object) -> Sample:
+    plan = bench.plan
+    times = {"warm_up": f"{plan.warm_up_s}s", "measured": f"{plan.seconds}s"}
+    return bench.generated(bench.broker.start(), mode, body=plan.body_size, **times, **options)
+
+
+def _pulls(bench: _Bench) -> Sample:
+    start_s = bench.broker.start()
+    bench.fill("fill", TOPIC, bench.plan.backlog)
+    return bench.generated(start_s, "pulls", messages=bench.plan.backlog)
+
+
+def _checks(bench: _Bench) -> Sample:
+    """The transactions are sent to a broker that does not check them. When it starts again, all are due at the first check."""
+    bench.broker.checks = NEVER_DUE
+    bench.broker.start()
+    bench.fill("halves", TOPIC, bench.plan.pending)
+    bench.broker.stop()
+    bench.broker.checks = ALL_DUE
+    return bench.generated(bench.broker.start(), "checks", messages=bench.plan.pending)
+
+
+def _restart(bench: _Bench) -> Sample:
+    bench.broker.checks = NEVER_DUE
+    bench.broker.start()
+    bench.fill("fill", TOPIC, bench.plan.backlog)
+    bench.fill("halves", PENDING_TOPIC, bench.plan.pending)
+    bench.broker.kill()
+    with watching(None) as watch:
+        start_s = bench.broker.start()
+        watch.add_driver(bench.broker.process.pid)
+    return Sample(result=start_s, start_s=start_s, others=bench.seen_all_along(watch).others)
+
+
+def _java_transactions(bench: _Bench) -> Sample:
+    broker, plan = bench.broker, bench.plan
+    return bench.driven(broker.start(), broker.namesrv_addr, bench.load.in_flight, plan.body_size, plan.seconds)
+
+
+def _java_consumer(bench: _Bench) -> Sample:
+    broker, plan = bench.broker, bench.plan
+    return bench.driven(broker.start(), "consume", broker.namesrv_addr, plan.consumed, plan.body_size)
+
+
+_MEASURES: Mapping[Kind, Callable[[_Bench], Sample]] = {
+    Kind.TRANSACTIONS: _transactions,
+    Kind.SENDS: _sends,
+    Kind.LISTENER: _listener,
+    Kind.PULLS: _pulls,
+    Kind.CHECKS: _checks,
+    Kind.RESTART: _restart,
+    Kind.JAVA_TRANSACTIONS: _java_transactions,
+    Kind.JAVA_CONSUMER: _java_consumer,
+}

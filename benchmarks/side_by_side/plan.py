@@ -1,0 +1,190 @@
+"""What is measured, in which order, and about how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from benchmarks.side_by_side.brokers import Side
+
+SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
+BINARY_HEADERS = "ROCKETMQ"
+JAVA_WARM_UP_S = 10
+"""The Java driver's warm-up is part of it."""
+_START_AND_STOP_S = {Side.OURS: 2, Side.APACHE: 8}
+_GENERATOR_S = 2
+_JAVA_S = 4
+_CONSUMED_PER_S = 6_000
+_FILLED_PER_S = 25_000
+_PULLED_PER_S = 60_000
+_HALVES_PER_S = 10_000
+_CHECKED_PER_S = 5_000
+_CHECKS_BEGIN_AND_SETTLE_S = 20
+
+
+class Kind(StrEnum):
+    """A kind of load."""
+
+    TRANSACTIONS = "transactions"
+    """Half messages, each committed when its answer comes."""
+    SENDS = "sends"
+    """Plain messages."""
+    LISTENER = "listener"
+    """Transactions at a steady rate: the time from before the send until a held pull has the message."""
+    PULLS = "pulls"
+    """Pulling a backlog."""
+    CHECKS = "checks"
+    """A broker starts with pending transactions that are all due for a check-back."""
+    RESTART = "restart"
+    """The time from a start after kill -9 to the first message accepted."""
+    JAVA_TRANSACTIONS = "java transactions"
+    """TRANSACTIONS by threads of Apache's Java client."""
+    JAVA_CONSUMER = "java consumer"
+    """Eight threads of Apache's Java client send transactions, and its push consumer receives."""
+
+
+GENERATED = (Kind.TRANSACTIONS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
+"""The kinds whose load our own generator makes."""
+
+_WANTED_OF_RATES = {SYNC: 2.0, ASYNC: 1.2}
+_UNITS = {
+    Kind.TRANSACTIONS: "committed/s",
+    Kind.SENDS: "messages/s",
+    Kind.LISTENER: "ms, p99",
+    Kind.PULLS: "MB/s",
+    Kind.CHECKS: "s until all are committed",
+    Kind.RESTART: "s to the first answer",
+    Kind.JAVA_TRANSACTIONS: "committed/s",
+    Kind.JAVA_CONSUMER: "received/s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One row of the table: what is asked of both brokers."""
+
+    kind: Kind
+    flush: str
+    in_flight: int | None = None
+    """How many requests have no answer at any time: transactions and sends; threads of the Java client."""
+    header: str = BINARY_HEADERS
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        flush = self.flush.removesuffix("_FLUSH")
+        if self.kind is Kind.JAVA_TRANSACTIONS:
+            return f"{flush} {self.header} {self.in_flight} Java threads"
+        if self.kind is Kind.JAVA_CONSUMER:
+            return f"{flush} {self.header} Java consumer"
+        return f"{flush} {self.kind} {self.in_flight} in flight" if self.in_flight is not None else f"{flush} {self.kind}"
+
+    @property
+    def unit(self) -> str:
+        """What its result counts."""
+        return _UNITS[self.kind]
+
+    @property
+    def is_less_better(self) -> bool:
+        """Whether its result is a time."""
+        return self.kind in (Kind.LISTENER, Kind.CHECKS, Kind.RESTART)
+
+    @property
+    def wanted(self) -> float:
+        """The least ratio that the project wants in this row."""
+        match self.kind:
+            case Kind.TRANSACTIONS | Kind.SENDS:
+                return _WANTED_OF_RATES[self.flush]
+            case Kind.PULLS:
+                return _WANTED_OF_RATES[ASYNC]
+            case _:
+                return 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One load on one broker."""
+
+    round: int
+    load: Load
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All of it."""
+
+    loads: Sequence[Load]
+    rounds: int
+    warm_up_s: int
+    seconds: int
+    body_size: int
+    rate: int
+    """Transactions a second of LISTENER."""
+    backlog: int
+    """Messages that PULLS pulls, and that RESTART finds in the store."""
+    pending: int
+    """Transactions that CHECKS and RESTART find undecided."""
+    consumed: int
+    """Messages of JAVA_CONSUMER."""
+
+    def runs(self) -> list[Run]:
+        """Both brokers in turn for each load, the other one first in every second round."""
+        sides = list(Side)
+        return [
+            Run(number, load, side)
+            for number in range(self.rounds)
+            for load in self.loads
+            for side in (sides if number % 2 == 0 else sides[::-1])
+        ]
+
+    def run_s(self, run: Run) -> float:
+        """About how long a run takes."""
+        start_s = _START_AND_STOP_S[run.side]
+        match run.load.kind:
+            case Kind.PULLS:
+                return start_s + self.backlog / _FILLED_PER_S + self.backlog / _PULLED_PER_S
+            case Kind.CHECKS:
+                return 2 * start_s + self.pending / _HALVES_PER_S + self.pending / _CHECKED_PER_S + _CHECKS_BEGIN_AND_SETTLE_S
+            case Kind.RESTART:
+                return 2 * start_s + self.backlog / _FILLED_PER_S + self.pending / _HALVES_PER_S
+            case Kind.JAVA_TRANSACTIONS:
+                return start_s + JAVA_WARM_UP_S + self.seconds + _JAVA_S
+            case Kind.JAVA_CONSUMER:
+                return start_s + self.consumed / _CONSUMED_PER_S + 2 * _JAVA_S
+            case _:
+                return start_s + self.warm_up_s + self.seconds + _GENERATOR_S
+
+    def total_s(self) -> float:
+        """About how long all of it takes."""
+        return sum(map(self.run_s, self.runs()))
+
+
+def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int]) -> list[Load]:
+    """The rows of these kinds. What reads or recovers a store is measured once: how it was flushed makes no difference there."""
+    loads: list[Load] = []
+    for kind in kinds:
+        match kind:
+            case Kind.TRANSACTIONS | Kind.SENDS:
+                loads += [Load(kind, flush, number) for flush in flushes for number in in_flight]
+            case Kind.LISTENER:
+                loads += [Load(kind, flush) for flush in flushes]
+            case Kind.CHECKS:
+                loads.append(Load(kind, SYNC))
+            case Kind.PULLS | Kind.RESTART:
+                loads.append(Load(kind, ASYNC))
+            case _:
+                raise ValueError(f"{kind} needs Apache's Java client")
+    return loads
+
+
+def java_loads(flushes: Sequence[str], headers: Sequence[str], threads: Sequence[int], *, with_consumer: bool) -> list[Load]:
+    """Every combination, by Apache's Java client."""
+    loads: list[Load] = []
+    for flush in flushes:
+        for header in headers:
+            loads += [Load(Kind.JAVA_TRANSACTIONS, flush, number, header) for number in threads]
+            if with_consumer:
+                loads.append(Load(Kind.JAVA_CONSUMER, flush, None, header))
+    return loads

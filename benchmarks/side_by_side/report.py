@@ -1,0 +1,174 @@
+"""The results: a table for people, JSON and Markdown for later."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from rich.table import Column, Table
+
+from benchmarks.side_by_side.brokers import Side
+from benchmarks.side_by_side.plan import Load
+from benchmarks.side_by_side.sample import BUSY_FROM, Sample
+
+COLUMNS = (
+    "load",
+    "broker",
+    "result (least, most)",
+    "ratio",
+    "wanted",
+    "p50 ms",
+    "p99 ms",
+    "CPU µs",
+    "MiB",
+    "start s",
+    "dropped",
+)
+BUSY_MARK = "!"
+LESS_MEMORY = 10
+"""How many times less memory than Apache's broker ours may need."""
+_UNKNOWN = ""
+
+
+@dataclass(slots=True)
+class Results:
+    """All samples by load and side."""
+
+    environment: Mapping[str, str]
+    samples: dict[tuple[Load, Side], list[Sample]] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+    """Runs that gave no sample, and why."""
+
+    def add(self, load: Load, side: Side, sample: Sample) -> None:
+        """One more."""
+        self.samples.setdefault((load, side), []).append(sample)
+
+    def ratio(self, load: Load) -> float | None:
+        """How many times better ours is: the medians of the results. None while one of the brokers was not measured."""
+        if (load, Side.OURS) not in self.samples or (load, Side.APACHE) not in self.samples:
+            return None
+        ours, apache = (self._median(load, side, "result") for side in (Side.OURS, Side.APACHE))
+        better, worse = (apache, ours) if load.is_less_better else (ours, apache)
+        return better / worse if better is not None and worse else None
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table's rows, two for each load, in the order of the plan."""
+        return [self._row(load, side) for load, side in self._order()]
+
+    def footer(self) -> list[str]:
+        """What the table has no place for."""
+        lines = [f"{name}: {value}" for name, value in self.environment.items()]
+        return lines + [f"Could not be measured: {run}" for run in self.failed] + self._short() + self._failures() + self._busy()
+
+    def write(self, directory: Path) -> None:
+        """Writes results.json and results.md."""
+        directory.mkdir(parents=True, exist_ok=True)
+        document = {
+            "environment": dict(self.environment),
+            "failed": self.failed,
+            "samples": [
+                {**asdict(load), "unit": load.unit, "broker": side.value, **asdict(sample)}
+                for (load, side), samples in self.samples.items()
+                for sample in samples
+            ],
+        }
+        (directory / "results.json").write_text(json.dumps(document, indent=1))
+        (directory / "results.md").write_text(self.markdown())
+
+    def markdown(self) -> str:
+        """The table and what belongs to it."""
+        lines = [COLUMNS, ("---",) * len(COLUMNS), *self.rows()]
+        table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+        return table + "\n\n" + "\n".join(f"- {line}" for line in self.footer()) + "\n"
+
+    def table(self) -> Table:
+        """For the terminal."""
+        table = Table(*(Column(name, justify="left" if name in ("load", "broker") else "right") for name in COLUMNS))
+        for (_, side), row in zip(self._order(), self.rows(), strict=True):
+            table.add_row(*row, end_section=side is Side.APACHE)
+        return table
+
+    def _loads(self) -> list[Load]:
+        return list(dict.fromkeys(load for load, _ in self.samples))
+
+    def _order(self) -> list[tuple[Load, Side]]:
+        return [(load, side) for load in self._loads() for side in Side if (load, side) in self.samples]
+
+    def _row(self, load: Load, side: Side) -> tuple[str, ...]:
+        samples = self.samples[load, side]
+        is_ours = side is Side.OURS
+        return (
+            f"{load.name}, {load.unit}" if is_ours or (load, Side.OURS) not in self.samples else "",
+            side.value,
+            _result([sample.result for sample in samples]) + self._mark(samples),
+            _number(self.ratio(load), 2) if is_ours else "",
+            f"{load.wanted:.1f}" if is_ours else "",
+            _number(self._median(load, side, "p50_ms"), 2),
+            _number(self._median(load, side, "p99_ms"), 2),
+            _number(self._median(load, side, "cpu_us"), 0),
+            _number(self._median(load, side, "peak_mib"), 0),
+            _number(self._median(load, side, "start_s"), 2),
+            _dropped(samples),
+        )
+
+    def _median(self, load: Load, side: Side, name: str) -> float | None:
+        values = [value for sample in self.samples[load, side] if (value := getattr(sample, name)) is not None]
+        return float(statistics.median(values)) if values else None
+
+    def _mark(self, samples: Sequence[Sample]) -> str:
+        return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
+
+    def _short(self) -> list[str]:
+        """Where ours is not what the project wants."""
+        loads = self._loads()
+        short = {
+            "Ratio below what is wanted": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],
+            f"More than 1/{LESS_MEMORY} of Apache's memory": list(filter(self._needs_much_memory, loads)),
+        }
+        return [f"{what}: {', '.join(load.name for load in names)}" for what, names in short.items() if names]
+
+    def _needs_much_memory(self, load: Load) -> bool:
+        if any((load, side) not in self.samples for side in Side):
+            return False
+        ours, apache = (self._median(load, side, "peak_mib") for side in (Side.OURS, Side.APACHE))
+        return ours is not None and apache is not None and ours * LESS_MEMORY > apache
+
+    def _failures(self) -> list[str]:
+        lines = []
+        for (load, side), samples in self.samples.items():
+            errors, doubled = (sum(getattr(sample, name) for sample in samples) for name in ("errors", "doubled"))
+            if errors or doubled:
+                first = next((f" ({sample.error})" for sample in samples if sample.error), "")
+                lines.append(f"{load.name}, {side.value}: {errors:,} requests failed{first}, {doubled:,} messages came twice")
+        return lines
+
+    def _busy(self) -> list[str]:
+        busy = [
+            f"{load.name}, {side.value}: {sample.others.processors:.1f} processors ({sample.others.programs}), "
+            f"load average {sample.others.load_before:.1f} before and {sample.others.load_after:.1f} after"
+            for (load, side), samples in self.samples.items()
+            for sample in samples
+            if sample.others.is_busy
+        ]
+        what = (
+            f"{BUSY_MARK} The machine was busy: other programs used more than {BUSY_FROM:g} processors. Do not trust these rows."
+        )
+        return [what, *busy] if busy else []
+
+
+def _result(values: Sequence[float]) -> str:
+    middle, least, most = statistics.median(values), min(values), max(values)
+    places = 0 if least >= 1000 else 2
+    return f"{middle:,.{places}f} ({least:,.{places}f}, {most:,.{places}f})"
+
+
+def _number(value: float | None, places: int) -> str:
+    return _UNKNOWN if value is None else f"{value:,.{places}f}"
+
+
+def _dropped(samples: Sequence[Sample]) -> str:
+    dropped, messages = sum(sample.dropped for sample in samples), sum(sample.messages for sample in samples)
+    return f"{dropped / messages:.1%}" if dropped and messages else "0"

@@ -1,0 +1,37 @@
+"""The settings of a topic and of a consumer group, as the store's tables and bodies have them (RocketMQ's common package)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from rocketmq_broker.message import permissions
+from rocketmq_broker.message.java_numbers import Int32, Int64
+
+
+class TopicConfig(msgspec.Struct, rename="camel"):
+    """The settings of a topic (RocketMQ's TopicConfig)."""
+
+    topic_name: str
+    read_queue_nums: int = 16
+    write_queue_nums: int = 16
+    perm: int = permissions.READ_AND_WRITE
+    """4 read, 2 write, 1 inherit."""
+    topic_filter_type: str = "SINGLE_TAG"
+    topic_sys_flag: int = 0
+    order: bool = False
+    attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
+    """Of RocketMQ 5, such as `{"message.type": "FIFO"}`: not written where a topic has none, so that it says what 4.9.7 says."""
+
+
+class SubscriptionGroupConfig(msgspec.Struct, rename="camel"):
+    """The settings of a consumer group (RocketMQ's SubscriptionGroupConfig)."""
+
+    group_name: str
+    consume_enable: bool = True
+    consume_from_min_enable: bool = True
+    consume_broadcast_enable: bool = True
+    retry_queue_nums: Int32 = 1
+    retry_max_times: Int32 = 16
+    broker_id: Int64 = 0
+    which_broker_when_consume_slowly: Int64 = 1
+    notify_consumer_ids_changed_enable: bool = True

@@ -1,0 +1,312 @@
+"""Files in memory: alone, or over another file system, of which nothing is changed.
+
+Alone they are a disk that knows what is synced, and can lose its power. Over the real disk a store can be opened as its broker's
+next start would open it, only to see what that start would find and do.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final, NoReturn
+
+from rocketmq_broker.store.files import FileSystem
+from rocketmq_broker.world import Chance
+
+_PAGE: Final = 64 * 1024
+_SECTOR: Final = 64
+
+
+class _File:
+    """Pages that were written, over a file of the base; all else up to `length` reads as zero."""
+
+    __slots__ = ("base", "below", "end", "length", "pages", "path", "shown", "sizes_when_synced", "unsynced", "users")
+
+    def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
+        self.base = base
+        self.path = path
+        """Where the base has it."""
+        self.below = -1
+        """The base's open file, while it has users."""
+        self.users = 0
+        self.length = length
+        self.end = length
+        """Behind the last byte that was written."""
+        self.shown = length
+        """How many bytes of the base's file still show."""
+        self.pages: dict[int, bytearray] = {}
+        self.unsynced: dict[int, bytearray | None] = {}
+        """The pages that have changed since the last sync, as they were then."""
+        self.sizes_when_synced = (length, length, length)
+
+    def open(self) -> None:
+        """Raises OSError."""
+        if self.base is not None and not self.users:
+            self.below = self.base.open(self.path)
+        self.users += 1
+
+    def close(self) -> None:
+        self.users -= 1
+        if self.base is not None and not self.users:
+            self.base.close(self.below)
+
+    def read(self, length: int, position: int) -> bytes:
+        end = min(position + length, self.length)
+        if not self.pages:
+            return self._shown(position, end)
+        parts = []
+        while position < end:
+            number, offset = divmod(position, _PAGE)
+            part_end = min(end, position - offset + _PAGE)
+            page = self.pages.get(number)
+            parts.append(self._shown(position, part_end) if page is None else page[offset : offset + part_end - position])
+            position = part_end
+        return b"".join(parts)
+
+    def write(self, data: bytes | bytearray | memoryview, position: int) -> None:
+        view = memoryview(data)
+        self.length, self.end = max(self.length, position + len(view)), max(self.end, position + len(view))
+        while view:
+            number, offset = divmod(position, _PAGE)
+            part = view[: _PAGE - offset]
+            self._to_write(number)[offset : offset + len(part)] = part
+            position += len(part)
+            view = view[len(part) :]
+
+    def truncate(self, length: int) -> None:
+        number, offset = divmod(length, _PAGE)
+        for behind in [each for each in self.pages if each * _PAGE >= length]:
+            self.unsynced.setdefault(behind, self.pages.pop(behind))
+        if offset and number in self.pages:
+            self._to_write(number)[offset:] = bytes(_PAGE - offset)
+        self.length, self.end, self.shown = length, min(self.end, length), min(self.shown, length)
+
+    def next_data(self, position: int) -> int | None:
+        found = [max(position, number * _PAGE) for number in self.pages if (number + 1) * _PAGE > position]
+        if self.base is not None and (below := self.base.next_data(self.below, position)) is not None and below < self.shown:
+            found.append(below)
+        return min(found, default=None)
+
+    def sync(self) -> None:
+        self.unsynced.clear()
+        self.sizes_when_synced = self.length, self.end, self.shown
+
+    def copy(self, *, is_synced_only: bool = False) -> _File:
+        file = _File(self.base, self.path)
+        pages = self.pages | self.unsynced if is_synced_only else self.pages
+        file.pages = {number: page[:] for number, page in pages.items() if page is not None}
+        file.length, file.end, file.shown = self.sizes_when_synced if is_synced_only else (self.length, self.end, self.shown)
+        file.sync()
+        return file
+
+    def torn(self, chance: Chance) -> _File:
+        """Each of its sectors as it was synced or as it was written since."""
+        copies = self.copy(), self.copy(is_synced_only=True)
+        file = chance.choice(copies)
+        for position in range(0, file.length if self.unsynced else 0, _SECTOR):
+            sector = chance.choice(copies).read(_SECTOR, position).ljust(_SECTOR, b"\0")
+            file.write(sector[: file.length - position], position)
+        return file.copy()
+
+    def _shown(self, position: int, end: int) -> bytes:
+        length = max(0, end - position)
+        shown = min(length, self.shown - position)
+        found = self.base.read(self.below, shown, position) if self.base is not None and shown > 0 else b""
+        return found.ljust(length, b"\0")
+
+    def _to_write(self, number: int) -> bytearray:
+        page = self.pages.get(number)
+        if number not in self.unsynced:
+            self.unsynced[number] = None if page is None else page[:]
+        if page is None:
+            page = self.pages[number] = bytearray(self._shown(number * _PAGE, (number + 1) * _PAGE))
+        return page
+
+
+class MemoryFiles:
+    """Files by their paths. Contents are durable after `sync`, names after `sync_directory`, and directories at once."""
+
+    def __init__(self, base: FileSystem | None = None) -> None:
+        """Shows what `base` has, and changes nothing of it. It takes none of the base's locks either."""
+        self.reads = 0
+        self.writes = 0
+        self._base = base
+        self._files: dict[Path, _File] = {}
+        self._durable: dict[Path, _File] = {}
+        self._hidden: set[Path] = set()
+        """Files of the base that have been deleted or renamed."""
+        self._folders: dict[Path, set[str]] = {}
+        """The names in each; of the base's folders those that were added."""
+        self._opened: dict[int, _File | Path] = {}
+        self._locked: dict[int, _File | Path] = {}
+        self._next = 1
+
+    def killed(self) -> MemoryFiles:
+        """What the next process finds if this one is killed: everything written."""
+        return self._left({path: file.copy() for path, file in self._files.items()})
+
+    def powered_off(self, torn_by: Chance | None = None) -> MemoryFiles:
+        """What the next process finds after a power failure: all that is synced, and by chance more."""
+        if torn_by is None:
+            return self._left({path: file.copy(is_synced_only=True) for path, file in self._durable.items()})
+        names = self._files if torn_by.random() < 0.5 else self._durable
+        return self._left({path: file.torn(torn_by) for path, file in names.items()})
+
+    def content(self, path: Path) -> bytes:
+        """What a file holds, without the zeros at its end that were never written."""
+        file = self._files[path]
+        return file.read(file.end, 0)
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files that have been opened or made here."""
+        return sorted(self._files)
+
+    # FileSystem
+
+    def open(self, path: Path, *, create: bool = False) -> int:
+        """See FileSystem."""
+        file = self._found(path)
+        if file is None:
+            if not create:
+                _raise(errno.ENOENT, path)
+            file = _File()
+            self._name(path)
+        file.open()
+        self._files[path] = file
+        return self._handle(file)
+
+    def close(self, file: int) -> None:
+        """See FileSystem."""
+        self._locked.pop(file, None)
+        opened = self._opened.pop(file)
+        if isinstance(opened, _File):
+            opened.close()
+
+    def read(self, file: int, length: int, position: int) -> bytes:
+        """See FileSystem."""
+        self.reads += 1
+        return self._file(file).read(length, position)
+
+    def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
+        """See FileSystem."""
+        self.writes += 1
+        self._file(file).write(data, position)
+
+    def truncate(self, file: int, length: int) -> None:
+        """See FileSystem."""
+        self._file(file).truncate(length)
+
+    def next_data(self, file: int, position: int) -> int | None:
+        """See FileSystem."""
+        return self._file(file).next_data(position)
+
+    def sync(self, file: int) -> None:
+        """See FileSystem. Nothing comes to the base."""
+        self._file(file).sync()
+
+    def sync_directory(self, path: Path) -> None:
+        """See FileSystem."""
+        self._durable = {found: file for found, file in self._durable.items() if found.parent != path}
+        self._durable |= {found: file for found, file in self._files.items() if found.parent == path}
+
+    def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
+        """See FileSystem."""
+        if path not in self._folders:
+            self._folders[path] = set()
+            self._name(path)
+
+    def remove_directory(self, path: Path) -> None:
+        """See FileSystem."""
+        self._folders.pop(path, None)
+        self._forget(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """See FileSystem."""
+        file = self._found(source)
+        if file is None:
+            _raise(errno.ENOENT, source)
+        self._forget(source)
+        self._files[target] = file
+        self._name(target)
+
+    def unlink(self, path: Path) -> None:
+        """See FileSystem."""
+        if self.size(path) is None:
+            _raise(errno.ENOENT, path)
+        self._forget(path)
+
+    def list(self, path: Path) -> list[str]:
+        """See FileSystem."""
+        below = [] if self._base is None else self._base.list(path)
+        return sorted(self._folders.get(path, set()).union(name for name in below if path / name not in self._hidden))
+
+    def size(self, path: Path) -> int | None:
+        """See FileSystem."""
+        file = self._files.get(path)
+        if file is not None:
+            return file.length
+        return None if self._base is None or path in self._hidden else self._base.size(path)
+
+    def is_directory(self, path: Path) -> bool:
+        """See FileSystem."""
+        return path in self._folders or (self._base is not None and self._base.is_directory(path))
+
+    def open_directory(self, path: Path) -> int:
+        """See FileSystem."""
+        return self._handle(path)
+
+    def lock(self, file: int) -> bool:
+        """See FileSystem."""
+        wanted = self._opened[file]
+        if any(held == wanted for other, held in self._locked.items() if other != file):
+            return False
+        self._locked[file] = wanted
+        return True
+
+    def is_still(self, file: int, path: Path) -> bool:
+        """See FileSystem."""
+        return self._opened[file] in (path, self._files.get(path))
+
+    def used_ratio(self, path: Path) -> float:
+        """See FileSystem. Memory is never full."""
+        return 0.0 if self._base is None else self._base.used_ratio(path)
+
+    def _file(self, handle: int) -> _File:
+        opened = self._opened[handle]
+        assert isinstance(opened, _File)
+        return opened
+
+    def _handle(self, opened: _File | Path) -> int:
+        handle, self._next = self._next, self._next + 1
+        self._opened[handle] = opened
+        return handle
+
+    def _found(self, path: Path) -> _File | None:
+        file = self._files.get(path)
+        if file is None and (length := self.size(path)) is not None:
+            return _File(self._base, path, length)
+        return file
+
+    def _name(self, path: Path) -> None:
+        """Puts the path into its folder, and that one into its own."""
+        for child, folder in zip((path, *path.parents), path.parents, strict=False):
+            self._folders.setdefault(folder, set()).add(child.name)
+
+    def _forget(self, path: Path) -> None:
+        self._files.pop(path, None)
+        self._folders.get(path.parent, set()).discard(path.name)
+        self._hidden.add(path)
+
+    def _left(self, files: dict[Path, _File]) -> MemoryFiles:
+        left = MemoryFiles(self._base)
+        left._files, left._durable, left._hidden = files, dict(files), set(self._hidden)
+        for path in (*self._folders, *files):
+            left._name(path)
+        left._folders |= {path: set() for path in self._folders if path not in left._folders}
+        return left
+
+
+def _raise(number: int, path: Path) -> NoReturn:
+    raise OSError(number, os.strerror(number), str(path))

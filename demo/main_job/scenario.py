@@ -1,0 +1,150 @@
+"""What the demo does, step by step: on this machine with kills, or on services that run already without them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from demo.books import Books
+from demo.commit_log import Trace, read_traces
+from demo.half_messages import Kills, Refusals, count_half_messages
+from demo.main_job.running_services import RunningServices, check_services, services_of
+from demo.main_job.settle import settle
+from demo.main_job.supervisor import Supervisor
+from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
+from demo.main_job.verdict import answers_hold, reconcile
+from demo.orders import OrderAnswer, OrderClient, Outcome, make_orders, place_all
+from demo.processes import Process, Processes
+from demo.story import choose_story, story_table
+from demo.system import QUICK_CHECKS, System
+
+LIMIT_CENTS = 1_000_000
+"""Orders above it fail in the local transaction; the order service takes it from ORDER_LIMIT_CENTS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How much happens."""
+
+    orders: int
+    concurrency: int
+    lost_commit_every: int
+    """At every order whose number this divides, the order service dies between local commit and COMMIT."""
+    refused_every: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Orders that were placed, and when the broker was killed meanwhile."""
+
+    answers: Sequence[OrderAnswer]
+    started_ms: int
+    """Milliseconds since the epoch, as are the others."""
+    seconds: float
+    broker_kills_ms: Sequence[int] = ()
+
+
+def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
+    """Start everything, place orders while processes are killed, and judge. Raises DemoError; answers the exit code."""
+    failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
+    order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
+    with Processes(home / "logs") as processes:
+        system = System(processes, home, order_environment=order_environment)
+        _start(system, console)
+        services = RunningServices(
+            system.order_url, system.order_database_url, system.credit_database_url, system.broker_store, system.environment
+        )
+        with Supervisor(system.order_service) as supervisor:
+            placed = _place(plan, services, console, kill_halfway=system.broker)
+            kills = Kills(supervisor.deaths_ms, placed.broker_kills_ms)
+            is_settled = _settle_and_tell(plan, placed, kills, services, console)
+            return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
+
+
+def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
+    """Place orders on services that run already, and judge; kill nothing. Raises DemoError; answers the exit code."""
+    services = services_of(environment)
+    check_services(services)
+    with Processes(home / "logs") as processes:
+        placed = _place(plan, services, console, kill_halfway=None)
+        is_settled = _settle_and_tell(plan, placed, Kills(), services, console)
+        return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
+
+
+def _start(system: System, console: Console) -> None:
+    timeout_s, interval_s = (int(QUICK_CHECKS[name]) // 1000 for name in ("transactionTimeOut", "transactionCheckInterval"))
+    console.print(
+        f"The broker checks back {timeout_s} s after a half message and looks every {interval_s} s, so that nobody waits: "
+        "RocketMQ's defaults are 6 s and 60 s.",
+        highlight=False,
+    )
+    started = time.monotonic()
+    with console.status("Starting broker, order service, credit service, Celery worker and Redis"):
+        system.start()
+    names = ", ".join(f"{process.name} ({process.pid})" for process in (system.broker, *system.services))
+    console.print(f"Started in {time.monotonic() - started:.1f} s, as processes of their own: {names}.", highlight=False)
+
+
+def _place(plan: Plan, services: RunningServices, console: Console, *, kill_halfway: Process | None) -> Placed:
+    requests = list(make_orders(plan.orders, refused_every=plan.refused_every, limit_cents=LIMIT_CENTS))
+    started_ms = _now_ms()
+    kills_ms: list[int] = []
+    customers = OrderClient(services.order_url, api_key=services.api_key)
+    with customers as client, counting(console, "orders answered", len(requests)) as show:
+        answered = 0
+
+        def on_answer(answer: OrderAnswer) -> None:
+            nonlocal answered
+            answered += 1
+            show(answered, len(requests))
+            if kill_halfway is not None and answered == len(requests) // 2:
+                console.print(f"SIGKILL to the {kill_halfway.name} ({kill_halfway.pid}), and started again.", highlight=False)
+                kills_ms.append(_now_ms())
+                kill_halfway.kill()
+                kill_halfway.start()
+
+        answers, seconds = place_all(client, requests, concurrency=plan.concurrency, on_answer=on_answer)
+    return Placed(answers, started_ms, seconds, kills_ms)
+
+
+def _settle_and_tell(plan: Plan, placed: Placed, kills: Kills, services: RunningServices, console: Console) -> bool:
+    """Print what happened. Whether every order has its credit, and every answer to a customer was right."""
+    has_kills = bool(kills.order_service_ms or kills.broker_ms)
+    for line in orders_told(placed.answers, placed.seconds, has_kills=has_kills):
+        console.print(line, highlight=False)
+    if kills.order_service_ms:
+        console.print(deaths_told(len(kills.order_service_ms), plan.lost_commit_every), highlight=False)
+    with Books(services.order_database_url, services.credit_database_url) as books:
+        is_settled = settle(books, services.broker_store, console)
+        if services.broker_store is not None:
+            traces = [trace for trace in read_traces(services.broker_store) if trace.half.store_timestamp >= placed.started_ms]
+            refused = sum(answer.outcome is Outcome.REFUSED for answer in placed.answers)
+            _tell_transactions(books, traces, Refusals(LIMIT_CENTS, refused), kills, console)
+        return answers_hold(placed.answers, books, console) and is_settled
+
+
+def _tell_transactions(books: Books, traces: Sequence[Trace], refusals: Refusals, kills: Kills, console: Console) -> None:
+    half_messages = count_half_messages(traces, books.rolled_back(), refusals, kills)
+    console.print(half_messages_table(half_messages))
+    if losses := losses_told(half_messages):
+        console.print(losses, highlight=False)
+    story = choose_story(traces, books.orders(), books.credits(), kills.order_service_ms)
+    if story is not None:
+        console.print(story_table(story, kills.order_service_ms))
+
+
+def _judge(
+    is_settled: bool, services: RunningServices, output: Path, processes: Processes, console: Console, *, is_kept: bool
+) -> int:
+    """Let Spark compare; 0 only if nothing is wrong there or before."""
+    verdict = reconcile(services.environment, services.broker_store, output, processes, console, show_output=is_kept)
+    console.print(WHERE_TO_GO_ON, highlight=False)
+    return verdict or int(not is_settled)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,71 @@
+"""The words that stand in the rows of the services, and what they mean: each is written here and nowhere else.
+
+    word                table and column                 written by
+    OrderState          orders.state                     order_service
+    TransactionKind     transactions.kind                order_service
+    TransactionState    transactions.state               order_service
+    EntryKind           credits.kind                     credit_service
+    BY_REFUSAL          credits.message_id, before it    credit_service
+    BY_REPAIR           credits.message_id, before it    credit_service
+
+The rows are read from outside as well: the reconciliation judges by them. It shares these words with the services, and none of
+their rules: `order_service.domain.life_cycle` says what leads to a state, `pipelines.judging.rules` what has to go with it.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+
+class OrderState(StrEnum):
+    """How far an order has come."""
+
+    # Each state stands below those that lead to it: the reconciliation finds the later of two by that.
+
+    PLACED = "PLACED"
+    AWAITING_PAYMENT = "AWAITING_PAYMENT"
+    PAID = "PAID"
+    CANCELLED = "CANCELLED"
+    EXPIRED = "EXPIRED"
+
+    @property
+    def is_told(self) -> bool:
+        """Whether the order's message is, or will be, with its consumers."""
+        return self in (OrderState.PLACED, OrderState.PAID)
+
+
+class TransactionKind(StrEnum):
+    """The subject of a transaction's message. An order has one of the first kind, and at most one COMMITTED of the second."""
+
+    ORDER = "order"
+    CANCELLATION = "cancellation"
+
+
+class TransactionState(StrEnum):
+    """What became of a transaction. Only COMMITTED and ROLLED_BACK are final."""
+
+    PENDING = "PENDING"
+    """The order is stored and awaits its payment: check-back is answered UNKNOWN until it is paid, cancelled or expired."""
+    COMMITTED = "COMMITTED"
+    ROLLED_BACK = "ROLLED_BACK"
+    UNKNOWN = "UNKNOWN"
+    """Stands in no row: check-back will decide."""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether a transaction's row may say so."""
+        return self is not TransactionState.UNKNOWN
+
+
+class EntryKind(StrEnum):
+    """What an entry of the ledger does to the customer's balance. An order has at most one entry of each kind."""
+
+    CREDIT = "credit"
+    """Adds the points of an order."""
+    REVERSAL = "reversal"
+    """Takes the points of a cancelled order back."""
+
+
+BY_REFUSAL: Final = "refused "
+"""Stands before the message's id in both entries of an order that was refused."""
+BY_REPAIR: Final = "repair "
+"""Stands before a repair's id, in place of a message's, in an entry that a repair wrote."""

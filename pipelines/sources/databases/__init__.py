@@ -1,0 +1,1 @@
+"""Tables by ADBC, whatever is written in their columns."""

@@ -1,0 +1,200 @@
+"""Reads tables as Arrow batches through ADBC: the only module that accesses databases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_postgresql.dbapi
+import adbc_driver_sqlite.dbapi
+import pyarrow
+from adbc_driver_manager.dbapi import Connection, Error
+
+from pipelines.errors import UnreadableDatabase
+from pipelines.sources.databases.column_values import is_plain, readable, shown, texts, unreadable
+from pipelines.sources.databases.database_address import DatabaseAddress, Driver
+from pipelines.sources.databases.key_ranges import KeyRange, Since
+
+BATCH_ROWS = 65_536
+"""SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
+
+MOST_UNREADABLE = 1_000
+"""Rows of a table that are told one by one: who finds more has one mistake, and not a thousand."""
+
+SQLITE_BUSY_TIMEOUT_MS = 10_000
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check_table(address: DatabaseAddress, table: str, columns: Sequence[str]) -> None:
+    """Checks that the table can be read and has these columns. Raises UnreadableDatabase."""
+    with _cursor(address) as cursor:
+        cursor.execute(f"{_select(table, columns)} WHERE 1 = 0")
+        cursor.fetchall()
+
+
+def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | None = None) -> tuple[int | None, int | None]:
+    """Returns the lowest and the highest key of a table, or of its new rows; None and None without rows.
+
+    Raises UnreadableDatabase.
+    """
+    with _cursor(address) as cursor:
+        cursor.execute(f"SELECT MIN({_plain(key)}), MAX({_plain(key)}) FROM {_plain(table)}{_where(since=since)}")
+        lowest, highest = cursor.fetchone() or (None, None)
+        return lowest, highest
+
+
+def read_columns(
+    address: DatabaseAddress,
+    table: str,
+    columns: Mapping[str, str],
+    *,
+    key: str | None = None,
+    keys: KeyRange | None = None,
+    nullable: Sequence[str] = (),
+    since: Since | None = None,
+) -> Iterator[pyarrow.RecordBatch]:
+    """Yields these columns of a table, of one range of its key, or of its new rows. Raises UnreadableDatabase.
+
+    `columns` have the wanted types. A value of another type is read as NULL, or as text that says so. NULL is read as "" in the
+    text columns of `nullable`.
+    """
+    with _cursor(address) as cursor:
+        known = _known_columns(cursor, address, table, columns)
+        row = None if key is None else f"CAST({_plain(key)} AS text)"
+        selected = [
+            f"{readable(address.driver, _plain(name), kind, row, is_nullable=name in nullable, is_known=name in known)} AS {name}"
+            for name, kind in columns.items()
+        ]
+        cursor.execute(f"SELECT {', '.join(selected)} FROM {_plain(table)}{_where(key, keys, since)}")
+        yield from cursor.fetch_record_batch()
+
+
+def read_unreadable(
+    address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
+) -> list[str]:
+    """Returns the values of unwanted types, each with table, row and column; the first MOST_UNREADABLE rows.
+
+    Raises UnreadableDatabase.
+    """
+    driver = address.driver
+    with _cursor(address) as cursor:
+        known = _known_columns(cursor, address, table, columns)
+        wrong = {
+            name: unreadable(driver, _plain(name), kind, is_nullable=name in nullable, is_known=name in known)
+            for name, kind in columns.items()
+            if not (name in known and (name in nullable or name in _never_null(cursor, table)))
+        }
+        first_text = next(iter(texts(columns)))
+        row = f"CAST({_plain(key)} AS text)" if key else readable(driver, _plain(first_text), "string", is_nullable=False)
+        found = []
+        if wrong:
+            parts = [
+                f"CASE WHEN {condition} THEN '; {name}: ' || {shown(driver, name)} ELSE '' END"
+                for name, condition in wrong.items()
+            ]
+            cursor.execute(
+                f"SELECT {row} AS place, {' || '.join(parts)} AS told FROM {_plain(table)} "
+                f"WHERE {' OR '.join(wrong.values())} LIMIT {MOST_UNREADABLE}"
+            )
+            for one in cursor.fetch_arrow_table().to_pylist():
+                found.append(f"{table} row {one['place']}: {one['told'].removeprefix('; ')}")
+        if driver is Driver.SQLITE:
+            found += _invalid_text(cursor, table, row, texts(columns))
+        return found[:MOST_UNREADABLE]
+
+
+def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
+    """Returns the columns whose values always have the wanted type. Raises UnreadableDatabase."""
+    with _cursor(address) as cursor:
+        return _known_columns(cursor, address, table, columns)
+
+
+def _invalid_text(cursor: Any, table: str, row: str, names: Sequence[str]) -> list[str]:
+    """Finds SQLite's text that is no UTF-8. Fetches only text beyond plain ASCII."""
+    is_odd = [f"(typeof({name}) = 'text' AND CAST({name} AS BLOB) GLOB '*[^ -~]*')" for name in map(_plain, names)]
+    blobs = ", ".join(f"CAST({name} AS BLOB) AS {name}" for name in names)
+    cursor.execute(f"SELECT {row} AS place, {blobs} FROM {_plain(table)} WHERE {' OR '.join(is_odd)}")
+    found = []
+    for batch in cursor.fetch_record_batch():
+        for name in names:
+            column = batch.column(name)
+            try:
+                column.cast(pyarrow.string())
+            except pyarrow.ArrowInvalid:
+                for place, value in zip(batch.column("place").to_pylist(), column.to_pylist(), strict=True):
+                    if value is not None and value.decode(errors="replace").encode() != value:
+                        found.append(f"{table} row {place}: {name}: no UTF-8: {value[:40]!r}")
+    return found
+
+
+def _known_columns(cursor: Any, address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:
+    """Returns the columns whose values always have the wanted type. SQLite guarantees that of none."""
+    if address.driver is Driver.SQLITE:
+        return frozenset()
+    cursor.execute(f"{_select(table, list(columns))} WHERE 1 = 0")
+    schema = cursor.fetch_arrow_table().schema
+    return frozenset(name for name, kind in columns.items() if is_plain(kind, schema.field(name).type))
+
+
+def _never_null(cursor: Any, table: str) -> frozenset[str]:
+    """Returns the columns declared NOT NULL in PostgreSQL."""
+    cursor.execute(f"SELECT attname FROM pg_attribute WHERE attrelid = '{_plain(table)}'::regclass AND attnotnull")
+    return frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
+
+
+def read_query(address: DatabaseAddress, query: str) -> pyarrow.Table:
+    """Returns the result of a query. Raises UnreadableDatabase."""
+    with _cursor(address) as cursor:
+        cursor.execute(query)
+        return cursor.fetch_arrow_table()
+
+
+def _select(table: str, columns: Sequence[str]) -> str:
+    return f"SELECT {', '.join(map(_plain, columns))} FROM {_plain(table)}"
+
+
+def _where(key: str | None = None, keys: KeyRange | None = None, since: Since | None = None) -> str:
+    conditions = []
+    if key is not None and keys is not None:
+        conditions.append(f"{_plain(key)} BETWEEN {keys.first:d} AND {keys.last:d}")
+    if since is not None:
+        conditions.append(f"{_plain(since.column)} > {since.value:d}")
+    return f" WHERE {' AND '.join(conditions)}" if conditions else ""
+
+
+def _plain(name: str) -> str:
+    """Returns a name that needs no quotes; SQLite would read an unknown quoted name as a string."""
+    if not _PLAIN_NAME.fullmatch(name):
+        raise UnreadableDatabase(f"{name!r} is no plain name of a table or column")
+    return name
+
+
+@contextmanager
+def _cursor(address: DatabaseAddress) -> Iterator[Any]:
+    try:
+        with _connect(address) as connection, connection.cursor() as cursor:
+            if address.driver is Driver.SQLITE:
+                cursor.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_MS}")
+                cursor.fetchall()
+                cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+            yield cursor
+    except (Error, OSError, pyarrow.ArrowException) as error:
+        raise UnreadableDatabase(f"database {address.name}: {address.without_password(_said(error))}") from None
+
+
+def _connect(address: DatabaseAddress) -> Connection:
+    if address.driver is Driver.SQLITE and not Path(address.name).is_file():
+        raise UnreadableDatabase(f"database {address.name}: there is no such file")
+    driver = adbc_driver_postgresql.dbapi if address.driver is Driver.POSTGRESQL else adbc_driver_sqlite.dbapi
+    connection: Connection = driver.connect(address.uri, autocommit=True)
+    return connection
+
+
+def _said(error: Exception) -> str:
+    """Returns the driver's message, without the query and the status code."""
+    text = str(error).partition("\nquery:")[0]
+    return re.sub(r"^[A-Z_]+: ", "", text.strip())

@@ -1,0 +1,86 @@
+"""Reads values of a table in their columns' types, even if the database accepted other values.
+
+SQLite stores any value in any column: 0.6 or '12abc' in one of integers, bytes in one of text. PostgreSQL's columns can be
+altered: `numeric` has decimals, NaN and numbers beyond bigint. Such a value must not stop the reading of all others. It is read
+as NULL in place of a number, and as words that equal nothing else in place of text; and it is reported with table and row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import pyarrow
+
+from pipelines.sources.databases.database_address import Driver
+
+NUMBER: Final = "bigint"
+UNREADABLE: Final = "(unreadable)"
+_LONGEST_SHOWN: Final = 40
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+
+
+def is_plain(wanted: str, found: pyarrow.DataType) -> bool:
+    """Returns whether PostgreSQL's column can only hold values of the wanted type, or NULL."""
+    is_text = pyarrow.types.is_string(found) or pyarrow.types.is_large_string(found)
+    return bool(pyarrow.types.is_integer(found) if wanted == NUMBER else is_text)
+
+
+def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, is_nullable: bool, is_known: bool = False) -> str:
+    """Returns the SQL of the value. `row` is SQL that names its row, if any; `is_known` means that the column has no other type.
+
+    Nullable text is read as "" for NULL: SQLite's driver would take a column that begins with many NULLs for integers.
+    """
+    if wanted == NUMBER:
+        return name if is_known else f"CASE WHEN {_is_number(driver, name)} THEN {_number(driver, name)} END"
+    otherwise = f"'{UNREADABLE}'" if row is None else f"'{UNREADABLE} in row ' || {row}"
+    text = name if is_known or driver is Driver.SQLITE else f"CAST({name} AS text)"
+    nothing = f"WHEN {name} IS NULL THEN '' " if is_nullable else ""
+    is_text = f"typeof({name}) = 'text'" if driver is Driver.SQLITE else f"{name} IS NOT NULL"
+    return f"CASE {nothing}WHEN {is_text} THEN {text} ELSE {otherwise} END"
+
+
+def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_known: bool = False) -> str:
+    """Returns the SQL of whether the value cannot be read."""
+    if wanted == NUMBER:
+        is_read = f"{name} IS NOT NULL" if is_known else _is_number(driver, name)
+    else:
+        is_read = f"typeof({name}) = 'text'" if driver is Driver.SQLITE else f"{name} IS NOT NULL"
+    wrong = f"NOT COALESCE({is_read}, FALSE)"
+    return f"({wrong} AND {name} IS NOT NULL)" if is_nullable else f"({wrong})"
+
+
+def shown(driver: Driver, name: str) -> str:
+    """Returns the SQL of the value's appearance."""
+    if driver is Driver.SQLITE:
+        return f"typeof({name}) || ' ' || substr(quote({name}), 1, {_LONGEST_SHOWN})"
+    return f"COALESCE(left(CAST({name} AS text), {_LONGEST_SHOWN}), 'NULL')"
+
+
+def texts(columns: Mapping[str, str]) -> Sequence[str]:
+    """Returns the columns of text."""
+    return [name for name, kind in columns.items() if kind != NUMBER]
+
+
+def with_valid_text(column: pyarrow.Array) -> pyarrow.Array:
+    """Returns the column with a replacement character for each byte that is no UTF-8: SQLite checks no text."""
+    if not (pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)):
+        return column
+    try:
+        column.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        values = column.cast(pyarrow.binary()).to_pylist()
+        return pyarrow.array([None if value is None else value.decode(errors="replace") for value in values], pyarrow.string())
+    return column
+
+
+def _is_number(driver: Driver, name: str) -> str:
+    if driver is Driver.SQLITE:
+        return f"typeof({name}) = 'integer'"
+    text = f"CAST({name} AS text)"
+    in_range = f"CAST({text} AS numeric) BETWEEN {_LEAST} AND {_GREATEST}"
+    return f"CASE WHEN {text} ~ '^-?[0-9]{{1,40}}([.]0*)?$' THEN {in_range} ELSE FALSE END"
+
+
+def _number(driver: Driver, name: str) -> str:
+    return name if driver is Driver.SQLITE else f"CAST(CAST(CAST({name} AS text) AS numeric) AS bigint)"

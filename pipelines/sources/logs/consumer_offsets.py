@@ -1,0 +1,33 @@
+"""A consumer group's offsets in a broker's consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from rocketmq_broker.message.errors import UnreadableJson
+from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_commitlog.commit_log import regular_only
+
+_FILE = Path("config") / "consumerOffset.json"
+
+
+def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
+    """Returns the group's next queue offset in each queue of the topic; None if the store has no readable file.
+
+    A missing queue was not consumed yet. The file is at most some seconds old, and offsets only grow.
+    """
+    for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
+        try:
+            with open(path, "rb", opener=regular_only) as file:
+                return _offsets(msgspec.json.decode(standard_json(file.read())), f"{topic}@{consumer_group}")
+        except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
+            continue
+    return None
+
+
+def _offsets(content: Any, name: str) -> dict[int, int]:
+    return {int(queue_id): int(offset) for queue_id, offset in (content.get("offsetTable") or {}).get(name, {}).items()}

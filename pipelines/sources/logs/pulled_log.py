@@ -1,0 +1,60 @@
+"""The messages of one broker, by pulls. It imports the client, which books without `--broker` do not need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql import DataFrame
+
+from pipelines.sources.logs.message_logs import COLUMNS
+from pipelines.sources.logs.pulled_log_source import PulledLogSource
+from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record, first_stored_ms, queue_ranges
+from pipelines.sources.reading import Reading
+from rocketmq_broker.message import topics
+from rocketmq_commitlog.record_columns import RecordKind
+
+MOST_SMALL_MESSAGES: Final = 100_000
+NOWHERE: Final = -1
+"""The commit log offset of a record that stands for several that cannot be pulled."""
+
+_TOLD_AT_ONCE: Final = 1000
+_OF_TRANSACTIONS: Final = (topics.HALF_TOPIC, topics.OP_HALF_TOPIC)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerLog:
+    """The messages that a broker returns to pulls of its queues."""
+
+    address: str
+    """HOST:PORT"""
+
+    def check(self) -> None:
+        """Checks that the broker lists its queues."""
+        queue_ranges(self.address)
+
+    def is_small(self) -> bool:
+        """Returns whether the queues hold few enough messages for one process."""
+        return sum(part.end - part.first for part in queue_ranges(self.address)) <= MOST_SMALL_MESSAGES
+
+    def records(self, reading: Reading) -> DataFrame:
+        """Returns the pulled records, and op messages for decisions without a record."""
+        pulled = reading.frame(PulledLogSource, {"brokerAddr": self.address}, COLUMNS)
+        decided = decided_without_record(self.address)
+        told = [",".join(map(str, decided[start : start + _TOLD_AT_ONCE])) for start in range(0, len(decided), _TOLD_AT_ONCE)]
+        if not told:
+            return pulled
+        op_messages = reading.spark.createDataFrame(
+            [(NOWHERE, RecordKind.OP.value, offsets) for offsets in told],
+            "commit_log_offset bigint, kind string, decided_queue_offsets string",
+        )
+        return reading.together(pulled.unionByName(op_messages, allowMissingColumns=True))
+
+    def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
+        """Returns the group's offsets at the broker."""
+        return consumer_offsets(self.address, consumer_group, topic)
+
+    def begins_ms(self, topic: str) -> int:
+        """Returns the first store time of the topic and of half messages."""
+        return first_stored_ms(self.address, (topic, *_OF_TRANSACTIONS))

@@ -1,0 +1,89 @@
+"""A Spark data source that pulls a broker's messages by queue offsets: for commit logs without a path.
+
+    spark.read.format("rocketmq_pull").option("brokerAddr", "10.0.0.7:10911").schema("topic string, unique_key string").load()
+
+Its columns are those of `rocketmq_commitlog`. It sees the messages of the queues: damage in the middle of the log, which no queue
+points to, stays hidden. A skipped queue offset is a gap. Each executor must reach the broker, with the settings ROCKETMQ_* if it
+requires an account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import pyarrow
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from pipelines.sources.logs.queue_ranges import RANGE_MESSAGES, QueueRange, pull, queue_ranges
+from rocketmq_broker.message.record import Record
+from rocketmq_commitlog.commit_log import Damage, LogRecord, keys_in
+from rocketmq_commitlog.record_batches import record_batches
+
+
+@dataclass
+class QueuePartition(InputPartition):
+    """The range of a queue that one task pulls; None: nothing."""
+
+    part: QueueRange | None = None
+
+
+class PulledLogSource(DataSource):
+    """The format `rocketmq_pull`. Options: `brokerAddr`; optional: `topics`, separated by commas, and `rangeMessages`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Returns the name for `spark.read.format`."""
+        return "rocketmq_pull"
+
+    def reader(self, schema: StructType) -> PulledLogReader:
+        """Returns a reader of the columns in the schema."""
+        topics = tuple(filter(None, self.options.get("topics", "").split(",")))
+        return PulledLogReader(self.options["brokerAddr"], topics, schema, int(self.options.get("rangeMessages", RANGE_MESSAGES)))
+
+
+class PulledLogReader(DataSourceReader):
+    """Plans the ranges on the driver, and pulls one of them in each task."""
+
+    def __init__(self, address: str, topics: Sequence[str], schema: StructType, range_messages: int) -> None:
+        """`topics` selects topics; empty for all."""
+        self._address = address
+        self._topics = topics
+        self._schema = schema
+        self._range_messages = range_messages
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Returns the present ranges. Raises UnreadableStore."""
+        ranges = queue_ranges(self._address, self._topics, self._range_messages)
+        return [QueuePartition(part) for part in ranges] or [QueuePartition()]
+
+    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
+        """Yields one row for each message. Raises UnreadableStore."""
+        if not isinstance(partition, QueuePartition) or partition.part is None:
+            return
+        yield from record_batches(found_in(partition.part, pull(self._address, partition.part)), self._schema)
+
+
+def found_in(part: QueueRange, pages: Iterable[Sequence[Record]]) -> Iterator[LogRecord | Damage]:
+    """Yields the records of a range, and a gap for skipped queue offsets: the broker has lost their messages."""
+    expected, ends = part.first, 0
+    for record in chain.from_iterable(pages):
+        if record.queue_offset > expected:
+            size = max(0, record.commit_log_offset - ends)
+            yield Damage(ends, size, is_gap=True, whole_again_ms=record.store_timestamp)
+        yield _found(record)
+        expected, ends = record.queue_offset + 1, record.commit_log_offset + record.size
+    if expected < part.end:
+        yield Damage(ends, 0, is_gap=True)
+
+
+def _found(record: Record) -> LogRecord | Damage:
+    """Converts the record as a scan of the commit log does."""
+    if not record.is_intact:
+        return Damage(record.commit_log_offset, record.size, keys_in(record.properties))
+    return LogRecord(
+        record.size, record.commit_log_offset, record.queue_id, record.queue_offset, record.sys_flag, record.born_timestamp,
+        record.store_timestamp, record.prepared_transaction_offset, record.body, record.topic, record.properties,
+    )  # fmt: skip

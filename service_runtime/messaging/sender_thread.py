@@ -1,0 +1,43 @@
+"""Sends plain messages from any thread, behind the client's synchronous facade."""
+
+import logging
+from typing import Final
+
+from rocketmq_broker.client import ClientError, EventLoopThread, Message, Producer
+
+_WAIT_S: Final = 20.0
+
+logger = logging.getLogger(__name__)
+
+
+class NotSent(Exception):
+    """The broker did not take the message. It may be stored all the same."""
+
+
+class SenderThread:
+    """A producer with an event loop of its own in a thread. Starting needs no broker to be there: sending does."""
+
+    def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int) -> None:
+        """`send_timeout_ms` is how long the broker may take to store a message."""
+        self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
+        self._loop = EventLoopThread()
+
+    def start(self) -> None:
+        """From now on messages can be sent. Raises ClientError."""
+        self._loop.start()
+        self._loop.run(self._producer.start(), timeout_s=_WAIT_S)
+
+    def stop(self) -> None:
+        """Nothing can be sent any more."""
+        try:
+            self._loop.run(self._producer.shutdown(), timeout_s=_WAIT_S)
+        except (ClientError, TimeoutError) as error:
+            logger.warning("the producer did not shut down cleanly: %s", error)
+        self._loop.stop()
+
+    def send(self, message: Message) -> None:
+        """The message is stored on return. Raises NotSent."""
+        try:
+            self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)
+        except (ClientError, TimeoutError) as error:
+            raise NotSent(str(error)) from error

@@ -1,0 +1,134 @@
+"""A service as a process: what all of them do alike. A service names its parts; here they are joined, served and stopped."""
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from flask import Flask
+from prometheus_client import CollectorRegistry
+from sqlalchemy import Engine
+
+from rocketmq_broker.client import ClientError
+from rocketmq_broker.world import World, current_world
+from service_runtime.database.database_url import masked
+from service_runtime.http.http_server import HttpServer
+from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.observing.metrics import new_metrics, serve_metrics
+from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
+from service_runtime.settings.common import DatabaseSettings
+from service_runtime.settings.of_services import ServiceSettings
+from service_runtime.starting.configured_database import migrate_and_leave, open_to_serve
+from service_runtime.starting.start import CannotStart, Command, run_service, stop_on_signals
+
+S = TypeVar("S", bound=ServiceSettings)
+
+
+class Sender(Protocol):
+    """What sends messages to the broker."""
+
+    def start(self) -> None:
+        """Joins the producer group. Raises ClientError."""
+
+    def stop(self) -> None:
+        """Leaves the producer group."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedService(Generic[S]):
+    """What is there before the parts of a service are built."""
+
+    settings: S
+    engine: Engine
+    """The service's database, with the tables of this version."""
+    metrics: CollectorRegistry | None
+    """None unless the settings ask for metrics."""
+    world: World
+    """Clock, chance and ids for all parts."""
+    closing: ExitStack
+    """What is put here is closed after all parts have stopped, and before the database."""
+
+    @property
+    def database(self) -> str:
+        """The database's URL without its password."""
+        return masked(self.settings.database_url.get_secret_value())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceParts:
+    """What a service consists of; nothing of it is started."""
+
+    app: Flask
+    consumer: ConsumerThread
+    sender: Sender | None
+    """What application and consumer need to the last: it starts first and stops last."""
+    places: str
+    """What the service keeps, and where: for the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service(Generic[S]):
+    """What a service says of itself."""
+
+    program: str
+    """The name of its package: order_service."""
+    migrations: str
+    """Where Alembic finds what brings the tables to this version."""
+    settings_class: type[S]
+    migration_settings_class: type[DatabaseSettings]
+    build: Callable[[OpenedService[S]], ServiceParts]
+    commands: Mapping[str, Command[Any]] = field(default_factory=dict)
+    """What it does beside serving and migrating, by the names of the commands."""
+
+    def main(self) -> int:
+        """Serves, migrates or does what the command line says; returns the exit status of `run_service`."""
+        return run_service(
+            self.program, self.settings_class, self.serve, self.migration_settings_class, self.migrate, self.commands
+        )
+
+    def migrate(self, settings: DatabaseSettings) -> None:
+        """Migrates the database. Raises DatabaseUnusable."""
+        migrate_and_leave(settings, self.migrations)
+
+    def serve(self, settings: S) -> None:
+        """Consumes and serves until SIGTERM or SIGINT. Raises CannotStart or DatabaseUnusable."""
+        world = current_world()
+        with ExitStack() as opened:
+            engine = open_to_serve(settings, self.migrations)
+            opened.callback(engine.dispose)
+            if settings.traces_enabled:
+                opened.callback(start_tracing(self.program))
+                trace_database(engine)
+            stopping = stop_on_signals()
+            metrics = new_metrics() if settings.metrics_enabled else None
+            parts = self.build(OpenedService(settings, engine, metrics, world, opened))
+            if metrics is not None:
+                serve_metrics(parts.app, metrics, world.steady_s)
+            if settings.traces_enabled:
+                trace_requests(parts.app)
+            server = HttpServer.of(parts.app, settings, world)
+            _join(parts)
+            # What stands last here stops first: requests and messages that are worked on need the sender.
+            if parts.sender is not None:
+                opened.callback(parts.sender.stop)
+            opened.callback(server.stop)
+            opened.callback(parts.consumer.stop, settings.stop_timeout_s)
+            server.start()
+            logging.getLogger(self.program).info(
+                "%s, name server %s, HTTP on %s", parts.places, settings.namesrv_addr, ", ".join(server.addresses)
+            )
+            print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
+            stopping.wait()
+
+
+def _join(parts: ServiceParts) -> None:
+    try:
+        if parts.sender is not None:
+            parts.sender.start()
+    except ClientError as error:
+        raise CannotStart(f"cannot join the producer group: {error}") from error
+    try:
+        parts.consumer.start()
+    except ClientError as error:
+        raise CannotStart(f"cannot join the consumer group: {error}") from error

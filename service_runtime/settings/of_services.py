@@ -1,0 +1,47 @@
+"""What the settings of each service that serves and consumes have, and those of its migration."""
+
+from types import new_class
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, Field, SecretStr
+from pydantic_settings import SettingsConfigDict
+
+from rocketmq_broker.client import IllegalConfiguration, name_server_addresses
+from service_runtime.settings.common import DatabaseSettings, HttpSettings, ServingDatabaseSettings
+
+D = TypeVar("D", bound=DatabaseSettings)
+
+
+def _name_servers(text: str) -> str:
+    try:
+        name_server_addresses(text)
+    except IllegalConfiguration as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+class ServiceSettings(ServingDatabaseSettings, HttpSettings):
+    """What a service that serves and consumes asks for: a database, a place to listen at, and name servers."""
+
+    namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
+        "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
+    )
+
+
+def database_at(path: str) -> Any:
+    """The field `database_url` of a service whose database is a SQLite file of this path, unless told otherwise."""
+    url = f"sqlite:///{path}"
+    return Field(SecretStr(url), description=f"sqlite:///path or postgresql://user:password@host/name; {url} unless given")
+
+
+def migration_settings(database_settings: type[D], program: str) -> type[D]:
+    """The settings of `python -m PROGRAM migrate`: those of the database, and what --help says of the command."""
+    database = program.replace("_service", " database")
+    text = f"""Brings the {database} to the version that this program needs, says what it did, and ends.
+
+    Exit status: 0 when the database has that version, 1 when it could not be migrated, 2 when a setting is wrong.
+    """
+    config = SettingsConfigDict(cli_prog_name=f"python -m {program} migrate")
+    namespace = {"__doc__": text, "__module__": database_settings.__module__, "model_config": config}
+    made: type[D] = new_class("MigrationSettings", (database_settings,), exec_body=lambda body: body.update(namespace))
+    return made

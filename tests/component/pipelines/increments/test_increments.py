@@ -1,0 +1,231 @@
+"""Runs that read what is new add up to what a run over everything finds."""
+
+import json
+import random
+import shutil
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.increments.increment import names_of, reconcile_new
+from pipelines.increments.state import Manifest, State
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_events import Route
+from pipelines.judging.totals import FindingTotal
+from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.reading import Reading
+from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
+from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.component.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.log_writer import UNIT, LogWriter
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1000)]
+
+TABLES = {"orders": ("orders", "order_items", "transactions"), "credits": ("credits", "balances")}
+
+
+@dataclass
+class Replay:
+    """Books that grow into those of `whole`, each row no sooner than it was made."""
+
+    whole: Path
+    now: Path
+    placed_ms: Mapping[str, int]
+    chance: random.Random
+
+    @property
+    def books(self) -> Books:
+        addresses = [parse_database_url(f"sqlite:///{self.now}/{name}.db") for name in TABLES]
+        return Books(addresses[0], addresses[1], (self.now / "store",), Route())
+
+    def grow(self, as_of_ms: int) -> None:
+        """Rows younger than the grace period may not be there yet: their database transaction still runs."""
+        self.now.mkdir(exist_ok=True)
+        for database, tables in TABLES.items():
+            target = self.now / f"{database}.db"
+            shutil.copy(self.whole / f"{database}.db", target)
+            with sqlite3.connect(target) as connection:
+                late = {order for order in self.placed_ms if self.chance.random() < 0.5} if as_of_ms < AS_OF_MS else set()
+                for table in tables:
+                    if table != "balances":
+                        self._leave_out(connection, table, as_of_ms, late)
+                if database == "credits":
+                    _balance(connection)
+            connection.close()
+        self._grow_log(as_of_ms == AS_OF_MS)
+
+    def _leave_out(self, connection: sqlite3.Connection, table: str, as_of_ms: int, late: set[str]) -> None:
+        """An order and its items come together."""
+        rows = connection.execute(f"SELECT rowid, * FROM {table}")
+        names = [column[0] for column in rows.description]
+        for values in rows.fetchall():
+            row = dict(zip(names, values, strict=True))
+            order_id = str(row.get("order_id") or str(row.get("transaction_id")).removeprefix("U-"))
+            made_ms = row.get("created_at_ms") or self.placed_ms[order_id]
+            is_away = made_ms > as_of_ms or (order_id in late and made_ms > as_of_ms - GRACE_SECONDS * 1000)
+            if is_away:
+                connection.execute(f"DELETE FROM {table} WHERE rowid = ?", (values[0],))
+
+    def _grow_log(self, is_whole: bool) -> None:
+        store = self.now / "store"
+        shutil.rmtree(store, ignore_errors=True)
+        shutil.copytree(self.whole / "store", store)
+        if is_whole:
+            return
+        offsets = [found.commit_log_offset for part in split_log(store) for found in scan(part) if isinstance(found, LogRecord)]
+        self.cut = self.chance.choice([offset for offset in offsets if offset >= getattr(self, "cut", 0)])
+        for path in sorted((store / "commitlog").iterdir()):
+            begins, size = int(path.name), path.stat().st_size
+            if begins >= self.cut and begins:
+                path.unlink()
+            elif begins + size > self.cut:
+                path.write_bytes(path.read_bytes()[: self.cut - begins].ljust(size, b"\0"))
+        for path in (store / "consumequeue").glob("*/*/*"):
+            units = UNIT.iter_unpack(path.read_bytes())
+            path.write_bytes(b"".join(UNIT.pack(*unit) for unit in units if unit[0] < self.cut))
+        file = store / "config" / "consumerOffset.json"
+        table = json.loads(file.read_text())["offsetTable"]
+        consumed = {
+            topic: {queue: self.chance.randint(0, end // 3) for queue, end in queues.items()} for topic, queues in table.items()
+        }
+        file.write_text(json.dumps({"offsetTable": consumed}))
+
+
+def _balance(connection: sqlite3.Connection) -> None:
+    """The balances are those of the rows that are there; what the stories broke stays broken."""
+    connection.execute(
+        "UPDATE balances SET points = points"
+        " - (SELECT COALESCE(SUM(points), 0) FROM whole WHERE whole.customer = balances.customer)"
+        " + (SELECT COALESCE(SUM(points), 0) FROM credits WHERE credits.customer = balances.customer)"
+    )
+
+
+def whole_books(folder: Path, seed: int) -> dict[str, int]:
+    """Books broken in every way, whose orders were placed one after the other; answers when each was."""
+    folder.mkdir()
+    shop = ShopDatabases(folder)
+    books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 17))
+    names = list(STORIES)
+    random.Random(seed).shuffle(names)
+    placed_ms = {}
+    for number, name in enumerate(names):
+        at_ms = 400_000 + number * 10_000
+        books.add(name, number, at_ms)
+        placed_ms[f"{name} {number}".replace(" ", "-")] = at_ms
+    books.log.consume()
+    for database, tables in ((shop.orders, ("orders", "transactions")), (shop.credits, ("credits",))):
+        for table in tables:
+            _put_in_order(database, table, placed_ms)
+    _put_in_order(shop.orders, "order_items", placed_ms)
+    shop.credits.execute("CREATE TABLE whole AS SELECT customer, points FROM credits")
+    shop.orders.commit()
+    shop.credits.commit()
+    for database in (shop.orders, shop.credits):
+        database.execute("PRAGMA journal_mode = DELETE")
+    shop.close()
+    return placed_ms
+
+
+def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[str, int]) -> None:
+    """Ids grow with the time at which rows were made; items are made when their order was placed."""
+    rows = database.execute(f"SELECT * FROM {table}")
+    names = [column[0] for column in rows.description]
+    dated = []
+    for values in rows.fetchall():
+        row: dict[str, Any] = dict(zip(names, values, strict=True))
+        order_id = str(row.get("order_id") or str(row["transaction_id"]).removeprefix("U-"))
+        made_ms = placed_ms[order_id]
+        made_ms = row.get("created_at_ms") or made_ms
+        dated.append((made_ms, row))
+    database.execute(f"DELETE FROM {table}")
+    for _, row in sorted(dated, key=lambda each: each[0]):
+        values = [None if name == "id" else row[name] for name in names]
+        database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+
+def told(outcome: Outcome) -> list[tuple[object, ...]]:
+    """What is told one by one."""
+    kept = [row for row in outcome.rows if row["order_id"] is not None or row["stage"] is not None]
+    names = (
+        "order_id",
+        "customer",
+        "finding",
+        "cause",
+        "stage",
+        "order_cents",
+        "credit_cents",
+        "at_stake_cents",
+        "transaction_id",
+    )
+    return sorted(tuple(str(row[name]) for name in names) for row in kept)
+
+
+def sums(outcome: Outcome) -> list[FindingTotal]:
+    return [total for total in outcome.totals if total.count]
+
+
+def break_off(manifest: Manifest) -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("seed", [1])
+def test_increments_find_what_one_run_over_everything_finds(
+    spark: SparkSession, tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them is broken off when all is read and judged and nothing is published."""
+    placed_ms = whole_books(tmp_path / "whole", seed)
+    replay = Replay(tmp_path / "whole", tmp_path / "now", placed_ms, random.Random(seed))
+    state, reading = State(tmp_path / "state", window_ms=600_000), Reading(spark, True)
+
+    def run(as_of_ms: int) -> Outcome:
+        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+        return reconcile_new(reading, replay.books, cut_off, str(tmp_path / "out"), state)
+
+    replay.grow(900_000)
+    run(900_000)
+    good = state.read(names_of(replay.books))
+    replay.grow(AS_OF_MS)
+    with monkeypatch.context() as broken:
+        broken.setattr(state, "replace", break_off)
+        with pytest.raises(KeyboardInterrupt):
+            run(AS_OF_MS)
+    assert state.read(names_of(replay.books)) == good
+    found = run(AS_OF_MS)
+    expected = reconcile(reading, replay.books, CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS), str(tmp_path / "all"))
+    assert told(found) == told(expected)
+    assert sums(found) == sums(expected)
+    manifest = state.read(names_of(replay.books))
+    assert manifest is not None
+    assert set(manifest.windows) >= {"0", "1"}
+    assert len({manifest.run, *manifest.windows.values()}) == len(list(state.folder.glob("run-*")))
+
+
+def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
+    spark: SparkSession, tmp_path: Path, shop: ShopDatabases
+) -> None:
+    """It was settled; then it is cancelled and taken back, which changes its row, and adds three others."""
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    for order_id in ("stays", "goes"):
+        books.health(order_id)
+    books.log.consume()
+    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
+    state = State(tmp_path / "state", window_ms=600_000)
+
+    def run(as_of_ms: int) -> dict[str, int]:
+        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+        sources = Books(addresses[0], addresses[1], (books.log.store,), Route())
+        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
+        return {total.finding.value: total.count for total in outcome.totals if total.count}
+
+    assert run(AS_OF_MS) == {"matched": 2}
+    books.cancel("goes", AS_OF_MS)
+    books.take_back("goes")
+    books.log.consume()
+    assert run(AS_OF_MS + 200_000) == {"matched": 1, "reversed": 1}
+    assert run(AS_OF_MS + 400_000) == {"matched": 1, "reversed": 1}

@@ -1,0 +1,152 @@
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from pipelines.errors import UnreadableDatabase
+from pipelines.sources.databases.adbc import BATCH_ROWS, check_table, read_columns
+from pipelines.sources.databases.database_source import TablePartition, TableReader, TableSource
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.databases.key_ranges import KeyRange
+from pipelines.sources.databases.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table, read_wrong_balances
+from pipelines.sources.reading import Reading
+from tests.component.pipelines.conftest import ShopDatabases
+
+SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])
+
+
+def reader(shop: ShopDatabases, rows_per_range: int = 10) -> TableReader:
+    return TableReader(parse_database_url(shop.orders_url), "orders", SCHEMA, "id", rows_per_range)
+
+
+def test_a_table_is_planned_in_ranges_of_its_key(shop: ShopDatabases) -> None:
+    shop.add_orders([str(number) for number in range(25)])
+    assert reader(shop).partitions() == [
+        TablePartition(KeyRange(1, 10)),
+        TablePartition(KeyRange(11, 20)),
+        TablePartition(KeyRange(21, 25)),
+    ]
+
+
+def test_ranges_together_read_every_row_once(shop: ShopDatabases) -> None:
+    ids = [str(number) for number in range(25)]
+    shop.add_orders(ids)
+    table = reader(shop)
+    batches = [batch for partition in table.partitions() for batch in table.read(partition)]
+    assert [order_id for batch in batches for order_id in batch.column("order_id").to_pylist()] == ids
+
+
+def test_an_empty_table_is_read_as_nothing(shop: ShopDatabases) -> None:
+    table = reader(shop)
+    (nothing,) = table.partitions()
+    assert list(table.read(nothing)) == []
+
+
+def test_only_the_columns_asked_for_are_read(shop: ShopDatabases) -> None:
+    shop.add_orders(["a"])
+    table = reader(shop)
+    (batch,) = table.read(table.partitions()[0])
+    assert batch.schema.names == ["order_id", "total_cents"]
+
+
+def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> None:
+    """SQLite's driver takes a column for integers if a whole batch of it is NULL."""
+    markers = [(f"m{number}", None, "ROLLED_BACK", 1) for number in range(BATCH_ROWS + 1)]
+    shop.orders.executemany(
+        "INSERT INTO transactions (transaction_id, order_id, state, created_at_ms) VALUES (?, ?, ?, ?)",
+        [*markers, ("t", "a", "COMMITTED", 1)],
+    )
+    shop.orders.commit()
+    schema = StructType([StructField("order_id", StringType())])
+    table = TableReader(parse_database_url(shop.orders_url), "transactions", schema, "rowid", 10**6, ["order_id"])
+    order_ids = [value for batch in table.read(table.partitions()[0]) for value in batch.column("order_id").to_pylist()]
+    assert (len(order_ids), set(order_ids)) == (BATCH_ROWS + 2, {None, "a"})
+
+
+@pytest.mark.parametrize("is_small", [True, False])
+def test_small_books_are_read_as_large_ones_are(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
+    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1, 'order')")
+    shop.add_orders(["a"])
+    rows = read_table(Reading(spark, is_small), parse_database_url(shop.orders_url), TRANSACTIONS).collect()
+    assert sorted(tuple(row) for row in rows) == [
+        ("U-a", "a", "order", "COMMITTED", 1),
+        ("m", None, "order", "ROLLED_BACK", 1),
+    ]
+
+
+def test_an_empty_table_is_an_empty_frame(spark: SparkSession, shop: ShopDatabases) -> None:
+    assert read_table(Reading(spark, True), parse_database_url(shop.orders_url), ORDERS).collect() == []
+
+
+def test_a_balance_that_is_not_the_sum_of_the_ledger_is_named(shop: ShopDatabases) -> None:
+    shop.add_credits(["a", "b"], customer="right")
+    shop.add_credits(["c"], customer="wrong")
+    shop.add_credits(["d"], customer="missing")
+    shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
+    shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
+    shop.credits.execute("INSERT INTO balances VALUES ('invented', 5)")
+    shop.credits.commit()
+    found = read_wrong_balances(parse_database_url(shop.credits_url)).to_pylist()
+    assert sorted((row["customer"], row["points"], row["balance"], row["balances"]) for row in found) == [
+        ("invented", 0, 5, 1),
+        ("missing", 12, 0, 0),
+        ("wrong", 12, 13, 1),
+    ]
+
+
+def test_spark_counts_what_is_there(spark: SparkSession, shop: ShopDatabases) -> None:
+    shop.add_credits([str(number) for number in range(1000)])
+    assert read_table(Reading(spark), parse_database_url(shop.credits_url), CREDITS).count() == 1000
+
+
+def test_the_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
+    address = parse_database_url(shop.orders_url)
+    with_password = type(address)(address.driver, address.public_uri, address.name, "topsecret")
+    spark.dataSource.register(TableSource)
+    frame = (
+        spark.read.format("adbc").options(**with_password.to_options()).option("table", "orders").schema("order_id string").load()
+    )
+    for mode in ("extended", "formatted", "codegen", "cost"):
+        frame.explain(mode=mode)
+    assert "topsecret" not in capfd.readouterr().out
+    assert "topsecret" not in frame._jdf.queryExecution().logical().toJSON()
+
+
+def test_a_database_that_goes_away_is_named_in_spark_s_error(spark: SparkSession, shop: ShopDatabases) -> None:
+    shop.add_orders(["a"])
+    table = read_table(Reading(spark), parse_database_url(shop.orders_url), ORDERS)
+    shop.orders_path.unlink()
+    with pytest.raises(PySparkException, match=r"UnreadableDatabase: database .*orders\.db: there is no such file"):
+        table.collect()
+
+
+def test_tables_that_are_there_pass_the_check(shop: ShopDatabases) -> None:
+    check_tables(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+
+
+def test_a_missing_database_is_not_created(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.db"
+    with pytest.raises(UnreadableDatabase, match="there is no such file"):
+        check_table(parse_database_url(f"sqlite:///{missing}"), "orders", ["id"])
+    assert not missing.exists()
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "said"),
+    [
+        ("absent", "id", "no such table: absent"),
+        ("orders", "absent", "no such column: absent"),
+        ('"orders"', "id", "no plain name"),
+    ],
+)
+def test_what_is_missing_in_a_database_is_named(shop: ShopDatabases, table: str, column: str, said: str) -> None:
+    with pytest.raises(UnreadableDatabase, match=said):
+        check_table(parse_database_url(shop.orders_url), table, [column])
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("not a database, but long enough to be taken for one" * 20)
+    with pytest.raises(UnreadableDatabase, match="not a database"):
+        list(read_columns(parse_database_url(f"sqlite:///{tmp_path}/text.db"), "orders", {"id": "bigint"}))

@@ -1,0 +1,514 @@
+"""Books that somebody changed in ways that no accident does, and odd books that are right: what is to be found of each.
+
+`python -m tests.component.pipelines.strange_books` judges them all in one run and prints the table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from pipelines.judging.classes import CONSISTENT, Cause, Finding
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.totals import SUMMED
+from pipelines.reconciliation import Books, reconcile
+from pipelines.sources.databases.database_url import parse_database_url
+from pipelines.sources.reading import Reading
+from pipelines.spark import session
+from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, BrokenBooks
+from tests.component.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.log_writer import LogWriter
+
+YEAR_2100_MS: Final = 4_102_444_800_000
+HOURS_MS: Final = 7_200_000
+Telling = Callable[[BrokenBooks, str], None]
+
+
+@dataclass(frozen=True)
+class StrangeBook:
+    """One order whose books are strange in one way."""
+
+    tell: Telling
+    finding: Finding
+    cause: Cause | None = None
+
+
+def in_orders(statement: str) -> Telling:
+    """A healthy order, and then a statement in the order database; ? is the order id."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o)
+        books.in_orders(statement, o)
+
+    return tell
+
+
+def in_credits(statement: str) -> Telling:
+    """A healthy order, and then a statement in the credit database."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o)
+        books.in_credits(statement, o)
+
+    return tell
+
+
+def order_set(assignments: str) -> Telling:
+    return in_orders(f"UPDATE orders SET {assignments} WHERE order_id = ?")
+
+
+def credit_set(assignments: str) -> Telling:
+    return in_credits(f"UPDATE credits SET {assignments} WHERE order_id = ?")
+
+
+def saying(**said: object) -> Telling:
+    """A healthy order, but for what its message says."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o, **said)
+
+    return tell
+
+
+def body(change: Callable[[bytes], bytes]) -> Telling:
+    """A healthy order, but for the bytes of its message's body."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.place(o)
+        books.half(o)
+        books.log.deliver(o, at=books.at_ms, unique_key=f"U-{o}", body=change(books.body(o)))
+        books.credit(o)
+
+    return tell
+
+
+def told_again(**said: object) -> Telling:
+    """A healthy order, and a second message of it."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o)
+        books.announce(o, born=2, **said)
+
+    return tell
+
+
+def placed_at(at_ms: int, *, stored_at_ms: int | None = None, is_credited: bool = False) -> Telling:
+    """An order with this date, whose message was delivered and consumed long ago, or stored at another time."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.place(o, at_ms)
+        books.half(o)
+        books.deliver(o, stored_at_ms)
+        if is_credited:
+            books.credit(o)
+
+    return tell
+
+
+def cancelled(*then: str, is_decided: bool = True, is_reversed: bool = True) -> Telling:
+    """An order that was cancelled and taken back, and then statements: those that begin with C go to the credit database."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o)
+        books.cancel(o, decided=is_decided)
+        if is_reversed:
+            books.take_back(o)
+        for statement in then:
+            place, _, rest = statement.partition(": ")
+            (books.in_credits if place == "credits" else books.in_orders)(rest, o)
+
+    return tell
+
+
+def unpaid(state: str, transaction: str, *more: str, is_credited: bool = False) -> Telling:
+    """An order that was to be paid later, and its half message is decided."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.place(o)
+        books.half(o)
+        books.in_orders(f"UPDATE orders SET state = '{state}', {', '.join(more)} WHERE order_id = ?", o)
+        books.in_orders(f"UPDATE transactions SET state = '{transaction}' WHERE order_id = ?", o)
+        if is_credited:
+            books.credit(o)
+
+    return tell
+
+
+def paid(paid_at_ms: int, until_ms: int, *, delivered_at_ms: int | None = None) -> Telling:
+    """An order that was paid later, told and credited then."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.place(o)
+        books.half(o, paid_at_ms)
+        books.deliver(o, delivered_at_ms or paid_at_ms)
+        books.credit(o, paid_at_ms)
+        times = f"pay_until_ms = {until_ms}, paid_at_ms = {paid_at_ms}"
+        books.in_orders(f"UPDATE orders SET state = 'PAID', {times} WHERE order_id = ?", o)
+
+    return tell
+
+
+def pending_and_credited(books: BrokenBooks, o: str) -> None:
+    books.place(o)
+    books.half(o, decided=False)
+    books.credit(o)
+
+
+def pending_in_the_future(books: BrokenBooks, o: str) -> None:
+    books.place(o)
+    books.half(o, YEAR_2100_MS, decided=False)
+
+
+def reversed_without_being_announced(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.in_orders(f"UPDATE orders SET state = 'CANCELLED', ended_at_ms = {AT_MS} WHERE order_id = ?", o)
+    books.in_orders(f"INSERT INTO transactions VALUES ('C-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'cancellation')", o)
+    books.take_back(o)
+
+
+def cancellation_told_of_an_order_that_stands(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.log.deliver(o, at=AT_MS, topic="order_cancellations", unique_key=f"C-{o}", body=books.body(o))
+
+
+def nameless_commit(books: BrokenBooks, o: str) -> None:
+    books.in_orders("INSERT INTO transactions VALUES (?, NULL, 'COMMITTED', 1, 'order')", o)
+
+
+def below_zero(books: BrokenBooks, o: str) -> None:
+    books.health(o, total_cents=-1200)
+    books.in_orders("UPDATE orders SET total_cents = -1200 WHERE order_id = ?", o)
+    books.in_orders("UPDATE order_items SET price_cents = -400 WHERE order_id = ?", o)
+    books.in_credits("UPDATE credits SET amount_cents = -1200, points = -12 WHERE order_id = ?", o)
+    books.in_credits("UPDATE balances SET points = -12 WHERE customer = 'customer of ' || ?", o)
+
+
+def order_row_lost_while_it_awaits(books: BrokenBooks, o: str) -> None:
+    books.place(o)
+    books.half(o, decided=False)
+    books.in_orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?", o)
+    books.in_orders("DELETE FROM orders WHERE order_id = ?", o)
+
+
+def cancelled_a_moment_ago_and_consumed_long_ago(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.cancel(o)
+    books.in_orders(f"UPDATE transactions SET created_at_ms = {AS_OF_MS} WHERE transaction_id = 'C-' || ?", o)
+
+
+_TO_CENTS: Final = b'"total_cents": 1250'
+_RENAMED: Final = "UPDATE order_items SET name = 'atlas' WHERE order_id = ? AND quantity = 2"
+_REQUANTIFIED: Final = "UPDATE order_items SET quantity = 1, price_cents = 1250 WHERE order_id = ? AND quantity = 2"
+_KEEPS: Final = f"ended_at_ms = {AT_MS}"
+_DATED: Final = f"pay_until_ms = {AT_MS}"
+
+OF_THE_ISSUE: Final[Mapping[str, StrangeBook]] = {
+    "CANCELLED, and its credit kept": StrangeBook(
+        order_set(f"state = 'CANCELLED', {_KEEPS}"), Finding.STATE_MISMATCH, Cause.CREDITED
+    ),
+    "EXPIRED, and its credit kept": StrangeBook(
+        order_set(f"state = 'EXPIRED', {_KEEPS}, {_DATED}"), Finding.STATE_MISMATCH, Cause.CREDITED
+    ),
+    "AWAITING_PAYMENT, and credited": StrangeBook(
+        order_set(f"state = 'AWAITING_PAYMENT', {_DATED}"), Finding.STATE_MISMATCH, Cause.CREDITED
+    ),
+    "a state that no service knows": StrangeBook(order_set("state = 'SHIPPED'"), Finding.STATE_MISMATCH, Cause.STATE),
+    "cancelled and reversed, and PLACED again": StrangeBook(
+        cancelled("orders: UPDATE orders SET state = 'PLACED', ended_at_ms = NULL WHERE order_id = ?"),
+        Finding.STATE_MISMATCH,
+        Cause.STANDS,
+    ),
+    "dated 2100, and not credited": StrangeBook(placed_at(YEAR_2100_MS), Finding.MISSING_CREDIT, Cause.CONSUMED),
+    "two hours ahead, and not credited": StrangeBook(placed_at(AS_OF_MS + HOURS_MS), Finding.MISSING_CREDIT, Cause.CONSUMED),
+    "its message stored in 2100, and not credited": StrangeBook(
+        placed_at(AT_MS, stored_at_ms=YEAR_2100_MS), Finding.MISSING_CREDIT, Cause.CONSUMED
+    ),
+    "order deleted, and its credit dated 2100": StrangeBook(
+        lambda books, o: (
+            credit_set(f"created_at_ms = {YEAR_2100_MS}")(books, o),
+            books.in_orders("DELETE FROM orders WHERE order_id = ?", o),
+        )[0],
+        Finding.CREDIT_WITHOUT_ORDER,
+        Cause.ORDER_LOST,
+    ),
+    "a body that is no JSON": StrangeBook(body(lambda _: b"order"), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body without an amount": StrangeBook(
+        body(lambda said: said.replace(_TO_CENTS, b'"cents": 1250')), Finding.MESSAGE_MISMATCH, Cause.BODY
+    ),
+    "a body with a float": StrangeBook(saying(total_cents=1250.5), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body with text for a number": StrangeBook(saying(total_cents="1250"), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body with more than a bigint": StrangeBook(saying(total_cents=10**20), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body of two objects": StrangeBook(body(lambda said: said + said), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a credit without a transaction id": StrangeBook(
+        credit_set("transaction_id = NULL"), Finding.WRONG_TRANSACTION, Cause.LEDGER
+    ),
+    "a second message with a larger amount": StrangeBook(told_again(total_cents=10**9), Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    "half message pending, and credited": StrangeBook(pending_and_credited, Finding.ORDER_WITHOUT_MESSAGE, Cause.PENDING),
+    "a second COMMITTED row": StrangeBook(
+        in_orders(f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'order')"),
+        Finding.DUPLICATE_TRANSACTION,
+    ),
+    "an entry of an unknown kind": StrangeBook(
+        in_credits(
+            "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, created_at_ms)"
+            " SELECT order_id, 'bonus', customer, 0, 0, '', created_at_ms FROM credits WHERE order_id = ?"
+        ),
+        Finding.UNKNOWN_ROW,
+    ),
+    "a transaction of an unknown kind": StrangeBook(
+        in_orders(f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'gift')"), Finding.UNKNOWN_ROW
+    ),
+    "a credit that names another order's message": StrangeBook(
+        credit_set("message_id = 'U-of-another'"), Finding.WRONG_TRANSACTION, Cause.OTHER_MESSAGE
+    ),
+    "a reversal that names another transaction": StrangeBook(
+        cancelled("credits: UPDATE credits SET transaction_id = 'C-x' WHERE order_id = ? AND kind = 'reversal'"),
+        Finding.REVERSAL_MISMATCH,
+        Cause.UNASKED,
+    ),
+    "a reversal that was never announced": StrangeBook(
+        reversed_without_being_announced, Finding.REVERSAL_MISMATCH, Cause.NO_MESSAGE
+    ),
+    "items renamed": StrangeBook(in_orders(_RENAMED), Finding.ITEMS_MISMATCH, Cause.ITEMS),
+    "items requantified, and the same sum": StrangeBook(in_orders(_REQUANTIFIED), Finding.ITEMS_MISMATCH, Cause.ITEMS),
+    "credited hours before it was placed": StrangeBook(
+        credit_set(f"created_at_ms = {AT_MS} - {HOURS_MS}"), Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+}
+
+OF_OURS: Final[Mapping[str, StrangeBook]] = {
+    "PAID, and no time of payment": StrangeBook(order_set(f"state = 'PAID', {_DATED}"), Finding.STATE_MISMATCH, Cause.ROWS),
+    "PAID after its deadline": StrangeBook(paid(AT_MS + 50, AT_MS + 49), Finding.STATE_MISMATCH, Cause.ROWS),
+    "PLACED, and ended": StrangeBook(order_set(_KEEPS), Finding.STATE_MISMATCH, Cause.ROWS),
+    "PLACED, with a deadline for its payment": StrangeBook(order_set(_DATED), Finding.STATE_MISMATCH, Cause.ROWS),
+    "EXPIRED before its deadline": StrangeBook(
+        unpaid("EXPIRED", "ROLLED_BACK", f"pay_until_ms = {AT_MS + 10}", _KEEPS), Finding.STATE_MISMATCH, Cause.ROWS
+    ),
+    "EXPIRED, and its transaction PENDING": StrangeBook(
+        unpaid("EXPIRED", "PENDING", _DATED, _KEEPS), Finding.STATE_MISMATCH, Cause.ROWS
+    ),
+    "EXPIRED, rolled back and credited": StrangeBook(
+        unpaid("EXPIRED", "ROLLED_BACK", _DATED, _KEEPS, is_credited=True), Finding.ROLLED_BACK_ORDER, Cause.MARKER
+    ),
+    "CANCELLED, and no time": StrangeBook(
+        cancelled("orders: UPDATE orders SET ended_at_ms = NULL WHERE order_id = ?"), Finding.STATE_MISMATCH, Cause.ROWS
+    ),
+    "a state in small letters": StrangeBook(order_set("state = 'placed'"), Finding.STATE_MISMATCH, Cause.STATE),
+    "an empty state": StrangeBook(order_set("state = ''"), Finding.STATE_MISMATCH, Cause.STATE),
+    "its cancellation told, and it stands": StrangeBook(
+        cancellation_told_of_an_order_that_stands, Finding.STATE_MISMATCH, Cause.STANDS
+    ),
+    "cancelled twice": StrangeBook(
+        cancelled(f"orders: INSERT INTO transactions VALUES ('D-' || ?1, ?1, 'COMMITTED', {AT_MS}, 'cancellation')"),
+        Finding.DUPLICATE_TRANSACTION,
+    ),
+    "a transaction in an unknown state": StrangeBook(
+        in_orders(f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'DONE', {AT_MS}, 'order')"), Finding.UNKNOWN_ROW
+    ),
+    "a cancellation that was rolled back, by name": StrangeBook(
+        in_orders(f"INSERT INTO transactions VALUES ('V-' || ?1, ?1, 'ROLLED_BACK', {AT_MS}, 'cancellation')"),
+        Finding.UNKNOWN_ROW,
+    ),
+    "a COMMITTED row that names no order": StrangeBook(nameless_commit, Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST),
+    "PENDING, and its order row gone": StrangeBook(
+        order_row_lost_while_it_awaits, Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST
+    ),
+    "cancelled and reversed, and its order row gone": StrangeBook(
+        cancelled("orders: DELETE FROM orders WHERE order_id = ?"), Finding.TRANSACTION_WITHOUT_ORDER, Cause.ORDER_LOST
+    ),
+    "a body with null for a number": StrangeBook(saying(total_cents=None), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body in single quotes": StrangeBook(body(lambda said: said.replace(b'"', b"'")), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body in a list": StrangeBook(body(lambda said: b"[" + said + b"]"), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body with words behind it": StrangeBook(body(lambda said: said + b" or 9"), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a body without a date": StrangeBook(saying(created_at_ms=None), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "an empty body": StrangeBook(body(lambda _: b""), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a second message with a smaller amount": StrangeBook(told_again(total_cents=1), Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    "a second message for another customer": StrangeBook(told_again(customer="zoe"), Finding.MESSAGE_MISMATCH, Cause.CUSTOMER),
+    "a second message in another currency": StrangeBook(told_again(currency="ZWL"), Finding.CURRENCY_MISMATCH),
+    "a second message that nobody can read": StrangeBook(told_again(total_cents="?"), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a second message with more items": StrangeBook(
+        told_again(items=[{"name": "book", "quantity": 2}] * 9), Finding.ITEMS_MISMATCH, Cause.ITEMS
+    ),
+    "an order that was dated back": StrangeBook(order_set(f"created_at_ms = {AT_MS - 5}"), Finding.MESSAGE_MISMATCH, Cause.TIME),
+    "an item that the message leaves out": StrangeBook(
+        saying(items=[{"name": "book", "quantity": 2}]), Finding.ITEMS_MISMATCH, Cause.ITEMS
+    ),
+    "a message of version 2 without items": StrangeBook(saying(items=None), Finding.ITEMS_MISMATCH, Cause.ITEMS),
+    "quantities as text": StrangeBook(
+        saying(items=[{"name": "book", "quantity": "2"}, {"name": "book", "quantity": 1}]),
+        Finding.ITEMS_MISMATCH,
+        Cause.ITEMS,
+    ),
+    "an amount at the end of its range": StrangeBook(saying(total_cents=-(2**63)), Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    "a date at the end of its range": StrangeBook(
+        order_set(f"created_at_ms = {-(2**63) + 1}"), Finding.MESSAGE_MISMATCH, Cause.TIME
+    ),
+    "all below zero": StrangeBook(below_zero, Finding.AMOUNT_MISMATCH, Cause.BELOW_ZERO),
+    "its transaction row dated 2100": StrangeBook(
+        in_orders(f"UPDATE transactions SET created_at_ms = {YEAR_2100_MS} WHERE order_id = ?"),
+        Finding.WRONG_TIME,
+        Cause.FUTURE,
+    ),
+    "its message stored in 2100, and credited": StrangeBook(
+        placed_at(AT_MS, stored_at_ms=YEAR_2100_MS, is_credited=True), Finding.WRONG_TIME, Cause.FUTURE
+    ),
+    "its credit dated 2100": StrangeBook(credit_set(f"created_at_ms = {YEAR_2100_MS}"), Finding.WRONG_TIME, Cause.FUTURE),
+    "pending since 2100": StrangeBook(pending_in_the_future, Finding.WRONG_TIME, Cause.FUTURE),
+    "announced before it was paid": StrangeBook(
+        paid(AT_MS + 300_000, AT_MS + 300_000, delivered_at_ms=AT_MS), Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "dated a moment ago, consumed long ago, not credited": StrangeBook(
+        placed_at(AS_OF_MS), Finding.MISSING_CREDIT, Cause.CONSUMED
+    ),
+    "cancelled a moment ago, consumed long ago, not reversed": StrangeBook(
+        cancelled_a_moment_ago_and_consumed_long_ago, Finding.MISSING_REVERSAL, Cause.CONSUMED
+    ),
+    "a reversal that calls itself a refusal": StrangeBook(
+        cancelled("credits: UPDATE credits SET message_id = 'refused x' WHERE order_id = ? AND kind = 'reversal'"),
+        Finding.REVERSAL_MISMATCH,
+        Cause.UNASKED,
+    ),
+}
+
+
+def two_lines_in_another_order(books: BrokenBooks, o: str) -> None:
+    books.health(o, items=[{"name": "book", "quantity": 1}, {"name": "book", "quantity": 2}])
+
+
+def names_in_other_letters(books: BrokenBooks, o: str) -> None:
+    name = "本 «Пир» 🎉"
+    books.health(o, items=[{"name": name, "quantity": 2}, {"name": "book", "quantity": 1}])
+    books.in_orders(f"UPDATE order_items SET name = '{name}' WHERE order_id = ? AND quantity = 2", o)
+
+
+def for_nothing(books: BrokenBooks, o: str) -> None:
+    books.shop.add_orders([o], total_cents=0, at_ms=AT_MS, customer=f"customer of {o}")
+    books.announce(o, total_cents=0)
+    books.credit(o, amount_cents=0)
+
+
+def for_more_than_an_int(books: BrokenBooks, o: str) -> None:
+    books.shop.add_orders([o], total_cents=10**15, at_ms=AT_MS, customer=f"customer of {o}")
+    books.announce(o, total_cents=10**15)
+    books.credit(o, amount_cents=10**15)
+
+
+def reversed_by_a_repair(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.cancel(o)
+    books.reverse(o)
+
+
+def refused_and_cancelled(books: BrokenBooks, o: str) -> None:
+    books.place(o)
+    books.announce(o)
+    books.credit(o, amount_cents=0)
+    books.in_credits("UPDATE credits SET message_id = 'refused ' || message_id WHERE order_id = ?", o)
+    books.cancel(o)
+    books.reverse(o, message_id=f"refused U-{o}", transaction_id=f"U-{o}")
+
+
+def second_half_message_pending(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.half(o, decided=False)
+
+
+def marker_of_a_cancellation(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.in_orders(f"INSERT INTO transactions VALUES ('C-' || ?, NULL, 'ROLLED_BACK', {AT_MS}, 'cancellation')", o)
+
+
+def awaiting_for_days(books: BrokenBooks, o: str) -> None:
+    books.place(o, AT_MS)
+    books.half(o, AT_MS, decided=False)
+    state = f"state = 'AWAITING_PAYMENT', pay_until_ms = {AS_OF_MS + 10**9}"
+    books.in_orders(f"UPDATE orders SET {state} WHERE order_id = ?", o)
+    books.in_orders("UPDATE transactions SET state = 'PENDING' WHERE order_id = ?", o)
+
+
+def a_minute_ahead(books: BrokenBooks, o: str) -> None:
+    books.place(o, AS_OF_MS + 60_000)
+
+
+RIGHT: Final[Mapping[str, StrangeBook]] = {
+    "two lines of one article, in another order": StrangeBook(two_lines_in_another_order, Finding.MATCHED),
+    "names in other letters": StrangeBook(names_in_other_letters, Finding.MATCHED),
+    "announced in version 1, without items": StrangeBook(
+        body(lambda said: json.dumps({**_without(json.loads(said), "items", "version")}).encode()), Finding.MATCHED
+    ),
+    "announced in version 3, with more fields": StrangeBook(saying(version=3, coupon=["x"]), Finding.MATCHED),
+    "a body with blanks and its fields turned round": StrangeBook(
+        body(lambda said: json.dumps(dict(reversed(json.loads(said).items())), indent=4).encode()), Finding.MATCHED
+    ),
+    "sent twice after a time-out": StrangeBook(told_again(), Finding.MATCHED),
+    "delivered, and a second half message pending": StrangeBook(second_half_message_pending, Finding.MATCHED),
+    "clocks that differ by 90 s": StrangeBook(credit_set(f"created_at_ms = {AT_MS - 90_000}"), Finding.MATCHED),
+    "for nothing": StrangeBook(for_nothing, Finding.MATCHED),
+    "for ten billion units": StrangeBook(for_more_than_an_int, Finding.MATCHED),
+    "paid long after it was placed": StrangeBook(paid(AT_MS + 600_000, AT_MS + 600_000), Finding.MATCHED),
+    "cancelled": StrangeBook(cancelled(), Finding.REVERSED),
+    "cancelled, and reversed by a repair": StrangeBook(reversed_by_a_repair, Finding.REVERSED),
+    "cancelled, and reversed before it was credited": StrangeBook(
+        cancelled(f"credits: UPDATE credits SET created_at_ms = {AT_MS + 9} WHERE order_id = ? AND kind = 'credit'"),
+        Finding.REVERSED,
+    ),
+    "refused by the credit service": StrangeBook(refused_and_cancelled, Finding.REVERSED),
+    "the marker of a cancellation": StrangeBook(marker_of_a_cancellation, Finding.MATCHED),
+    "expired": StrangeBook(unpaid("EXPIRED", "ROLLED_BACK", _DATED, _KEEPS), Finding.ENDED),
+    "cancelled before it was paid": StrangeBook(
+        unpaid("CANCELLED", "ROLLED_BACK", f"pay_until_ms = {AT_MS + 9}", _KEEPS), Finding.ENDED
+    ),
+    "awaits its payment for days, as agreed": StrangeBook(awaiting_for_days, Finding.IN_FLIGHT, Cause.PENDING),
+    "placed a minute ahead of our clock": StrangeBook(a_minute_ahead, Finding.IN_FLIGHT, Cause.YOUNG),
+}
+
+WRONG: Final[Mapping[str, StrangeBook]] = {**OF_THE_ISSUE, **OF_OURS}
+ALL: Final[Mapping[str, StrangeBook]] = {**WRONG, **RIGHT}
+
+Told = tuple[str, str | None]
+
+
+def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in said.items() if name not in names}
+
+
+def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
+    """What one run finds of each book, by its name; None of one that is added up with the healthy ones."""
+    shop = ShopDatabases(folder)
+    books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 20))
+    ids = {name: f"order-{number}" for number, name in enumerate(ALL)}
+    for name, strange in ALL.items():
+        books.at_ms = AT_MS
+        strange.tell(books, ids[name])
+    books.log.consume()
+    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
+    shop.close()
+    cut_off = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
+    outcome = reconcile(Reading(spark, True), Books(*addresses, (books.log.store,)), cut_off, str(folder / "out"))
+    found = {row["order_id"] or row["transaction_id"] or row["customer"]: (row["finding"], row["cause"]) for row in outcome.rows}
+    healthy = sum(row["count"] for row in outcome.rows if row["finding"] in SUMMED)
+    told = {name: found.pop(order_id, None) for name, order_id in ids.items()}
+    found.pop(None, None)  # the sums
+    assert not found, f"findings that no book asked for: {found}"
+    assert healthy == sum(value is None for value in told.values())
+    return told
+
+
+def main() -> None:
+    with TemporaryDirectory() as folder, session.spark_session("local[1]", None, is_small=True) as spark:
+        told = judged(spark, Path(folder))
+    for title, chosen in (("of the issue", OF_THE_ISSUE), ("of ours", OF_OURS), ("right", RIGHT)):
+        for name in chosen:
+            finding, cause = told[name] or ("healthy", None)
+            is_found = finding not in (*CONSISTENT, "healthy")
+            print(f"| {title} | {name} | {'found' if is_found else '-'} | {finding} | {cause or ''} |")
+
+
+if __name__ == "__main__":
+    main()

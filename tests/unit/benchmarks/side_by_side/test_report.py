@@ -1,0 +1,117 @@
+"""The table of results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.side_by_side.brokers import Side
+from benchmarks.side_by_side.plan import ASYNC, SYNC, Kind, Load
+from benchmarks.side_by_side.report import COLUMNS, Results
+from benchmarks.side_by_side.sample import Others, Sample
+
+SENDS = Load(Kind.SENDS, SYNC, 32)
+RESTART = Load(Kind.RESTART, ASYNC)
+QUIET = Others(load_before=0.0)
+
+
+def results(load: Load, ours: list[Sample], apache: list[Sample]) -> Results:
+    made = Results({"Python": "3.11"})
+    for side, samples in ((Side.OURS, ours), (Side.APACHE, apache)):
+        for sample in samples:
+            made.add(load, side, sample)
+    return made
+
+
+def sample(
+    result: float,
+    *,
+    others: Others = QUIET,
+    messages: int = 0,
+    dropped: int = 0,
+    doubled: int = 0,
+    peak_mib: float | None = None,
+) -> Sample:
+    return Sample(
+        result=result,
+        start_s=0.5,
+        others=others,
+        messages=messages,
+        dropped=dropped,
+        doubled=doubled,
+        peak_mib=peak_mib,
+    )
+
+
+def cell(made: Results, row: int, column: str) -> str:
+    return made.rows()[row][COLUMNS.index(column)]
+
+
+def test_the_ratio_is_that_of_the_medians() -> None:
+    made = results(SENDS, [sample(100), sample(300), sample(900)], [sample(150)])
+    assert made.ratio(SENDS) == pytest.approx(2)
+    assert cell(made, 0, "ratio") == "2.00"
+
+
+def test_where_less_is_better_the_ratio_says_how_many_times_quicker_ours_is() -> None:
+    assert results(RESTART, [sample(2)], [sample(8)]).ratio(RESTART) == pytest.approx(4)
+
+
+def test_there_is_no_ratio_while_one_broker_was_not_measured() -> None:
+    assert results(SENDS, [sample(1)], []).ratio(SENDS) is None
+
+
+def test_a_result_shows_its_least_and_its_most() -> None:
+    made = results(SENDS, [sample(1000), sample(3000), sample(2000)], [])
+    assert cell(made, 0, "result (least, most)") == "2,000 (1,000, 3,000)"
+
+
+def test_what_a_load_does_not_tell_stays_empty() -> None:
+    made = results(RESTART, [sample(2.5)], [sample(4.5)])
+    assert [cell(made, 0, name) for name in ("p50 ms", "p99 ms", "CPU µs", "MiB")] == ["", "", "", ""]
+
+
+def test_a_row_measured_on_a_busy_machine_is_marked_and_the_programs_are_named() -> None:
+    others = Others(load_before=3.0, processors=0.8, programs="mypy 4.0 s")
+    made = results(SENDS, [sample(1000, others=others)], [sample(1000)])
+    assert [cell(made, row, "result (least, most)")[-1] for row in (0, 1)] == ["!", ")"]
+    assert any("mypy 4.0 s" in line for line in made.footer())
+
+
+def test_messages_that_were_dropped_show_as_a_share() -> None:
+    made = results(SENDS, [sample(1, messages=100)], [sample(1, messages=100, dropped=60)])
+    assert [cell(made, row, "dropped") for row in (0, 1)] == ["0", "60.0%"]
+
+
+def test_the_footer_names_rows_below_what_is_wanted() -> None:
+    assert "Ratio below what is wanted: SYNC sends 32 in flight" in results(SENDS, [sample(19)], [sample(10)]).footer()
+    assert not any("wanted" in line for line in results(SENDS, [sample(20)], [sample(10)]).footer())
+
+
+def test_the_footer_names_rows_in_which_ours_needs_more_than_a_tenth_of_apaches_memory() -> None:
+    more, equal = ([sample(2, peak_mib=mib)] for mib in (101, 100))
+    apache = [sample(1, peak_mib=1000)]
+    assert "More than 1/10 of Apache's memory: SYNC sends 32 in flight" in results(SENDS, more, apache).footer()
+    assert not any("memory" in line for line in results(SENDS, equal, apache).footer())
+
+
+def test_messages_that_came_twice_are_in_the_footer() -> None:
+    footer = results(SENDS, [sample(1, doubled=2)], [sample(1)]).footer()
+    assert "SYNC sends 32 in flight, ours: 0 requests failed, 2 messages came twice" in footer
+
+
+def test_rows_keep_the_order_in_which_they_were_measured() -> None:
+    made = results(SENDS, [sample(1)], [sample(1)])
+    made.add(RESTART, Side.APACHE, sample(1))
+    made.add(RESTART, Side.OURS, sample(1))
+    assert [row[1] for row in made.rows()] == ["ours", "Apache", "ours", "Apache"]
+    assert made.rows()[2][0] == "ASYNC restart, s to the first answer"
+
+
+def test_what_is_written_has_every_sample(tmp_path: Path) -> None:
+    results(SENDS, [sample(1), sample(2)], [sample(3)]).write(tmp_path)
+    written = json.loads((tmp_path / "results.json").read_text())
+    assert [(each["broker"], each["result"]) for each in written["samples"]] == [("ours", 1), ("ours", 2), ("Apache", 3)]
+    assert (tmp_path / "results.md").read_text().startswith("| load | broker |")

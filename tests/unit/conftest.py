@@ -1,0 +1,112 @@
+"""Unit tests are pure: bytes, values and the time go in, and at most a folder of the test's own is written.
+
+A test that starts a program, opens a socket or a database, sleeps, or writes elsewhere fails here: it belongs to tests/component.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+IMPURE: Final = {
+    "subprocess.Popen": "starts a program",
+    "os.posix_spawn": "starts a program",
+    "os.exec": "starts a program",
+    "os.system": "starts a program",
+    "os.fork": "starts a process",
+    "os.forkpty": "starts a process",
+    "socket.connect": "opens a connection",
+    "socket.bind": "opens a socket",
+    "socket.sendto": "sends to a socket",
+    "sqlite3.connect": "opens a database",
+}
+"""Audit events (https://docs.python.org/3/library/audit_events.html) and what a test did that raised one."""
+
+OWN_FOLDERS: Final = (tempfile.gettempdir(), "/dev/", str(ROOT / ".hypothesis"), str(ROOT / ".pytest_cache"))
+"""Below these a test may write; bytecode is written anywhere."""
+
+
+class _Deeds:
+    """What the running test did that is not pure.
+
+    Python never removes an audit hook: there is one for the process, and it is told when to listen.
+    """
+
+    def __init__(self) -> None:
+        self._is_listening = False
+        self._seen: dict[str, str] = {}
+
+    def begin(self) -> None:
+        self._seen = {}
+        self._is_listening = True
+
+    def end(self) -> list[str]:
+        """Stops listening. Returns each deed with the event that told it."""
+        self._is_listening = False
+        return [f"{deed}: {event}" for deed, event in self._seen.items()]
+
+    def note(self, deed: str, event: str) -> None:
+        if self._is_listening:
+            self._seen.setdefault(deed, event)
+
+    def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """The audit hook."""
+        if not self._is_listening:
+            return
+        if deed := IMPURE.get(event):
+            self.note(deed, f"{event} {arguments!r:.160}")
+        elif event == "open" and _is_written_elsewhere(*arguments):
+            self.note("writes a file outside its own folder", str(arguments[0]))
+
+
+def _is_written_elsewhere(path: object, mode: str | None, _flags: int) -> bool:
+    """Whether `path` is opened for writing by name, and lies outside OWN_FOLDERS."""
+    if mode is None or not isinstance(path, str | bytes) or not set(mode) & set("wax+"):
+        return False
+    name = path.decode(errors="replace") if isinstance(path, bytes) else path
+    return not name.startswith(OWN_FOLDERS) and "__pycache__" not in name
+
+
+_deeds = _Deeds()
+sys.addaudithook(_deeds.hear)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _sleep_is_noted() -> Iterator[None]:
+    """Python has no audit event for a sleep."""
+    sleep = time.sleep
+
+    def noted(seconds: float) -> None:
+        _deeds.note("sleeps", f"{seconds} s")
+        sleep(seconds)
+
+    time.sleep = noted
+    yield
+    time.sleep = sleep
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup() -> Iterator[None]:
+    """What a fixture does counts as what its test does."""
+    _deeds.begin()
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fails a test that was not pure."""
+    try:
+        yield
+    finally:
+        deeds = _deeds.end()
+    if deeds:
+        told = "\n  ".join(deeds)
+        pytest.fail(f"{item.nodeid} is no unit test; move it to tests/component. It\n  {told}", pytrace=False)

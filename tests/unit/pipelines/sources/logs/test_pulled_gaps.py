@@ -1,0 +1,34 @@
+"""Messages that a broker has lost, as pulls of its queues show them."""
+
+from pipelines.sources.logs.pulled_log_source import found_in
+from pipelines.sources.logs.queue_ranges import QueueRange
+from rocketmq_broker.message.record import Record
+from rocketmq_commitlog.commit_log import Damage, LogRecord
+from tests.unit.pipelines.log_writer import HOST
+
+PART = QueueRange("orders", 0, 5, 9)
+
+
+def page(*queue_offsets: int) -> list[Record]:
+    """Messages of 100 bytes, stored at as many milliseconds as their queue offset says."""
+    return [
+        Record(100, 0, 0, 0, offset, offset * 100, 0, 0, HOST, offset, HOST, 0, 0, b"", b"orders", b"")
+        for offset in queue_offsets
+    ]
+
+
+def gaps(*pages: list[Record]) -> list[tuple[int, int, int | None]]:
+    found = list(found_in(PART, pages))
+    assert sum(isinstance(one, LogRecord) for one in found) == sum(map(len, pages))
+    return [(one.commit_log_offset, one.size, one.whole_again_ms) for one in found if isinstance(one, Damage)]
+
+
+def test_queue_offsets_that_follow_one_another_have_no_gap() -> None:
+    assert gaps(page(5, 6), [], page(7, 8)) == []
+
+
+def test_queue_offsets_that_are_left_out_are_a_gap() -> None:
+    assert gaps(page(5), page(8)) == [(600, 200, 8)]
+    assert gaps(page(6, 7, 8)) == [(0, 600, 6)]
+    assert gaps(page(5, 6)) == [(700, 0, None)]
+    assert gaps() == [(0, 0, None)]
