@@ -1,1 +1,1 @@
-"""How fast the broker is: side by side with Apache RocketMQ, alone under a profiler, and its hot path without any socket."""
+"""The broker's speed: side by side with Apache RocketMQ, alone under a profiler, and its hot path without sockets."""

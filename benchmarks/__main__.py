@@ -90,14 +90,12 @@ def main(
 
 
 def _compile_modules() -> None:
-    """Writes the broker's bytecode, as an installation does. Otherwise a start would compile all of them: the first one, or each
-    one where PYTHONDONTWRITEBYTECODE is set.
-    """
+    """Writes the broker's bytecode, as an installation does, so that no measured start compiles modules."""
     compileall.compile_dir(BROKER, quiet=2)
 
 
 def _run(plan: Plan, results: Results, console: Console) -> int:
-    """Measures, prints what came out, and returns the exit code."""
+    """Measures, prints the results, and returns the exit code."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     code = 0
     try:
@@ -188,7 +186,7 @@ def _columns() -> list[ProgressColumn]:
 
 
 def _console() -> Console:
-    """As wide as the table needs where nobody says how wide it is."""
+    """Returns a console, as wide as the table needs if it has no width of its own."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH)
 

@@ -1,4 +1,4 @@
-"""The broker's parts, put together as `rocketmq_broker.app` does, with one connection that no socket carries."""
+"""The broker's parts, assembled as in `rocketmq_broker.app`, with one connection without a socket."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _NO_NAME_SERVER = "127.0.0.1:1"
 
 
 class BrokerParts:
-    """A broker that is fed by `exchange`."""
+    """A broker that gets its requests by `exchange`."""
 
     def __init__(self, home: Path, flush_disk_type: FlushDiskType) -> None:
-        """Its store will be in `home`."""
+        """`home` is the directory of its store."""
         self._home = home
         self._flush_disk_type = flush_disk_type
         self._transport = _FakeTransport()
@@ -72,7 +72,7 @@ class BrokerParts:
         await self._client.close()
 
     async def exchange(self, data: bytes, answers: int) -> bytes:
-        """What is answered to the bytes of one read, which lead to that many answers."""
+        """Passes the bytes of one read to the broker, and returns its bytes once they hold that many answers."""
         written = self._transport.written
         self._connection.data_received(data)
         await asyncio.sleep(0)
@@ -84,12 +84,12 @@ class BrokerParts:
         return answered
 
     def committed(self, topic: str) -> int:
-        """How many messages consumers can see."""
+        """Returns the number of messages visible to consumers."""
         return sum(self._store.messages.max_offset(topic.encode(), queue_id) for queue_id in range(QUEUES))
 
 
 class _FakeTransport(asyncio.Transport):
-    """Keeps what is written."""
+    """Keeps the written bytes."""
 
     def __init__(self) -> None:
         super().__init__({"peername": (LOOPBACK, 5555)})

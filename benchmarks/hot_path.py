@@ -1,7 +1,7 @@
 """CPU time of one transaction in the broker, without sockets: `python -m benchmarks.hot_path`.
 
-Each read brings, for every transaction in flight, the decision about the last message and the next half message, as the
-threads of Apache's client send them over their one connection. What it costs to make the frames is not counted.
+Each read carries, for each transaction in flight, the decision about the last message and the next half message, as the threads
+of Apache's client send them over their one connection. The cost of making frames is not counted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROFILED_FUNCTIONS = 50
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What to send."""
+    """The load to send."""
 
     flush: FlushDiskType
     serialize_type: SerializeType
@@ -45,14 +45,14 @@ class Load:
 
 @dataclass(slots=True)
 class Spent:
-    """CPU seconds of the broker's process, and of those the ones in the kernel."""
+    """CPU seconds of the broker's process, and those in the kernel."""
 
     total_s: float = 0
     system_s: float = 0
 
 
 async def measure(home: Path, load: Load, profile: cProfile.Profile | None = None) -> Spent:
-    """Runs that many transactions through a new broker; what it spent on them."""
+    """Runs that many transactions through a new broker. Returns the CPU time spent on them."""
     recorded = RecordedTransaction.load(load.serialize_type, TOPIC)
     broker, spent, body = BrokerParts(home, load.flush), Spent(), os.urandom(load.body_size)
     await broker.start()

@@ -1,6 +1,6 @@
-"""What clients cost that do nothing: memory and CPU time for idle connections and for producer groups.
+"""The cost of idle clients: memory and CPU time for idle connections and for producer groups.
 
-`python -m benchmarks.idle`. Each group has a connection of its own and sends heartbeats.
+`python -m benchmarks.idle`. Each group has its own connection and sends heartbeats.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def main(
     groups: Annotated[int, typer.Option(help="Producer groups.")] = 1_000,
     seconds: Annotated[float, typer.Option(help="How long the CPU time of an idle broker is measured.")] = 5,
 ) -> None:
-    """Prints what the broker's process needs for them."""
+    """Prints the memory and CPU time of the broker's process."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with tempfile.TemporaryDirectory(prefix="idle-") as folder, Processes(Path(folder) / "logs") as processes:

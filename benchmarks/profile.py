@@ -1,7 +1,7 @@
-"""Where the broker's time goes under the load of our generator: `python -m benchmarks.profile`, or `make profile`.
+"""The distribution of the broker's time under our generator's load: `python -m benchmarks.profile`, or `make profile`.
 
-The broker runs under cProfile, which makes every call dearer: read it for which functions are called, how often, and in what
-proportion. `python -m benchmarks.hot_path` says what a transaction really costs.
+The broker runs under cProfile, which makes each call more expensive: the result shows which functions are called, how often, and
+in what proportion. `python -m benchmarks.hot_path` measures a transaction's real cost.
 """
 
 from __future__ import annotations

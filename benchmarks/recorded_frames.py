@@ -1,4 +1,4 @@
-"""The frames of a transaction as Apache's Java client sent them, with other ids and offsets put in."""
+"""The frames of a transaction as Apache's Java client sent them, with other ids and offsets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUEUES = 4
 
 @dataclass(frozen=True, slots=True)
 class RecordedTransaction:
-    """The headers of a half message and of the decision about it."""
+    """The headers of a half message and of its decision."""
 
     half: SendMessageRequestHeaderV2
     end: EndTransactionRequestHeader
@@ -28,19 +28,19 @@ class RecordedTransaction:
 
     @classmethod
     def load(cls, serialize_type: SerializeType, topic: str) -> RecordedTransaction:
-        """The first one recorded in that serializer."""
+        """Loads the first recorded transaction in that serializer."""
         half = _first_request(RequestCode.SEND_MESSAGE_V2, serialize_type).decode_header(SendMessageRequestHeaderV2)
         end = _first_request(RequestCode.END_TRANSACTION, serialize_type).decode_header(EndTransactionRequestHeader)
         return cls(replace(half, topic=topic), end, serialize_type)
 
     def half_frame(self, number: int, body: bytes) -> bytes:
-        """A half message; `number` is its opaque and part of its id."""
+        """Returns the frame of a half message; `number` is its opaque and part of its id."""
         properties = self.half.properties.replace(self.end.msg_id, self._unique_key(number))
         header = replace(self.half, queue_id=number % QUEUES, properties=properties)
         return encode_request(RequestCode.SEND_MESSAGE_V2, header, body, opaque=number, serialize_type=self.serialize_type)
 
     def commit_frame(self, number: int, answer: SendMessageResponseHeader) -> bytes:
-        """COMMIT for the half message of that number, which was answered so."""
+        """Returns the frame of COMMIT for the half message of that number, which got this answer."""
         header = replace(
             self.end,
             producer_group=self.half.producer_group,

@@ -35,7 +35,7 @@ PROGRAMS: Final = (
 
 @dataclass(slots=True)
 class Ends:
-    """How the starts of one program ended."""
+    """The outcomes of one program's starts."""
 
     program: str
     starts: int = 0
@@ -72,7 +72,7 @@ def stop_at_any_moment(processes: Processes, home: Path, program: str, starts: i
 
 
 def table(all_ends: Sequence[Ends]) -> str:
-    """One line for each program."""
+    """Returns a table with a line for each program."""
     lines = ["| program | starts | exit 0 | killed before its first line | tracebacks | processes left behind | other |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     for ends in all_ends:
@@ -105,8 +105,8 @@ def _judge(ends: Ends, process: Process, told: signal.Signals, moment: str) -> N
 
 
 def _tell(process: Process, told: signal.Signals) -> None:
-    """SIGINT goes to all of the group, as Ctrl-C does; SIGTERM to the process, as orchestrators do."""
-    with contextlib.suppress(ProcessLookupError):  # it has ended by itself: how, is judged
+    """Sends SIGINT to the whole group, as Ctrl-C does; or SIGTERM to the process, as orchestrators do."""
+    with contextlib.suppress(ProcessLookupError):  # it has ended itself; its exit code is judged later
         if told is signal.SIGINT:
             os.killpg(process.pid, told)
         else:
@@ -114,7 +114,7 @@ def _tell(process: Process, told: signal.Signals) -> None:
 
 
 def _ends_soon(group: int) -> bool:
-    """Whether no process of the group runs on."""
+    """Returns whether all processes of the group end soon."""
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline:
         try:
@@ -140,7 +140,7 @@ def _time_to_ready(process: Process, ready: str) -> float:
 
 
 def _added(processes: Processes, home: Path, program: str) -> tuple[Process, str]:
-    """The program, and what it prints when it is ready."""
+    """Adds the program, and returns it with the text that it prints when ready."""
     command, environment, ready = _how_to_start(home, program)
     added = processes.add(f"{program} under test", command, environment=environment, is_ready=prints(ready))
     return added, ready
@@ -191,7 +191,7 @@ def _how_to_start(home: Path, program: str) -> tuple[list[str], Mapping[str, str
 
 
 def run(programs: Sequence[str], starts: int, seed: int, home: Path) -> list[Ends]:
-    """How each of these programs ended, beside a broker and a Redis that run. Raises ProcessFailed."""
+    """Returns the outcomes of these programs, beside a running broker and Redis. Raises ProcessFailed."""
     with Processes(home / "logs") as processes:
         system = System(processes, home / "system")
         (redis_port,) = free_ports(1)
@@ -205,7 +205,7 @@ def run(programs: Sequence[str], starts: int, seed: int, home: Path) -> list[End
 
 
 def main() -> int:
-    """1 if a program did not end as it should, else 0."""
+    """Returns 1 if a program did not end as it should, else 0."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--starts", type=int, default=200, help="how often each program is started")
     arguments.add_argument("--seed", type=int, default=7, help="chooses the moments")

@@ -1,7 +1,7 @@
-"""How fast the fixture `rocketmq` is: `python -m benchmarks.testing_speed`.
+"""The speed of the fixture `rocketmq`: `python -m benchmarks.testing_speed`.
 
-Prints, as medians of several rounds: how long from nothing to the first message stored, how long fifteen minutes of check-backs
-take, how long an isolated test takes, and how much memory one RocketMQ adds to the process.
+It prints, as medians of several rounds: the time to the first stored message, the time for fifteen minutes of check-backs, the
+time for an isolated test, and the memory that one RocketMQ adds to the process.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ CPU_S: Final[list[float]] = []
 
 
 class Undecided:
-    """A producer's listener that never knows."""
+    """A producer's listener without decisions."""
 
     def __init__(self) -> None:
         self.checks = 0
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        """Leaves it to the check-backs."""
+        """Returns UNKNOWN, which leaves the decision to check-backs."""
         return LocalTransactionState.UNKNOWN
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Counts."""
+        """Counts the check-back, and returns UNKNOWN."""
         self.checks += 1
         return LocalTransactionState.UNKNOWN
 
 
 def message() -> Message:
-    """One order."""
+    """Returns a message of an order."""
     return Message.of("orders", b"order 1 is paid", keys=["order-1"])
 
 
 async def first_message() -> float:
-    """Seconds until a message is stored, from before the broker's start."""
+    """Returns the seconds from before the broker's start to the first stored message."""
     began_s = time.perf_counter()
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.producer("p")
@@ -54,7 +54,7 @@ async def first_message() -> float:
 
 
 async def fifteen_minutes() -> float:
-    """Seconds for 15 minutes of the check-backs of one transaction."""
+    """Returns the seconds for 15 minutes of the check-backs of one transaction."""
     async with RocketMQ() as rocketmq:
         listener = Undecided()
         producer = await rocketmq.transaction_producer("p", listener)
@@ -68,7 +68,7 @@ async def fifteen_minutes() -> float:
 
 
 async def isolated_test() -> float:
-    """Seconds for a broker, a lost COMMIT that a check-back settles, and the end of the broker."""
+    """Returns the seconds for a broker, a lost COMMIT settled by a check-back, and the end of the broker."""
     began_s = time.perf_counter()
     async with RocketMQ() as rocketmq:
         producer = await rocketmq.transaction_producer("p", Undecided())
@@ -79,7 +79,7 @@ async def isolated_test() -> float:
 
 
 def synchronous_test() -> float:
-    """Does the same by the synchronous face."""
+    """Does the same as `isolated_test` by the synchronous facade."""
     began_s = time.perf_counter()
     with SyncRocketMQ() as rocketmq:
         producer = rocketmq.transaction_producer("p", Undecided())
@@ -90,7 +90,7 @@ def synchronous_test() -> float:
 
 
 def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> str:
-    """Median and range, in milliseconds; each round has an event loop of its own, as a test has."""
+    """Returns median and range, in milliseconds; each round has its own event loop, as a test has."""
 
     async def round_() -> float:
         return await measure()
@@ -99,12 +99,12 @@ def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> 
 
 
 def shown(taken_s: list[float]) -> str:
-    """Median and range, in milliseconds."""
+    """Formats median and range, in milliseconds."""
     return f"{statistics.median(taken_s) * 1000:6.1f} ms  ({min(taken_s) * 1000:.1f} to {max(taken_s) * 1000:.1f})"
 
 
 async def memory_mib() -> float:
-    """What ten brokers with a producer and a message each add, for each of them."""
+    """Returns the memory that each of ten brokers with a producer and a message adds."""
     gc.collect()
     before = resident_mib()
     running: list[RocketMQ] = []
@@ -121,7 +121,7 @@ async def memory_mib() -> float:
 
 
 def resident_mib() -> float:
-    """What the process takes now."""
+    """Returns the process's present memory."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / (1 << 20)
 

@@ -1,1 +1,1 @@
-"""The main job, shown: orders become credits while processes are killed, and Spark judges the result."""
+"""The demonstration of the main job: orders become credits while processes are killed, and Spark judges the result."""

@@ -61,7 +61,7 @@ def main(
 
 
 def _new_home(keep: Path | None) -> Path:
-    """A new folder for data and logs. Raises DemoError if the one that is wanted cannot be made."""
+    """Creates the folder for data and logs. Raises DemoError if the wanted one cannot be made."""
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="transactional-messages-"))
     try:
@@ -72,7 +72,7 @@ def _new_home(keep: Path | None) -> Path:
 
 
 def _leave_home(home: Path, exit_code: int, console: Console, *, is_kept: bool) -> None:
-    """Delete the folder, unless it is wanted or somebody has to look into it for what went wrong."""
+    """Deletes the folder, unless it is kept or needed to find out what went wrong."""
     if not is_kept and exit_code in (CONSISTENT, INTERRUPTED):
         shutil.rmtree(home, ignore_errors=True)
     elif any(home.iterdir()):

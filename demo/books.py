@@ -1,4 +1,4 @@
-"""What both services' databases hold, SQLite or PostgreSQL; reads only."""
+"""Reads both services' databases, SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class Books:
     """The order database and the credit database. Methods raise DemoError if one of them cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
-        """URLs as the services take them, with passwords. Raises DemoError for one that cannot be used."""
+        """Takes the services' database URLs, with passwords. Raises DemoError for an unusable one."""
         self._orders = database(ORDER_DATABASE, order_database_url)
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
     def __enter__(self) -> Self:
-        """Ready when it is made."""
+        """Returns itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close the connections to both databases."""
+        """Closes the connections to both databases."""
         self._orders.dispose()
         self._credits.dispose()
 
     def orders(self) -> dict[str, OrderRow]:
-        """All orders, by id."""
+        """Returns all orders, by id."""
         rows = rows_of(
             self._orders,
             "SELECT o.order_id, o.customer, o.total_cents, t.created_at_ms AS committed_at_ms"
@@ -67,23 +67,23 @@ class Books:
         return {row.order_id: OrderRow(**row._asdict()) for row in rows}
 
     def rolled_back(self) -> frozenset[str]:
-        """The ids of transactions that are marked as rolled back."""
+        """Returns the ids of transactions that are marked as rolled back."""
         return frozenset(
             row[0] for row in rows_of(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
         )
 
     def credits(self) -> list[CreditRow]:
-        """All credits, in the order in which they were given."""
+        """Returns all credits, in the order in which they were given."""
         rows = rows_of(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
         return [CreditRow(**row._asdict()) for row in rows]
 
     def credited(self) -> int:
-        """How many credits there are."""
+        """Returns the number of credits."""
         (row,) = rows_of(self._credits, "SELECT count(*) FROM credits")
         return int(row[0])
 
     def placed(self) -> int:
-        """How many orders there are."""
+        """Returns the number of orders."""
         (row,) = rows_of(self._orders, "SELECT count(*) FROM orders")
         return int(row[0])
 

@@ -1,4 +1,4 @@
-"""What the broker's commit log tells of transactions: half message, op message, committed message."""
+"""Transactions in the broker's commit log: half message, op message, committed message."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Trace:
     """Where the half message is, or its last copy: an op message for an earlier one closes only that copy."""
 
     def __post_init__(self) -> None:
-        """The half message is its own first copy."""
+        """Makes the half message its own first copy."""
         self.half_queue_offset = self.half.queue_offset
 
     @property
@@ -41,21 +41,21 @@ class Trace:
 
     @property
     def pending_ms(self) -> int:
-        """How long the half message waited until the committed message was stored; 0 if there is none."""
+        """The time from the half message to the committed message; 0 without a committed message."""
         return self.committed[0].store_timestamp - self.half.store_timestamp if self.committed else 0
 
     @property
     def checks(self) -> int:
-        """How many check-backs the broker had sent when it stored the committed message."""
+        """The number of check-backs before the committed message was stored."""
         if not self.committed:
             return 0
         return int(self.committed[0].get_property(properties.TRANSACTION_CHECK_TIMES) or "0")
 
 
 def read_records(commit_log: Path) -> Iterator[Record]:
-    """All records of the segments in the folder, in commit log order; ends where nothing was written yet.
+    """Yields all records of the segments in the folder, in commit log order, up to the unwritten part.
 
-    A broker makes the folder for its first message: where it is not there, there are no records.
+    A broker creates the folder for its first message: a missing folder has no records.
     """
     for segment in sorted(commit_log.iterdir()) if commit_log.exists() else ():
         if segment.stat().st_size:
@@ -64,7 +64,7 @@ def read_records(commit_log: Path) -> Iterator[Record]:
 
 
 def read_traces(store: Path) -> list[Trace]:
-    """The transactions on the orders topic, in the order of their half messages."""
+    """Returns the transactions on the orders topic, in the order of their half messages."""
     traces = _Traces()
     for record in read_records(store / "commitlog"):
         traces.add(record)
@@ -72,7 +72,7 @@ def read_traces(store: Path) -> list[Trace]:
 
 
 class _Traces:
-    """Transactions while the log is read. A half message that the broker copied forward stays one transaction."""
+    """Collects transactions from the records. A half message that the broker copied forward stays one transaction."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, Trace] = {}

@@ -1,5 +1,5 @@
-"""Why the demo cannot go on, in words for whoever started it."""
+"""The reason why the demo cannot go on, in words for the user."""
 
 
 class DemoError(Exception):
-    """The demo cannot go on; the text says why, and what to do if something can be done."""
+    """The demo cannot go on; the text gives the reason and, if there is one, the remedy."""

@@ -1,4 +1,4 @@
-"""The half messages of a run, counted by how they ended. Each is counted once, so that the counts add up to all of them."""
+"""The half messages of a run, each counted once by its outcome, so that the counts add up to all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from demo.commit_log import Trace
 
 
 class Ending(Enum):
-    """How a transaction ended. The values are words for the screen."""
+    """The outcome of a transaction. The values are words for the screen."""
 
     COMMITTED = "committed: the order service sent COMMIT"
     COMMITTED_AFTER_CHECK = "committed after a check-back: the first COMMIT did not arrive"
@@ -24,7 +24,7 @@ class Ending(Enum):
 
 
 class Loss(Enum):
-    """What kept a COMMIT from arriving. The values are words for the screen."""
+    """The reason why a COMMIT was lost. The values are words for the screen."""
 
     ORDER_SERVICE_DIED = "when the order service died"
     BROKER_KILLED = "when the broker was killed"
@@ -33,7 +33,7 @@ class Loss(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """When processes were found dead or were killed, in milliseconds since the epoch."""
+    """The times at which processes were found dead or killed, in milliseconds since the epoch."""
 
     order_service_ms: Sequence[int] = ()
     broker_ms: Sequence[int] = ()
@@ -41,7 +41,7 @@ class Kills:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The rule by which the order service refuses orders, and how many customers got that answer."""
+    """The limit above which the order service refuses orders, and the number of refusals to customers."""
 
     limit_cents: int
     answered: int
@@ -49,29 +49,29 @@ class Refusals:
 
 @dataclass(frozen=True, slots=True)
 class HalfMessages:
-    """The half messages of a run, by how they ended; those committed after a check-back also by why."""
+    """The half messages of a run by outcome; those committed after a check-back also by the reason."""
 
     by_ending: Counter[Ending]
     by_loss: Counter[Loss] = field(default_factory=Counter)
 
     @property
     def count(self) -> int:
-        """All of them."""
+        """The number of all half messages."""
         return self.by_ending.total()
 
     @property
     def committed(self) -> int:
-        """Those that consumers see."""
+        """The number of messages visible to consumers."""
         return self.by_ending[Ending.COMMITTED] + self.by_ending[Ending.COMMITTED_AFTER_CHECK]
 
 
 def count_half_messages(
     traces: Iterable[Trace], rolled_back_ids: Collection[str], refusals: Refusals, kills: Kills
 ) -> HalfMessages:
-    """Sorts the transactions. `rolled_back_ids` are those that the order database marks ROLLED_BACK.
+    """Counts the transactions by outcome. `rolled_back_ids` are those marked ROLLED_BACK in the order database.
 
-    Commit log and database do not tell an attempt that was refused from one above the limit that a kill cut short. The
-    customers do: each was told once that its order is refused, so all further attempts above the limit were cut short.
+    Commit log and database cannot distinguish a refused attempt from one above the limit that a kill cut short. The customers
+    can: each learned once that its order is refused, so all further attempts above the limit were cut short.
     """
     by_ending: Counter[Ending] = Counter()
     by_loss: Counter[Loss] = Counter()
@@ -87,7 +87,7 @@ def count_half_messages(
 
 
 def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) -> Ending:
-    """How one transaction ended, by what commit log and order database have on record."""
+    """Returns the outcome of a transaction, by the commit log and the order database."""
     if trace.committed:
         return Ending.COMMITTED_AFTER_CHECK if trace.checks else Ending.COMMITTED
     if trace.is_discarded:
@@ -100,7 +100,7 @@ def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) 
 
 
 def loss_of(trace: Trace, kills: Kills) -> Loss:
-    """The first kill between the half message and the committed message: what was under way then is lost."""
+    """Returns the first kill between the half message and the committed message, which lost the COMMIT under way."""
     begun_ms, ended_ms = trace.half.store_timestamp, trace.committed[0].store_timestamp
     times = [(at_ms, Loss.ORDER_SERVICE_DIED) for at_ms in kills.order_service_ms]
     times += [(at_ms, Loss.BROKER_KILLED) for at_ms in kills.broker_ms]
@@ -109,7 +109,7 @@ def loss_of(trace: Trace, kills: Kills) -> Loss:
 
 
 def _total_cents(trace: Trace) -> int:
-    """What the order costs; 0 if the message is none of the order service's."""
+    """Returns the order's total; 0 if the message is none of the order service's."""
     try:
         return int(json.loads(trace.half.body)["total_cents"])
     except (ValueError, KeyError, TypeError):

@@ -23,7 +23,7 @@ _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), (
 
 
 class Outcome(Enum):
-    """How the order service answered in the end."""
+    """The order service's final answer."""
 
     PLACED = auto()
     REFUSED = auto()
@@ -32,7 +32,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class OrderRequest:
-    """An order as a customer's program would send it; the key makes repeating it harmless."""
+    """An order as a customer's program sends it; the key makes a repetition harmless."""
 
     idempotency_key: str
     customer: str
@@ -40,14 +40,14 @@ class OrderRequest:
     """Name, quantity and price in cents of each."""
 
     def as_json(self) -> dict[str, object]:
-        """The body of POST /orders."""
+        """Returns the body of POST /orders."""
         items = [{"name": name, "quantity": quantity, "price_cents": price} for name, quantity, price in self.items]
         return {"customer": self.customer, "items": items}
 
 
 @dataclass(frozen=True, slots=True)
 class OrderAnswer:
-    """How the order service answered in the end."""
+    """The order service's final answer, with the attempts."""
 
     request: OrderRequest
     outcome: Outcome
@@ -58,11 +58,11 @@ class OrderAnswer:
 
 
 class UnexpectedAnswer(DemoError):
-    """The order service answered with what no repetition would change."""
+    """The order service gave an answer that no repetition would change."""
 
 
 class NoAnswer(DemoError):
-    """The order service gave no answer for as long as a customer asked."""
+    """The order service gave no answer within the customer's patience."""
 
 
 class _NoAnswerYet(Exception):
@@ -81,9 +81,9 @@ class OrderClient:
         first_wait_s: float = 0.1,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        """`api_key` is what the order service asks for, if anything.
+        """`api_key` is the order service's key, if it has one.
 
-        `patience_s` is how long one order is repeated, first after `first_wait_s`; `transport` replaces the network.
+        `patience_s` bounds the repetitions of one order, first after `first_wait_s`; `transport` replaces the network.
         """
         headers = {b"Authorization": f"Bearer {api_key}".encode()} if api_key else {}
         self._client = httpx.Client(base_url=url, timeout=15, headers=headers, transport=transport)
@@ -91,15 +91,15 @@ class OrderClient:
         self._first_wait_s = first_wait_s
 
     def __enter__(self) -> Self:
-        """Ready when it is made."""
+        """Returns itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Give up: no request is sent or repeated any more, and `place` raises RuntimeError in whatever thread it still runs."""
+        """Stops all requests and repetitions; a running `place` raises RuntimeError in its thread."""
         self._client.close()
 
     def place(self, request: OrderRequest) -> OrderAnswer:
-        """Place the order once, however often it has to be asked. Raises UnexpectedAnswer, and NoAnswer when patience ends."""
+        """Places the order once, with repeated requests if needed. Raises UnexpectedAnswer, and NoAnswer when patience ends."""
         try:
             return self._ask_until_answered(request)
         except _NoAnswerYet as error:
@@ -137,7 +137,7 @@ class OrderClient:
 
 
 def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[OrderRequest]:
-    """Orders of a few items each; every `refused_every`th is above the limit, so that its local transaction fails."""
+    """Yields orders of a few items each; every `refused_every`th is above the limit, so that its local transaction fails."""
     chance = random.Random(seed)
     for number in range(1, count + 1):
         items = tuple((name, chance.randint(1, 3), price) for name, price in chance.sample(_ITEMS, chance.randint(1, 3)))
@@ -147,7 +147,7 @@ def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int =
 
 
 def busiest_second(answers: Iterable[OrderAnswer]) -> int:
-    """The most orders placed within one second."""
+    """Returns the most orders placed within one second."""
     times = sorted(answer.answered_at_s for answer in answers if answer.outcome is Outcome.PLACED)
     return max((bisect_left(times, start + 1) - index for index, start in enumerate(times)), default=0)
 
@@ -155,7 +155,7 @@ def busiest_second(answers: Iterable[OrderAnswer]) -> int:
 def place_all(
     client: OrderClient, requests: list[OrderRequest], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
 ) -> tuple[list[OrderAnswer], float]:
-    """Place the orders, `concurrency` at a time; answers in the order they came, and the seconds it took."""
+    """Places the orders, `concurrency` at a time. Returns the answers in their order of arrival, and the seconds taken."""
     started = time.monotonic()
     answers = []
     pool = ThreadPoolExecutor(concurrency, thread_name_prefix="customer")

@@ -1,4 +1,4 @@
-"""Ports for servers that keep theirs when they are restarted."""
+"""Ports for servers that keep them over restarts."""
 
 import os
 import random
@@ -22,9 +22,9 @@ _giving: Final = threading.Lock()
 
 
 def free_ports(count: int) -> list[int]:
-    """As many ports of the loopback address on which nothing listens at this moment, nor on their neighbours.
+    """Returns so many ports of the loopback address that are free now, and whose neighbours are.
 
-    A port is given again only when all others were: who asked for it may not listen yet. Raises OSError if too few are free.
+    It returns a port again only after all others: its receiver may not listen yet. Raises OSError if too few are free.
     """
     with _giving:
         ports = _given.setdefault(os.getpid(), _own_ports())
@@ -46,9 +46,9 @@ def _is_free(port: int) -> bool:
 
 
 def is_taken(port: int) -> bool:
-    """Whether somebody listens on the port of the loopback address."""
+    """Returns whether a program listens on the port of the loopback address."""
     with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: what ended there a moment ago is no matter
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do: just ended connections do not matter
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:

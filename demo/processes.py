@@ -1,4 +1,4 @@
-"""Processes of their own: each in its own process group, with a log file, killed and restarted at will, none left behind."""
+"""Separate processes: each in its own process group, with a log file, killed and restarted at will, none left behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ProcessFailed(DemoError):
 
 
 class Process:
-    """One program that can be started again and again; what it prints is added to `log_path`."""
+    """A program that can be started repeatedly; its output is appended to `log_path`."""
 
     def __init__(
         self,
@@ -58,21 +58,21 @@ class Process:
 
     @property
     def is_running(self) -> bool:
-        """Whether it was started and has not ended."""
+        """True if it was started and has not ended."""
         return self._popen is not None and self._popen.poll() is None
 
     @property
     def is_ready(self) -> bool:
-        """Whether it runs and does its work, as far as can be seen at this moment."""
+        """True if it runs and does its work, as far as visible now."""
         return self.is_running and self._is_ready(self)
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, negative for a signal; None while it runs."""
+        """Its exit code, negative for a signal; None while it runs."""
         return None if self._popen is None else self._popen.poll()
 
     def output(self) -> str:
-        """What it has printed since it was last started; empty if that went to the screen."""
+        """Returns its output since the last start; empty if that went to the screen."""
         if self.log_path is None:
             return ""
         with self.log_path.open("rb") as log:
@@ -80,7 +80,7 @@ class Process:
             return log.read().decode(errors="replace")
 
     def spawn(self) -> None:
-        """Start it and do not wait for it to be ready."""
+        """Starts it without waiting until it is ready."""
         assert not self.is_running, f"{self.name} is running"
         self._forget_groups(lambda group: not _has_members(group))
         with self._opened_log() as log:
@@ -97,7 +97,7 @@ class Process:
         self._announce(f"+{self._popen.pid}")
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
-        """Raises ProcessFailed if it ends first or the time is over."""
+        """Waits until it is ready. Raises ProcessFailed if it ends first or the time is over."""
         deadline = time.monotonic() + timeout_s
         while not self._is_ready(self):
             if not self.is_running:
@@ -107,12 +107,12 @@ class Process:
             time.sleep(_POLL_SECONDS)
 
     def start(self, timeout_s: float = 60) -> None:
-        """Start it and wait until it is ready. Raises ProcessFailed."""
+        """Starts it and waits until it is ready. Raises ProcessFailed."""
         self.spawn()
         self.wait_until_ready(timeout_s)
 
     def wait(self, timeout_s: float) -> int:
-        """Wait for it to end by itself, and answer its exit code. Raises ProcessFailed when the time is over."""
+        """Waits for its own end, and returns its exit code. Raises ProcessFailed when the time is over."""
         assert self._popen is not None, f"{self.name} was never started"
         try:
             return self._popen.wait(timeout_s)
@@ -120,18 +120,18 @@ class Process:
             raise ProcessFailed(f"{self.name} still runs after {timeout_s:g} s:\n{_tail(self.output())}") from None
 
     def kill(self) -> None:
-        """SIGKILL to the process alone, as a crash would have it; its children see to themselves."""
+        """Kills the process by SIGKILL, as a crash would, without its children."""
         if self._popen is not None and self.is_running:
             self._popen.kill()
             self._popen.wait()
 
     def begin_to_stop(self) -> None:
-        """SIGTERM, and nothing more: `stop` waits."""
+        """Sends SIGTERM without waiting; `stop` waits."""
         if self._popen is not None and self.is_running:
             self._popen.terminate()
 
     def stop(self, timeout_s: float = 15) -> None:
-        """SIGTERM, then SIGKILL to whatever is left of the process and its children."""
+        """Stops the process by SIGTERM, then kills the rest of its group by SIGKILL."""
         if self._popen is None:
             return
         if self.is_running:
@@ -155,30 +155,30 @@ class Process:
             yield log
 
     def _forget_groups(self, is_over: Callable[[int], bool]) -> None:
-        """Earlier starts may have left children behind; an id whose group is over may soon be somebody else's."""
+        """Forgets the groups of earlier starts that are over: their ids may soon belong to other processes."""
         for group in filter(is_over, list(self._groups)):
             self._groups.remove(group)
             self._announce(f"-{group}")
 
 
 class Processes:
-    """A set of processes that end together: with the block, with Ctrl-C, and when this program is killed (`demo.reaper`)."""
+    """Processes that end together: with the block, with Ctrl-C, and when this program is killed (`demo.reaper`)."""
 
     def __init__(self, log_folder: Path) -> None:
-        """Each process's output goes to a file of its name in `log_folder`."""
+        """Each process writes its output to a file of its name in `log_folder`."""
         self._log_folder = log_folder
         self._processes: list[Process] = []
         self._reaper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        """Start the reaper."""
+        """Starts the reaper."""
         self._reaper = subprocess.Popen(
             [sys.executable, "-m", "demo.reaper"], cwd=PROJECT_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
         )
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stop all processes, the last one started first."""
+        """Stops all processes, the last one started first."""
         try:
             for process in reversed(self._processes):
                 process.stop()
@@ -196,7 +196,7 @@ class Processes:
         is_ready: Callable[[Process], bool] = lambda process: process.is_running,
         has_log: bool = True,
     ) -> Process:
-        """A process that this set stops in the end; not started yet. Without a log it prints on the screen."""
+        """Adds a process that this set stops in the end, and does not start it. Without a log it prints on the screen."""
         process = Process(
             name,
             arguments,
@@ -209,7 +209,7 @@ class Processes:
         return process
 
     def logs(self) -> dict[str, str]:
-        """The end of each process's log, by name."""
+        """Returns the end of each process's log, by name."""
         return {
             process.name: _tail(process.log_path.read_text(errors="replace"))
             for process in self._processes
@@ -226,12 +226,12 @@ class Processes:
 
 
 def prints(text: str) -> Callable[[Process], bool]:
-    """Ready once the process has printed this."""
+    """Returns a check for whether the process has printed this."""
     return lambda process: text in process.output()
 
 
 def answers(url: str) -> Callable[[Process], bool]:
-    """Ready once a GET of the URL is answered with 200."""
+    """Returns a check for whether a GET of the URL is answered with 200."""
 
     def is_ready(process: Process) -> bool:
         try:
@@ -243,7 +243,7 @@ def answers(url: str) -> Callable[[Process], bool]:
 
 
 def accepts_connections(port: int) -> Callable[[Process], bool]:
-    """Ready once something listens on the port of the loopback address."""
+    """Returns a check for whether a program listens on the port of the loopback address."""
 
     def is_ready(process: Process) -> bool:
         try:
@@ -268,5 +268,5 @@ def _tail(text: str, lines: int = 60) -> str:
 
 
 def _private(path: str, flags: int) -> int:
-    """A log may name customers: others on this machine cannot read it."""
+    """Opens a log for this user only: it may name customers."""
     return os.open(path, flags, 0o600)

@@ -1,8 +1,8 @@
-"""Kills what its parent started, however the parent ends.
+"""Kills the processes of its parent when the parent ends.
 
-Run as a process of its own (`python -m demo.reaper`) that reads process group ids from its standard input: `+ID` to
-remember one, `-ID` to forget it. The end of the input, which also comes when the parent is killed, makes it send SIGKILL to
-every group it still remembers.
+It runs as its own process (`python -m demo.reaper`), and reads process group ids from its standard input: `+ID` to remember one,
+`-ID` to forget it. At the end of the input, which also comes when the parent is killed, it sends SIGKILL to each group that it
+still remembers.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 
 def groups_left(lines: Iterable[str]) -> set[int]:
-    """The groups that were announced and not taken back when the lines end."""
+    """Returns the groups that were announced and not withdrawn at the end of the lines."""
     groups: set[int] = set()
     for line in lines:
         group = int(line[1:])
@@ -25,7 +25,7 @@ def groups_left(lines: Iterable[str]) -> set[int]:
 
 
 def main() -> None:
-    """Read to the end, then kill the groups that are still announced."""
+    """Reads to the end, then kills the groups that are left."""
     for group in groups_left(sys.stdin):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, signal.SIGKILL)

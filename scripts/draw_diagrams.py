@@ -1,7 +1,7 @@
 """`make diagrams`: draws the Mermaid diagrams of the site into docs/diagrams.
 
-Mermaid runs in the machine's own Chromium, and comes from npm in a version whose checksum is pinned here. Who builds or reads
-the site needs neither.
+Mermaid runs in the machine's own Chromium, and comes from npm in a version whose checksum is pinned here. Building or reading the
+site needs neither.
 """
 
 import base64
@@ -39,7 +39,7 @@ _DRAW: Final = """async ([text, theme, fonts]) => {
 
 
 def main() -> None:
-    """Draws all diagrams anew, and takes away drawings that no page shows any more."""
+    """Draws all diagrams again, and removes drawings that no page shows any longer."""
     browser = find_chromium()
     if browser is None or shutil.which("npm") is None:
         sys.exit("diagrams are drawn by Mermaid in Chromium: apt-get install chromium npm")
@@ -62,7 +62,7 @@ def _drawn(page: Page, diagram: Diagram, scheme: str) -> str:
 
 
 def _mermaid() -> str:
-    """Mermaid's script, from npm."""
+    """Downloads Mermaid's script from npm."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(["npm", "pack", "--silent", MERMAID], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         [package] = Path(folder).glob("*.tgz")

@@ -1,7 +1,7 @@
-"""A hook of mkdocs: puts a drawing in the place of each Mermaid diagram, so that the site needs no script to show it.
+"""A hook of mkdocs: replaces each Mermaid diagram by a drawing, so that the site needs no script.
 
-The drawings lie in docs/diagrams, one for light pages and one for dark ones; `make diagrams` draws them. Each of them says from
-which Mermaid text it was drawn.
+The drawings are in docs/diagrams, one for light pages and one for dark ones; `make diagrams` draws them. Each names the Mermaid
+text that it was drawn from.
 """
 
 import hashlib
@@ -38,22 +38,22 @@ class Diagram:
 
     @property
     def origin(self) -> str:
-        """What a drawing of it has in its first line."""
+        """The first line of its drawings."""
         return f"drawn by make diagrams from Mermaid {hashlib.sha256(self.mermaid.encode()).hexdigest()[:16]}"
 
     def drawing(self, scheme: str) -> Path:
-        """Its drawing for light or for dark pages."""
+        """Returns the path of its drawing for light or for dark pages."""
         return DRAWINGS / f"{self.name}-{scheme}.svg"
 
     @property
     def is_drawn(self) -> bool:
-        """Whether both drawings are there, and drawn from the text of now."""
+        """True if both drawings exist, and match the present text."""
         files = [self.drawing(scheme) for scheme in SCHEMES]
         return all(file.exists() and self.origin in file.read_text().partition("\n")[0] for file in files)
 
 
 def diagrams_in(markdown: str, page: str) -> Iterator[Diagram]:
-    """The diagrams of a page, in order."""
+    """Yields the diagrams of a page, in order."""
     heading, number = page, 0
     for found in _PART.finditer(markdown):
         if found["heading"] is not None:
@@ -64,14 +64,15 @@ def diagrams_in(markdown: str, page: str) -> Iterator[Diagram]:
 
 
 def diagrams_of_site() -> list[Diagram]:
-    """All that the site shows."""
+    """Returns all diagrams of the site."""
     return [diagram for file in sorted(DOCS.glob("*.md")) for diagram in diagrams_in(file.read_text(), file.stem)]
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page's text with drawings, each a link to itself in full size: some have many words.
+    """Returns the page's text with drawings, each a link to its full size, because some have many words.
 
-    Material shows an image on light or on dark pages alone, by the end of its address. A drawing alone has a light ground.
+    Material shows an image only on light or only on dark pages, by the end of its address. A drawing alone has a light
+    background.
     """
     parts, position = [], 0
     for diagram in diagrams_in(markdown, Path(page.file.src_uri).stem):

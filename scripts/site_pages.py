@@ -1,7 +1,7 @@
-"""A hook of mkdocs: brings the tutorials into the site, and turns links to files that are no pages into plain names.
+"""A hook of mkdocs: adds the tutorials to the site, and turns links to other files into plain names.
 
-In the repository a page may link to any file. The site has pages alone: a link to a page leads to it, and a link to
-another file becomes its text and its path, so that nothing leads nowhere.
+In the repository a page may link to any file. The site has only pages: a link to a page stays a link, and a link to another file
+becomes its text and its path, so that no link is broken.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ _LINK: Final = re.compile(
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the tutorials' pages, under the path that they have in the repository."""
+    """Adds the tutorials' pages, under their paths in the repository."""
     for page in sorted(ROOT.glob("tutorials/**/README.md")):
         source = page.relative_to(ROOT).as_posix()
         files.append(File.generated(config, source, content=page.read_text()))
@@ -29,7 +29,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """The page's text with links of the site; code stays as it is."""
+    """Returns the page's text with links of the site. Leaves code alone."""
     source = page.file.src_uri
     in_repository = source if source.startswith("tutorials/") else f"docs/{source}"
     return _LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
@@ -48,7 +48,7 @@ def _linked(found: re.Match[str], in_repository: str, source: str, files: Files)
 
 
 def page_of(target: str) -> str:
-    """A file of the repository as the site calls it."""
+    """Returns the site's name of a file of the repository."""
     if target == "README.md":
         return "index.md"
     return target.removeprefix("docs/")

@@ -1,4 +1,4 @@
-"""Makes every block of every chapter a test: ```bash blocks run, and a ```text block is what the one before it prints."""
+"""Turns each block of each chapter into a test: ```bash blocks run, and a ```text block is the output of the one before."""
 
 import shutil
 from contextlib import ExitStack
@@ -20,26 +20,26 @@ LONGEST_S: Final = 1200
 
 
 def start_shell(namespace: dict[str, Any]) -> None:
-    """Before a chapter's first block: a shell in the checkout."""
+    """Starts a shell in the checkout, before a chapter's first block."""
     namespace["held"] = ExitStack()
     namespace["shell"] = Shell(CHECKOUT)
 
 
 def start_shell_alone(namespace: dict[str, Any]) -> None:
-    """Before the first block of a chapter that shares ports or the folder data/tutorial, which a fresh clone lacks."""
+    """Prepares a chapter that shares ports or the folder data/tutorial, which a fresh clone lacks."""
     start_shell(namespace)
     namespace["held"].enter_context(the_fixed_ports())
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
 
 
 def end_shell(namespace: dict[str, Any]) -> None:
-    """After its last block."""
+    """Closes the shell after the last block."""
     namespace["shell"].close()
     namespace["held"].close()
 
 
 def chapters(*, sharing: bool) -> Sybil:
-    """The chapters that share the place, one at a time, or those that do not."""
+    """Returns the chapters that share the place, one at a time, or those that do not."""
     found = (path for path in CHECKOUT.glob("tutorials/*/README.md") if needs_the_place(path) is sharing)
     return Sybil(
         parsers=[CodeBlockParser("bash", run_block), CodeBlockParser("text", compare_output)],
@@ -53,7 +53,7 @@ pytest_collect_file = SybilCollection((chapters(sharing=True), chapters(sharing=
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The blocks of chapters have more time than other tests."""
+    """Gives chapters' blocks more time than other tests."""
     for item in items:
         if item.path.name == "README.md":
             item.add_marker(pytest.mark.timeout(LONGEST_S))

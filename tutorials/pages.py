@@ -1,7 +1,7 @@
-"""Keeps the code in chapters true: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is that file, or what it calls NAME.
+"""Keeps the code in chapters true: a block under `<!-- FILE -->` or `<!-- FILE NAME -->` is that file, or its part NAME.
 
-A patch is shown as a whole, in a ```diff block. `python -m tutorials.pages` writes these blocks anew; a test fails where one
-differs from its file.
+A patch is shown as a whole, in a ```diff block. `python -m tutorials.pages` updates these blocks; a test fails if one differs
+from its file.
 """
 
 import ast
@@ -16,16 +16,16 @@ _BLOCK: Final = re.compile(
 
 
 class PageError(Exception):
-    """A page names a file, or something in it, that does not exist."""
+    """A page names a file, or a part of it, that does not exist."""
 
 
 def chapters() -> list[Path]:
-    """The pages of all chapters. A folder that is a Python package is no chapter: it is a program, or a course of its own."""
+    """Returns the pages of all chapters. A folder that is a Python package is no chapter: it is a program, or another course."""
     return sorted(page for page in FOLDER.glob("*/README.md") if not (page.parent / "__init__.py").exists())
 
 
 def with_code(page: Path) -> str:
-    """The page's text with each block as its file has it. Raises PageError."""
+    """Returns the page's text with each block from its file. Raises PageError."""
 
     def written(block: re.Match[str]) -> str:
         source, name = page.parent / block["file"], block["name"]
@@ -50,7 +50,7 @@ def _part(source: Path, name: str | None) -> str:
 
 
 def main() -> None:
-    """Writes the blocks of all pages anew."""
+    """Updates the blocks of all pages."""
     for page in chapters():
         page.write_text(with_code(page))
 

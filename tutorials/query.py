@@ -1,4 +1,4 @@
-"""Prints what a query finds in one of the services' SQLite databases: `python -m tutorials.query FILE "SELECT ..."`."""
+"""Prints the result of a query on one of the services' SQLite databases: `python -m tutorials.query FILE "SELECT ..."`."""
 
 import sqlite3
 from pathlib import Path
@@ -11,7 +11,7 @@ from rich.table import Table
 
 
 def query(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)], statement: str) -> None:
-    """Runs one SELECT; the database is opened for reading only."""
+    """Runs one SELECT; opens the database for reading only."""
     connection = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
     try:
         found = connection.execute(statement)

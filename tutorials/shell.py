@@ -1,4 +1,4 @@
-"""Runs the blocks of a chapter as a reader would: one shell, block after block, output compared with what is printed."""
+"""Runs the blocks of a chapter as a reader would: one shell, block after block, with its output compared."""
 
 import doctest
 import os
@@ -19,10 +19,10 @@ _DONE: Final = "__block_done__"
 
 
 class Shell:
-    """One bash for a whole chapter; what it started in the background ends with it."""
+    """One bash for a whole chapter; its background processes end with it."""
 
     def __init__(self, folder: Path) -> None:
-        """Starts in `folder`, with nothing of the reader's own settings of the services."""
+        """Starts in `folder`, without the reader's own settings of the services."""
         settings = ("NAMESRV_ADDR", "ORDER_DATABASE_URL", "CREDIT_DATABASE_URL", "REDIS_URL", "FAILPOINTS")
         self._process = subprocess.Popen(
             ["bash", "--noprofile", "--norc"],
@@ -38,7 +38,7 @@ class Shell:
         threading.Thread(target=self._read, daemon=True).start()
 
     def run(self, block: str) -> str:
-        """Runs a block and returns what it printed. Raises AssertionError if its last command fails, or nothing ends it."""
+        """Runs a block and returns its output. Raises AssertionError if its last command fails, or it does not end."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{block}\necho {_DONE} $?\n")
         self._process.stdin.flush()
@@ -57,7 +57,7 @@ class Shell:
                 return output
 
     def close(self) -> None:
-        """Ends the shell and all that it started."""
+        """Ends the shell and all its children."""
         for end in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self._process.pid, end)
@@ -69,8 +69,8 @@ class Shell:
         self._process.wait()
 
     def _has_members(self) -> bool:
-        """Whether the shell or anything that it started still runs."""
-        self._process.poll()  # a shell that ended counts until somebody has asked how
+        """Returns whether the shell or a child still runs."""
+        self._process.poll()  # an ended shell counts until its exit code is read
         try:
             os.killpg(self._process.pid, 0)
         except ProcessLookupError:
@@ -89,7 +89,7 @@ def run_block(example: Example) -> None:
 
 
 def compare_output(example: Example) -> str | None:
-    """Compares a ```text block with what the block before it printed; `...` stands for anything."""
+    """Compares a ```text block with the output of the block before it; `...` stands for anything."""
     printed, expected = example.namespace["output"].strip() + "\n", example.parsed.strip() + "\n"
     if doctest.OutputChecker().check_output(expected, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE):
         return None

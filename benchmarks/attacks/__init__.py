@@ -1,1 +1,1 @@
-"""What attackers gain: attacks on a started broker, console and store of this machine, each bounded, each told in one line."""
+"""Attacks on a started broker, console and store of this machine, each bounded, with the attacker's gain in one line."""

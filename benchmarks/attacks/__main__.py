@@ -1,4 +1,4 @@
-"""Plays the attacks on this checkout, and on another one for comparison, and prints one table. It takes two minutes."""
+"""Runs the attacks on this checkout, and on another one for comparison, and prints one table. It takes two minutes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOMEBODY_GAINED: Final = 1
 def main(
     before: Annotated[Path | None, typer.Option(help="Another checkout, attacked first for the column `before`.")] = None,
 ) -> None:
-    """Prints what each attack gained; ends with 1 if one gained something on this checkout."""
+    """Prints the gain of each attack; exits with 1 if an attack on this checkout gained something."""
     columns = {"before": _gained(before.resolve())} if before else {}
     columns["now"] = _gained(HERE)
     table = Table("attack", *columns, title="What attackers gain", show_lines=True)
@@ -33,7 +33,7 @@ def main(
 
 
 def _gained(checkout: Path) -> dict[str, str]:
-    """By attack, what it gained, or why that is not known."""
+    """Returns each attack's gain, or the reason why it is unknown."""
     with tempfile.TemporaryDirectory(prefix="attacks-") as folder:
         gained = asyncio.run(_gained_at_the_broker(checkout, Path(folder)))
         for attack in ELSEWHERE:

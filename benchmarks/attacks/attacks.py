@@ -1,4 +1,4 @@
-"""The attacks. Each says what the attacker gained, as one line; what begins with NOTHING has failed."""
+"""The attacks. Each returns the attacker's gain as one line; NOTHING at its beginning means that it failed."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ NOTHING: Final = "nothing"
 
 
 def refused(answer: RemotingCommand) -> str:
-    """That the attacker was told no."""
+    """Returns the gain of a refused attacker."""
     remark = (answer.remark or "").removeprefix("org.apache.rocketmq.acl.common.AclException: ")
     return f"{NOTHING}: {remark[:70]}"
 
 
 def read(answer: RemotingCommand) -> str:
-    """Whether the answer has the secret text."""
+    """Returns the gain of an attacker who wants the secret text."""
     return "read the message" if SECRET_TEXT in answer.body else refused(answer)
 
 
@@ -91,7 +91,7 @@ async def send_back_to_oneself(place: Place) -> str:
         answer = await place.ask(CONSUMER, RequestCode.CONSUMER_SEND_MSG_BACK, back)
         if answer.code != ResponseCode.SUCCESS:
             return refused(answer)
-        await asyncio.sleep(2.5)  # the first delay level is a second
+        await asyncio.sleep(2.5)  # the first delay level is one second
         pull = PullMessageRequestHeader(
             consumer_group=GROUP, topic=f"%RETRY%{GROUP}", queue_id=0, queue_offset=0, max_msg_nums=32,
             sys_flag=pull_sysflag.SUBSCRIPTION, commit_offset=0, suspend_timeout_millis=0, subscription="*", sub_version=0,
@@ -159,7 +159,7 @@ async def begin_handshakes(place: Place) -> str:
     host, _, port = place.address.rpartition(":")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    await _until_served(lambda: asyncio.open_connection(host, int(port), ssl=context))  # the certificate for tests is made now
+    await _until_served(lambda: asyncio.open_connection(host, int(port), ssl=context))  # the certificate for tests is created now
     lying = [await asyncio.open_connection(host, int(port)) for _ in range(700)]
     for _, writer in lying:
         writer.write(b"\x16\x03\x01\x02\x00\x01")
@@ -190,7 +190,7 @@ def _shut_out(served_s: float | None) -> str:
 
 @contextlib.contextmanager
 def console(checkout: Path, folder: Path) -> Iterator[int]:
-    """The port of a console with a password, of that checkout."""
+    """Yields the port of a console with a password, from that checkout."""
     folder.mkdir()
     (folder / "password").write_text("the right password")
     words = ("-m", "rocketmq_broker.admin", "console", "--listen", "127.0.0.1:0", "--password-file", str(folder / "password"))
@@ -207,14 +207,14 @@ def console(checkout: Path, folder: Path) -> Iterator[int]:
 
 
 class Visitor:
-    """A browser at the console, from an address of this machine."""
+    """A browser at the console, with an address of this machine."""
 
     def __init__(self, port: int, source: str = "127.0.0.1") -> None:
         self._port, self._source = port, source
         self._cookie = ""
 
     def asks(self, method: str, path: str, fields: Mapping[str, str] | None = None) -> tuple[int, str]:
-        """The status and the text of the answer."""
+        """Returns the status and the text of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=5, source_address=(self._source, 0))
         headers = {"Cookie": self._cookie, "Content-Type": "application/x-www-form-urlencoded"}
         connection.request(method, path, urlencode(fields) if fields else None, headers)
@@ -225,13 +225,13 @@ class Visitor:
         return answer.status, text
 
     def gives(self, password: str) -> int:
-        """The status of the answer to a password."""
+        """Returns the status of the answer to a password."""
         token = re.search(r'name="csrf" value="([^"]*)"', self.asks("GET", "/login")[1])
         return self.asks("POST", "/login", {"csrf": token[1] if token else "", "password": password})[0]
 
     @property
     def cookie(self) -> str:
-        """What the console gave."""
+        """The console's cookie."""
         return self._cookie
 
 

@@ -1,4 +1,4 @@
-"""Where the attacks play: a broker with accounts, made by the scripts of the checkout that is attacked, and what lies in it."""
+"""The target of the attacks: a broker with accounts and messages, set up by the attacked checkout's scripts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CONSUMER: Final = SessionCredentials("consumer", SECRET)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A broker, and what an attacker knows of it."""
+    """A broker, and an attacker's knowledge of it."""
 
     address: str
     name_server: str
@@ -52,7 +52,7 @@ class Place:
     """And of a half message of that topic, which nobody has decided."""
 
     def account(self, access_key: str, secret: str) -> SessionCredentials:
-        """An account of docker-compose.yml."""
+        """Returns an account of docker-compose.yml."""
         return SessionCredentials(access_key, (self.secrets / secret).read_text())
 
     async def ask(
@@ -64,7 +64,7 @@ class Place:
         *,
         address: str | None = None,
     ) -> RemotingCommand:
-        """The answer to a request whose fields are written as they are given. Raises RemotingError."""
+        """Sends a request with exactly these fields, and returns the answer. Raises RemotingError."""
         client = RemotingClient()
         try:
             header = SignedHeader(who.signed(fields, body) if who is not None else dict(fields))
@@ -75,7 +75,7 @@ class Place:
 
 @asynccontextmanager
 async def placed(checkout: Path, folder: Path) -> AsyncIterator[Place]:
-    """A broker of that checkout, its accounts those of docker-compose.yml and two attackers'."""
+    """Yields a broker of that checkout with the accounts of docker-compose.yml and two attackers' accounts."""
     secrets = folder / "secrets"
     await asyncio.to_thread(_make_secrets, checkout, secrets)
     (folder / "conf").mkdir()
@@ -91,7 +91,7 @@ def _make_secrets(checkout: Path, secrets: Path) -> None:
 
 
 async def _sent(place: Place, *, is_half: bool) -> int:
-    """Where a message of the forbidden topic lies."""
+    """Stores a message of the forbidden topic. Returns its commit log offset."""
     operators = place.account("operators", "operators-account")
     topic = CreateTopicRequestHeader(FORBIDDEN, "TBW102", 1, 1, 6, "SINGLE_TAG", 0)
     await place.ask(operators, RequestCode.UPDATE_AND_CREATE_TOPIC, topic.ext_fields())
@@ -104,7 +104,7 @@ async def _sent(place: Place, *, is_half: bool) -> int:
 
 
 def program(checkout: Path, *words: str, environment: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    """A program of that checkout."""
+    """Starts a program of that checkout."""
     return subprocess.Popen(
         [sys.executable, "-P", *words],
         cwd=checkout,

@@ -31,7 +31,7 @@ def main(
     ] = None,
     before: Annotated[Path | None, typer.Option(help="Another checkout, measured in turn for the column `before`.")] = None,
 ) -> None:
-    """Prints the longest stop of each row; ends with 1 if one is 50 ms of CPU time or longer, or could not be measured."""
+    """Prints the longest stop of each row; exits with 1 if one takes 50 ms of CPU time or more, or cannot be measured."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     console = Console() if Console().is_terminal else Console(width=130)
@@ -57,13 +57,13 @@ def main(
 
 
 def rows_by_name() -> dict[str, str]:
-    """The rows of all rooms: the name that the command line takes, and the module."""
+    """Returns the rows of all rooms: the names for the command line, and the modules."""
     modules = pkgutil.walk_packages(rows.__path__, f"{rows.__name__}.")
     return {module.name.rpartition(".")[2]: module.name for module in modules if not module.ispkg}
 
 
 async def _tell_codes(console: Console, table: Table, only: list[str], *, is_comparing: bool) -> bool:
-    """Adds a row for each request code; whether one is too long."""
+    """Adds a row for each request code. Returns whether one is too long."""
     is_too_long = False
     with tempfile.TemporaryDirectory(prefix="longest-stop-") as folder:
         store = Path(folder) / "store"
@@ -78,7 +78,7 @@ async def _tell_codes(console: Console, table: Table, only: list[str], *, is_com
 
 
 def _measure(row: ModuleType, checkout: Path) -> Measured | str:
-    """What the row did, or why that is not known."""
+    """Returns a row's measurement, or the reason why there is none."""
     with tempfile.TemporaryDirectory(prefix="longest-stop-") as folder:
         try:
             return asyncio.run(_play(row, checkout, Path(folder) / "store"))

@@ -1,7 +1,7 @@
-"""One question for each request code, put to a broker and a name server whose tables are as full as clients can make them.
+"""One question for each request code, to a broker and a name server whose tables are as full as clients can make them.
 
-Each is asked as largely as the code allows. What needs a client of its own making, such as a batch with very many keys, has a row
-in `rows` besides.
+Each is as large as the code allows. A question that needs a special client, such as a batch with very many keys, has its own row
+in `rows`.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ AT_BROKER: Final[dict[int, Question]] = {
     AdminRequestCode.LIST_MARKS: ({"topic": "%DLQ%g-0", "queueId": 0, "queueOffset": 0, "count": 1 << 30}, b""),
     AdminRequestCode.RETRY_DEAD_LETTER: ({"consumerGroup": GROUP, "offset": 0, "reason": "bench"}, b""),
     AdminRequestCode.DISMISS_DEAD_LETTER: ({"consumerGroup": GROUP, "offset": 0, "reason": "bench"}, b""),
-    # Last of all: who sent one heartbeat and no other loses its connection.
+    # At the end: a client that sends no second heartbeat loses its connection.
     RequestCode.HEART_BEAT: ({}, _greedy(0)),
 }  # fmt: skip
 """What the broker is asked, by code: the fields of the header and the body."""
@@ -181,7 +181,7 @@ AT_NAME_SERVER: Final[dict[int, Question]] = {
 
 
 def fill(root: Path) -> None:
-    """Makes the tables of a broker that has not started yet."""
+    """Fills the tables of a broker that has not started yet."""
     folder = root / "config"
     topics, groups, offsets = TopicConfigs(folder), SubscriptionGroups(folder), ConsumerOffsets(folder)
     topics.put(TopicConfig(LARGE, QUEUES, QUEUES), 1)
@@ -198,9 +198,9 @@ def fill(root: Path) -> None:
 
 
 async def cpu_by_code(stage: Stage, only: Collection[str]) -> AsyncIterator[tuple[int, float, str]]:
-    """Each code, or each of those named, with its question's longest turn of the event loop and with the answer.
+    """Yields each code, or each named one, with its question's longest turn of the event loop and the answer.
 
-    The turn is told as CPU time in seconds.
+    The turn is CPU time in seconds.
     """
     broker = await stage.connect()
     await broker.ask_all(_frames(RequestCode.SEND_MESSAGE_V2, {**_SHORT, "e": 1}, b"x", 100))
@@ -210,7 +210,7 @@ async def cpu_by_code(stage: Stage, only: Collection[str]) -> AsyncIterator[tupl
         await (await stage.connect()).ask(RequestCode.HEART_BEAT, body=_greedy(number))
     async for told in _asked(stage, broker, AT_BROKER, only):
         yield told
-    # Now, and not before: a connection that is idle for two minutes ends, and what it registered goes with it.
+    # Not earlier: a connection ends after two idle minutes, and its registrations with it.
     name_server = await stage.connect(stage.name_server)
     for number in range(4):
         await name_server.ask(RequestCode.REGISTER_BROKER, registration_header(f"b-{number}", number), registration(30_000))
@@ -234,7 +234,7 @@ async def _asked(
 
 
 def name_of(code: int) -> str:
-    """What the code is called."""
+    """Returns the name of the code."""
     return next(codes(code).name for codes in (RequestCode, AdminRequestCode) if code in set(codes))
 
 

@@ -1,4 +1,4 @@
-"""A client that keeps to no limits."""
+"""A client without limits of its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _READ_BYTES: Final = 1024 * 1024
 
 
 class Peer:
-    """One connection. It reads only what it waits for."""
+    """A connection that reads only awaited answers."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
@@ -25,34 +25,34 @@ class Peer:
 
     @classmethod
     async def connect(cls, address: str) -> Peer:
-        """Raises OSError."""
+        """Connects. Raises OSError."""
         host, _, port = address.rpartition(":")
         return cls(*await asyncio.open_connection(host, int(port)))
 
     def frame(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> bytes:
-        """A request with an opaque of its own."""
+        """Encodes a request with a new opaque."""
         self._opaque += 1
         return encode_request(code, header, body, opaque=self._opaque)
 
     async def write(self, data: bytes) -> None:
-        """Returns when the system has taken nearly all of it. Raises ConnectionError."""
+        """Writes, and returns when the system has taken nearly all of it. Raises ConnectionError."""
         self._writer.write(data)
         await self._writer.drain()
 
     async def ask(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> RemotingCommand:
-        """A request and its answer. Raises TimeoutError, ConnectionError."""
+        """Sends a request, and returns its answer. Raises TimeoutError, ConnectionError."""
         await self.write(self.frame(code, header, body))
         return (await self.answers(1))[-1]
 
     async def ask_all(self, frames: Iterable[bytes]) -> None:
-        """Sends them all, and reads as many answers."""
+        """Sends all frames, and reads as many answers."""
         frames = list(frames)
         sending = asyncio.create_task(self.write(b"".join(frames)))
         await self.answers(len(frames))
         await sending
 
     async def answers(self, count: int) -> list[RemotingCommand]:
-        """That many answers; requests of the broker's own are passed over. Raises TimeoutError, ConnectionError."""
+        """Returns that many answers, and ignores the broker's requests. Raises TimeoutError, ConnectionError."""
         found: list[RemotingCommand] = []
         async with asyncio.timeout(PATIENCE_S):
             while len(found) < count:
@@ -63,7 +63,7 @@ class Peer:
         return found
 
     async def is_closed(self) -> bool:
-        """Whether the other end closes the connection within a few seconds."""
+        """Returns whether the other end closes the connection within a few seconds."""
         try:
             async with asyncio.timeout(10):
                 while await self._reader.read(_READ_BYTES):
@@ -75,5 +75,5 @@ class Peer:
         return True
 
     def hang_up(self) -> None:
-        """Ends the connection, whatever is unsent or unread."""
+        """Aborts the connection, with unsent and unread data."""
         self._writer.transport.abort()

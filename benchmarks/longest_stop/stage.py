@@ -1,4 +1,4 @@
-"""Where a row plays: a watched broker, fresh for each row, and connections to it."""
+"""The stage of a row: a watched broker, new for each row, and connections to it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MEBIBYTE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a row did to the broker."""
+    """The effect of a row on the broker."""
 
     stop_s: float
     """How long the event loop was away at most."""
@@ -34,7 +34,7 @@ class Measured:
 
 
 class Stage:
-    """What a row uses."""
+    """The broker of a row, and its connections."""
 
     def __init__(self, process: asyncio.subprocess.Process, folder: Path, addresses: Mapping[str, str]) -> None:
         self.folder = folder
@@ -46,24 +46,24 @@ class Stage:
         self._memory_before_mib = 0.0
 
     async def connect(self, address: str | None = None) -> Peer:
-        """A new connection to the broker, or to another address."""
+        """Opens a connection to the broker, or to another address."""
         peer = await Peer.connect(address or self.address)
         self._peers.append(peer)
         return peer
 
     async def begin(self) -> None:
-        """All was preparation until now."""
+        """Ends the preparation, and starts the measurement."""
         await self.settle()
         await self._ask_watcher("begin")
         self._forget_most_memory()
         self._memory_before_mib = self._memory_mib("VmRSS")
 
     async def watch(self) -> None:
-        """Forgets what was seen before."""
+        """Resets the watcher."""
         await self._ask_watcher("begin")
 
     async def watched_cpu_s(self) -> float:
-        """CPU time of the longest turn of the event loop since `watch`."""
+        """Returns the CPU time of the longest turn of the event loop since `watch`."""
         return float((await self._ask_watcher("end"))["cpu_s"])
 
     async def settle(self) -> None:
@@ -79,7 +79,7 @@ class Stage:
             peer.hang_up()
 
     async def end(self) -> Measured:
-        """What was seen since `begin`."""
+        """Returns the measurement since `begin`."""
         await self.settle()
         seen = await self._ask_watcher("end")
         grown_mib = self._memory_mib("VmHWM") - self._memory_before_mib
@@ -93,7 +93,7 @@ class Stage:
         return await told(self._process)
 
     def _forget_most_memory(self) -> None:
-        """Lets the kernel note the process's most memory anew."""
+        """Lets the kernel measure the process's peak memory again."""
         Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
 
     def _memory_mib(self, name: str) -> float:
@@ -102,7 +102,7 @@ class Stage:
 
 
 async def told(process: asyncio.subprocess.Process) -> dict[str, Any]:
-    """The next line of the watched broker. Raises RuntimeError if there is none, TimeoutError."""
+    """Returns the next line of the watched broker. Raises RuntimeError if there is none, TimeoutError."""
     assert process.stdout is not None
     async with asyncio.timeout(PATIENCE_S):
         line = await process.stdout.readline()
@@ -113,7 +113,7 @@ async def told(process: asyncio.subprocess.Process) -> dict[str, Any]:
 
 @asynccontextmanager
 async def staged(checkout: Path, folder: Path, settings: Mapping[str, str]) -> AsyncIterator[Stage]:
-    """A broker of that checkout with its store in the folder; it is stopped in the end, by force if need be."""
+    """Yields a stage with a broker of that checkout and its store in the folder. Stops it in the end, by force if needed."""
     properties = {"listenPort": "0", "namesrvListenPort": "0", "storePathRootDir": str(folder), **settings}
     with (folder.parent / f"{folder.name}.log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(

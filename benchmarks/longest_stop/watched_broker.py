@@ -1,9 +1,9 @@
 """A broker with its name server in one process, and a watcher on their event loop: the process that the benchmark measures.
 
-It imports nothing but `rocketmq_broker`, so that the same file can watch the broker of another checkout (PYTHONPATH says
-which). Arguments are properties of broker.conf, NAME=VALUE. It prints its addresses as one line of JSON, and then answers each
-line on its standard input by one line: `begin` forgets what was seen before, `end` tells the longest stop since. The end of the
-input stops it.
+It imports only `rocketmq_broker`, so that this file can also watch the broker of another checkout (named by PYTHONPATH). Its
+arguments are properties of broker.conf, NAME=VALUE. It prints its addresses as one line of JSON, and then answers each line on
+its standard input by one line: `begin` resets the watcher, `end` returns the longest stop since. It stops at the end of the
+input.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ INTERVAL_S = 0.002
 
 
 class LoopWatcher:
-    """Wants to be called every 2 ms, and notes by how much it was late at most: for so long nobody else was served."""
+    """Schedules itself every 2 ms, and notes its longest delay, in which the loop served no client."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -33,7 +33,7 @@ class LoopWatcher:
         self._schedule()
 
     def begin(self) -> None:
-        """Forgets what it saw."""
+        """Resets the notes."""
         self.longest_stop_s = self.longest_cpu_s = 0.0
 
     def _schedule(self) -> None:
@@ -68,7 +68,7 @@ def _say(fact: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")  # noqa: TID251 - a broker of before has no rocketmq_broker.logs
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(levelname)s %(name)s: %(message)s")  # noqa: TID251 - an older broker has no rocketmq_broker.logs
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     asyncio.run(serve(dict(argument.split("=", 1) for argument in sys.argv[1:])))

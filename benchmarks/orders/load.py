@@ -1,4 +1,4 @@
-"""Places orders over HTTP, and notes when each began and when it was answered."""
+"""Places orders over HTTP, and notes the times of request and answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PlacedOrder:
 
 @dataclass(frozen=True, slots=True)
 class Placing:
-    """What came of a load."""
+    """The result of a load."""
 
     orders: list[PlacedOrder]
     refused: int
@@ -34,12 +34,12 @@ class Placing:
 
 
 def place_at_rate(url: str, *, rate: float, seconds: float) -> Placing:
-    """Begins `rate` orders a second, whatever the answers do: a slow service does not slow the load."""
+    """Starts `rate` orders a second, independent of the answers: a slow service does not slow the load."""
     return asyncio.run(_Load(url).at_rate(rate, seconds))
 
 
 def place_in_flight(url: str, *, in_flight: int, seconds: float) -> Placing:
-    """Keeps so many requests without an answer."""
+    """Keeps so many requests unanswered."""
     return asyncio.run(_Load(url).in_flight(in_flight, seconds))
 
 

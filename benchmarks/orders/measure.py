@@ -1,4 +1,4 @@
-"""Measures one way: first at a fixed rate, then with requests in flight all the time."""
+"""Measures one way: first at a fixed rate, then with a constant number of requests in flight."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LOOK_EVERY_S: Final = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How each case is measured."""
+    """The parameters of each case."""
 
     rate: float
     in_flight: int
@@ -31,7 +31,7 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
     """Starts the system, measures, and ends it. Raises ProcessFailed, NoPostgresql."""
     with running(case, home) as system:
         warm_up = place_in_flight(system.order_url, in_flight=plan.in_flight, seconds=_WARM_UP_S)
-        _credited(system, warm_up)  # what still waited for a worker would delay the first orders that are measured
+        _credited(system, warm_up)  # orders that still wait for a worker would delay the first measured ones
         steady = place_at_rate(system.order_url, rate=plan.rate, seconds=plan.seconds)
         credited = _credited(system, steady)
         before = system.cpu_s()
@@ -53,7 +53,7 @@ def measure(case: Case, plan: Plan, home: Path) -> Sample:
 
 
 def _credited(system: Running, placing: Placing) -> dict[str, int]:
-    """When each order was credited, by the credit row; waits until all are, or the time is over."""
+    """Returns the time of each order's credit, by the credit row. Waits for all, up to a time limit."""
     engine = create_engine(system.credit_database_url)
     wanted = {order.order_id for order in placing.orders}
     deadline = time.monotonic() + CREDITED_WITHIN_S

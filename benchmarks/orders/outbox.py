@@ -1,4 +1,4 @@
-"""The usual alternative: the message is a row of the order database, written with the order, and a relay sends it later."""
+"""The usual alternative: the order database stores the message in a row, together with the order, and a relay sends it later."""
 
 from __future__ import annotations
 
@@ -52,39 +52,39 @@ class OutboxStore(SqlOrderStore):
     """The order database with an outbox."""
 
     def __init__(self, engine: Engine) -> None:
-        """Makes the table."""
+        """Creates the table."""
         super().__init__(engine, current_world())
         OutboxDatabase.metadata.create_all(engine)
 
     def store_with_message(self, order: Order, message: Message) -> None:
-        """Order, items and message, durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
+        """Writes order, items and message; durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
         with self._sessions.writing() as session:
             connection = session.connection()
             insert_order(connection, order)
             connection.execute(_OUTBOX.insert(), {"key": order.order_id, "body": message.body})
 
     def oldest(self) -> list[OutboxRow]:
-        """At most BATCH messages, oldest first."""
+        """Returns at most BATCH messages, oldest first."""
         with self._sessions.reading() as session:
             rows = list(session.exec(select(OutboxRow).order_by(col(OutboxRow.id)).limit(BATCH)))
             session.expunge_all()
             return rows
 
     def forget(self, rows: list[OutboxRow]) -> None:
-        """They are sent."""
+        """Deletes the rows of sent messages."""
         with self._sessions.writing() as session:
             session.execute(delete(OutboxRow).where(col(OutboxRow.id).in_([row.id for row in rows])))
 
 
 class Relay(Protocol):
-    """Sends what the outbox holds."""
+    """Sends the messages of the outbox."""
 
     def wake(self) -> None:
-        """A message was added."""
+        """Tells the relay of a new message."""
 
 
 class OutboxSender:
-    """Stands where the order service has its broker: it writes the order and its message, and tells the relay."""
+    """Replaces the order service's broker: it writes the order and its message, and wakes the relay."""
 
     def __init__(self, store: OutboxStore, relay: Relay) -> None:
         """`relay` sends the messages."""
@@ -92,7 +92,7 @@ class OutboxSender:
         self._relay = relay
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """See `order_service.service_layer.sending.TransactionalSender`; there is no half message and no decision."""
+        """Stores the order with its message, without half message or decision."""
         assert isinstance(attempt.wanted, Order), "the bench places orders and cancels none"
         attempt.begin(attempt.wanted.order_id)
         try:
@@ -104,19 +104,19 @@ class OutboxSender:
         self._relay.wake()
 
     def why_unready(self) -> str | None:
-        """Orders are taken without a broker."""
+        """Returns None: the service takes orders without a broker."""
         return None
 
     def count_discarded(self) -> int | None:
-        """Nothing is discarded here."""
+        """Returns 0: no message is discarded here."""
         return 0
 
 
 class OutboxRelay:
-    """A thread that sends the messages in their order and deletes them then. After a crash it sends some once more."""
+    """A thread that sends the messages in their order, and then deletes them. After a crash it sends some again."""
 
     def __init__(self, store: OutboxStore, *, namesrv_addr: str, is_notified: bool) -> None:
-        """It looks each second; if `is_notified`, also as soon as a message was added by this process."""
+        """The thread looks each second; if `is_notified`, also after each new message of this process."""
         self._store = store
         self._is_notified = is_notified
         self._producer = Producer("outbox_relay", namesrv_addr=namesrv_addr)
@@ -126,13 +126,13 @@ class OutboxRelay:
         self._thread = threading.Thread(target=self._run, name="relay")
 
     def start(self) -> None:
-        """Begins."""
+        """Starts the relay."""
         self._loop.start()
         self._loop.run(self._producer.start(), timeout_s=_SEND_TIMEOUT_S)
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends after the batch under way."""
+        """Stops the relay after the running batch."""
         self._is_stopping.set()
         self._added.set()
         self._thread.join()
@@ -140,7 +140,7 @@ class OutboxRelay:
         self._loop.stop()
 
     def wake(self) -> None:
-        """A message was added."""
+        """Wakes the relay for a new message, if it is notified."""
         if self._is_notified:
             self._added.set()
 

@@ -1,6 +1,6 @@
 """The order service with an outbox in place of transactional messages: `python -m benchmarks.orders.outbox_service`.
 
-Everything else is the order service's own: HTTP, tables, settings. OUTBOX_RELAY says whether the relay is `polled` or `notified`.
+All other parts are the order service's own: HTTP, tables, settings. OUTBOX_RELAY is `polled` or `notified`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table for people, and JSON and Markdown for later."""
+"""The results: a table for people, JSON and Markdown for later."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Samples = Mapping[Case, Sequence[Sample]]
 
 
 def rows(samples: Samples) -> list[tuple[str, ...]]:
-    """One for each case: medians of its rounds."""
+    """Returns a row for each case: the medians of its rounds."""
     return [_row(case, of_case) for case, of_case in samples.items()]
 
 
 def table(samples: Samples) -> Table:
-    """For the screen."""
+    """Returns the table for the screen."""
     shown = Table(*COLUMNS)
     for row in rows(samples):
         shown.add_row(*row)

@@ -1,4 +1,4 @@
-"""One measurement of one way to tell of orders."""
+"""One measurement of one way to report orders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import StrEnum
 
 
 class Way(StrEnum):
-    """How the credit service is told of an order."""
+    """The way by which the credit service learns of an order."""
 
     TRANSACTIONAL = "transactional message"
     OUTBOX_POLLED = "outbox, polled each second"
@@ -18,7 +18,7 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is measured."""
+    """A measured combination of way, broker and database."""
 
     way: Way
     broker: str
@@ -28,13 +28,13 @@ class Case:
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The name for people."""
         return f"{self.way}, {self.broker}, {self.database}"
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What came out; times in milliseconds."""
+    """The results of a measurement; times in milliseconds."""
 
     orders_per_s: float
     """With requests in flight all the time."""
@@ -50,7 +50,7 @@ class Sample:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that at least so many percent do not exceed; 0 of none."""
+    """Returns the smallest value that at least so many percent do not exceed; 0 without values."""
     if not values:
         return 0.0
     ordered = sorted(values)

@@ -1,4 +1,4 @@
-"""The system that is measured: broker, Redis, worker, credit service, and one of three order services."""
+"""The measured system: broker, Redis, worker, credit service, and one of three order services."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class NoPostgresql(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A system that runs."""
+    """A running system."""
 
     order_url: str
     credit_database_url: str
     processes: Mapping[str, psutil.Process]
 
     def cpu_s(self) -> dict[str, float]:
-        """CPU seconds that each process and its children have used."""
+        """Returns the CPU seconds of each process and its children."""
         return {
             name: sum(map(used_cpu_s, (process, *process.children(recursive=True)))) for name, process in self.processes.items()
         }
@@ -42,7 +42,7 @@ class Running:
 
 @contextmanager
 def running(case: Case, home: Path) -> Iterator[Running]:
-    """Starts it and ends it. Raises ProcessFailed, NoPostgresql."""
+    """Starts the system, and stops it after the block. Raises ProcessFailed, NoPostgresql."""
     with Processes(home / "logs") as processes:
         apache = ApacheBroker(processes, home / "apache", SYNC) if case.broker == "Apache" else None
         try:
@@ -55,7 +55,7 @@ def running(case: Case, home: Path) -> Iterator[Running]:
 
 
 def _start(case: Case, home: Path, processes: Processes, apache: ApacheBroker | None) -> Running:
-    # RocketMQ's check times: none is due while orders are placed.
+    # RocketMQ's check times: no check is due while orders are placed.
     system = System(processes, home, broker_settings={}, namesrv_addr=apache.namesrv_addr if apache else None)
     order_service = _order_service(case.way, processes, system)
     databases = _databases(case.database)

@@ -59,7 +59,7 @@ def main(
 
 @contextmanager
 def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
-    """Books of so many orders, which are removed afterwards. Raises RunFailed."""
+    """Writes books of so many orders, and removes them after the block. Raises RunFailed."""
     books = folder.absolute() / str(count)
     shutil.rmtree(books, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)

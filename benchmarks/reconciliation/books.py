@@ -1,4 +1,4 @@
-"""Books of any size, written straight into the stores: two SQLite databases, and a commit log with its consumer offsets."""
+"""Writes books of any size directly into the stores: two SQLite databases, and a commit log with its consumer offsets."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _credit_rows(order: _Order) -> list[tuple[Any, ...]]:
 
 
 class _Log:
-    """A commit log as a broker writes it, segment by segment."""
+    """Writes a commit log as a broker does, segment by segment."""
 
     def __init__(self, store: Path) -> None:
         self._store = store

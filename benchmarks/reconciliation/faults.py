@@ -1,4 +1,4 @@
-"""The faults of the bench's books: one order in a thousand has each, and what is to be found of it."""
+"""The faults of the benchmark's books: one order in a thousand has each, with the expected finding."""
 
 from enum import StrEnum
 from typing import Final
@@ -9,7 +9,7 @@ ONE_IN: Final = 1_000
 
 
 class Fault(StrEnum):
-    """What goes wrong with an order."""
+    """A fault of an order."""
 
     CREDIT_LOST = "credit lost"
     DEAD_LETTER = "dead letter"
@@ -70,12 +70,12 @@ _FAULTS: Final = tuple(Fault)
 
 
 def fault_of(number: int) -> Fault | None:
-    """The fault of the order with this number; None for most."""
+    """Returns the fault of the order with this number; None for most."""
     place = number % ONE_IN
     return _FAULTS[place] if place < len(_FAULTS) else None
 
 
 def injected(orders: int) -> dict[Fault, int]:
-    """How many orders have each fault, among so many."""
+    """Returns how many of so many orders have each fault."""
     whole, rest = divmod(orders, ONE_IN)
     return {fault: whole + (place < rest) for place, fault in enumerate(_FAULTS)}

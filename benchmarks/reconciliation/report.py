@@ -1,4 +1,4 @@
-"""What the bench shows: faults found, times, the tools beside each other, and growth."""
+"""The benchmark's report: faults found, times, the tools in comparison, and growth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WHOLE = "ours, with its commit log"
 
 
 def faults_table(run: Run) -> Table:
-    """Each fault: how often it was injected, and found; and how long the run took."""
+    """Returns a table of each fault: how often it was injected and found; with the run's time."""
     took = f"{run.usage.wall_s:.0f} s, of a processor {run.usage.cpu_s:.0f} s"
     table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} findings invented")
     table.add_column("fault")
@@ -29,7 +29,7 @@ def faults_table(run: Run) -> Table:
 
 
 def times_table(runs: Sequence[Run]) -> Table:
-    """Each size: time, orders a second, processor time an order, memory."""
+    """Returns a table of each size: time, orders a second, processor time an order, memory."""
     table = Table(title="python -m pipelines reconcile, with its commit log")
     for name in ("orders", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
         table.add_column(name, justify="right")
@@ -47,7 +47,7 @@ def times_table(runs: Sequence[Run]) -> Table:
 
 
 def two_tables_table(two_tables: TwoTables) -> Table:
-    """Each tool: time, rows a second, processor time, memory, and how our time compares."""
+    """Returns a table of each tool: time, rows a second, processor time, memory, and its ratio to ours."""
     table = Table(
         title=f"{two_tables.orders:,} orders against their credits: order id, customer, amount;"
         f" median, least and most of {max(len(result.runs) for result in two_tables.results)} runs"
@@ -78,7 +78,7 @@ def _tool_row(two_tables: TwoTables, result: ToolResult) -> tuple[str, ...]:
 
 
 def growth_table(runs: Sequence[Run], compared: Sequence[TwoTables]) -> Table | None:
-    """How times grow from the smallest books on; None if there is one size."""
+    """Returns a table of the times' growth relative to the smallest books; None for one size."""
     walls = [(_WHOLE, run.orders, run.usage.wall_s) for run in runs]
     walls += [(result.tool.value, two_tables.orders, result.wall_s) for two_tables in compared for result in two_tables.results]
     grown = [

@@ -1,4 +1,4 @@
-"""One run of the reconciliation as users start it, with its time, its processor time and its memory."""
+"""One run of the reconciliation as users start it, with its wall time, processor time and memory."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _END_WITHIN_S: Final = 5.0
 
 
 class RunFailed(Exception):
-    """The reconciliation ended without a verdict; its last words are the text."""
+    """The reconciliation ended without a verdict; the text is its last output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a command and its children used."""
+    """The resources of a command and its children."""
 
     wall_s: float
     cpu_s: float
@@ -38,7 +38,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """How often a fault was injected, and found with the right class and cause."""
+    """How often a fault was injected, and how often it was found with the right class and cause."""
 
     fault: Fault
     injected: int
@@ -47,7 +47,7 @@ class FaultCount:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on books of so many orders. `invented` counts findings that nothing was injected for."""
+    """A run on books of so many orders. `invented` counts findings without an injected fault."""
 
     orders: int
     usage: Usage
@@ -56,7 +56,7 @@ class Run:
 
     @property
     def is_right(self) -> bool:
-        """Whether each fault was found, and nothing else."""
+        """True if each fault was found, and nothing else."""
         return not self.invented and all(fault.found == fault.injected for fault in self.faults)
 
 
@@ -69,16 +69,16 @@ def reconcile(folder: Path, orders: int, memory: str) -> Run:
 
 
 def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
-    """Reconciles the databases of `write_books`, and prints JSON."""
+    """Returns the command that reconciles the databases of `write_books`, and prints JSON."""
     databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
     options = ["--json", "--memory", memory, "--output", str(output)]
     return [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
 
 
 def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> tuple[str, Usage]:
-    """What a command prints, and what it and its children use. Raises RunFailed if it could not tell.
+    """Returns a command's output, and the resources of it and its children. Raises RunFailed without a verdict.
 
-    It could tell if it printed something and ended with 0 or 1.
+    A verdict is an output, and exit code 0 or 1.
     """
     began_s = time.monotonic()
     cpu_s: dict[tuple[int, float], float] = {}
@@ -102,7 +102,7 @@ def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = 
 
 
 def _end(root: psutil.Process) -> None:
-    """Ends a command that is not over yet, with Spark's JVM and its workers."""
+    """Ends a running command, with Spark's JVM and its workers."""
     with suppress(psutil.NoSuchProcess):
         family = [*root.children(recursive=True), root]
         for process in family:
@@ -115,7 +115,7 @@ def _end(root: psutil.Process) -> None:
 
 
 def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
-    """Notes the processor time of each process, and answers how much memory all have together."""
+    """Notes the processor time of each process, and returns the memory of all together."""
     total = 0
     try:
         for process in (root, *root.children(recursive=True)):
@@ -128,7 +128,7 @@ def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
 
 
 def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
-    """By class and cause: two faults may not share both."""
+    """Counts the faults by class and cause: two faults may not share both."""
     rows = pyarrow.parquet.read_table(output / "findings", columns=["finding", "cause"]).group_by(["finding", "cause"])
     counted = {(row["finding"], row["cause"]): row["finding_count"] for row in rows.aggregate([("finding", "count")]).to_pylist()}
     faults = [

@@ -1,7 +1,7 @@
 """python -m benchmarks.reconciliation.table_sources --jdbc-driver JAR: our ADBC source and Spark's JDBC source, in turn.
 
-Both read the table of orders of a PostgreSQL that is started here, in ranges of its key, and Spark throws the rows away.
-The driver's JAR comes from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
+Both read the table of orders of a PostgreSQL started here, in ranges of its key, and Spark discards the rows. The driver's JAR
+comes from Maven Central: mvn dependency:copy -Dartifact=org.postgresql:postgresql:VERSION -DoutputDirectory=data
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _by_jdbc(spark: SparkSession, url: str, rows: int) -> DataFrame:
 
 
 def _measured(sources: Mapping[str, Callable[[], DataFrame]], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Wall and processor time of each reading, by source. The first round warms up the JVM and the Python workers."""
+    """Returns wall and processor time of each reading, by source. The first round warms up the JVM and the Python workers."""
     measured: dict[str, list[tuple[float, float]]] = {name: [] for name in sources}
     for number in range(rounds + 1):
         for name, frame in sources.items():
@@ -103,7 +103,7 @@ def _measured(sources: Mapping[str, Callable[[], DataFrame]], rounds: int) -> di
 
 
 def _cpu_s() -> float:
-    """What this process and its children have used: Spark's JVM, its Python workers, and PostgreSQL."""
+    """Returns the CPU time of this process and its children: Spark's JVM, its Python workers, and PostgreSQL."""
     process = psutil.Process()
     return sum(map(used_cpu_s, (process, *process.children(recursive=True))))
 

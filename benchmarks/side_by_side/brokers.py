@@ -1,4 +1,4 @@
-"""The two brokers that are compared, each a process of its own."""
+"""The two compared brokers, each in its own process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START_TIMEOUT_S = 300
 
 
 class Side(StrEnum):
-    """Whose broker."""
+    """The maker of a broker."""
 
     OURS = "ours"
     APACHE = "Apache"
@@ -34,7 +34,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """When the broker checks transactions back, in milliseconds."""
+    """The broker's check times, in milliseconds."""
 
     transaction_time_out: int = 6_000
     transaction_check_interval: int = 60_000
@@ -53,7 +53,7 @@ class BrokerUnderTest(ABC):
     """Counts from the next start on."""
 
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
-        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings but `checks` are the defaults."""
+        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings except `checks` are the defaults."""
         self.home = home
         self._processes = processes
         self._flush = flush
@@ -71,7 +71,7 @@ class BrokerUnderTest(ABC):
         return f"127.0.0.1:{self._port}"
 
     def start(self) -> float:
-        """Starts it; the seconds from the broker process's birth to the first message it accepted.
+        """Starts it. Returns the seconds from the broker process's birth to its first accepted message.
 
         After `kill` or `stop` it opens the store again. Raises ProcessFailed.
         """
@@ -86,7 +86,7 @@ class BrokerUnderTest(ABC):
 
     @abstractmethod
     def _wait_until_ready(self) -> None:
-        """Returns when the name server knows the broker, too."""
+        """Returns when the name server knows the broker as well."""
 
     @property
     @abstractmethod
@@ -95,11 +95,11 @@ class BrokerUnderTest(ABC):
 
     @abstractmethod
     def kill(self) -> None:
-        """SIGKILL to the broker, as a crash would have it; the helpers see to themselves."""
+        """Kills the broker by SIGKILL, as a crash would; its helpers end themselves."""
 
     @abstractmethod
     def stop(self) -> None:
-        """Ends all of it."""
+        """Ends broker and name server."""
 
 
 class OurBroker(BrokerUnderTest):
@@ -132,7 +132,7 @@ class OurBroker(BrokerUnderTest):
         return psutil.Process(self._process.pid)
 
     def kill(self) -> None:
-        """See BrokerUnderTest."""
+        """Kills the broker, and its name server with it."""
         self._process.kill()
 
     def stop(self) -> None:
@@ -141,7 +141,7 @@ class OurBroker(BrokerUnderTest):
 
 
 class ApacheBroker(BrokerUnderTest):
-    """Apache RocketMQ as tests/apache/peer starts it: name server and broker, a JVM each."""
+    """Apache RocketMQ started by tests/apache/peer: name server and broker, a JVM each."""
 
     def _spawn(self) -> None:
         (self.home / "broker.pid").unlink(missing_ok=True)
@@ -170,7 +170,7 @@ class ApacheBroker(BrokerUnderTest):
         return psutil.Process(int((self.home / "broker.pid").read_text()))
 
     def kill(self) -> None:
-        """See BrokerUnderTest; the name server goes, too, as `peer` starts both."""
+        """Kills the broker and stops the name server, because `peer` starts both."""
         process = self.process
         process.kill()
         _wait_gone(process)

@@ -1,4 +1,4 @@
-"""What a result depends on besides the broker: interpreter, kernel, compilers."""
+"""The environment of a result: interpreter, kernel, compilers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TIMEOUT_S = 20
 
 
 def environment() -> dict[str, str]:
-    """Names and what they are here."""
+    """Returns the names and values of the environment."""
     return {
         "broker": f"{'compiled' if is_compiled(_ON_THE_HOT_PATH) else 'interpreted'}, beside Apache RocketMQ {APACHE_VERSION}",
         "Python": f"{platform.python_version()} ({Path(sys.executable).resolve()}, {platform.python_compiler()})",
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 def is_compiled(module: str) -> bool:
-    """Whether the module is an extension of the interpreter and not a Python source."""
+    """Returns whether the module is a compiled extension and not a Python source."""
     spec = importlib.util.find_spec(module)
     return spec is not None and spec.origin is not None and spec.origin.endswith(tuple(EXTENSION_SUFFIXES))
 

@@ -1,4 +1,4 @@
-"""The load drivers: our own generator, benchmarks/load, built from Go when it is needed; and Apache's own Java client."""
+"""The load drivers: our own generator, benchmarks/load, built from Go on demand; and Apache's own Java client."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _JAVA_RUN_TIMEOUT_S = 600
 
 
 class CannotBuild(Exception):
-    """The generator cannot be built here; the text says why and what to do."""
+    """The generator cannot be built here; the text gives the reason and the remedy."""
 
 
 def build(program: Path = PROGRAM) -> Path:
-    """Builds it, which takes no time where the source has not changed. Raises CannotBuild."""
+    """Builds the generator, which takes no time without changes of its source. Raises CannotBuild."""
     go = find_go()
     if go is None:
         raise CannotBuild(
@@ -41,17 +41,17 @@ def build(program: Path = PROGRAM) -> Path:
 
 
 def find_go() -> str | None:
-    """The program `go`; None where there is none."""
+    """Returns the path of `go`; None without it."""
     return shutil.which("go") or shutil.which("go", path=_WHERE_GO_INSTALLS_ITSELF)
 
 
 def generate(
     processes: Processes, mode: str, address: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
 ) -> dict[str, Any]:
-    """Puts a load on the broker at the address, and returns what the generator printed (see benchmarks/load).
+    """Puts a load on the broker at the address, and returns the generator's output (see benchmarks/load).
 
-    `on_start` is called with the generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`.
-    Raises ProcessFailed.
+    `on_start` is called with the generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`. Raises
+    ProcessFailed.
     """
     arguments = [part for name, value in options.items() for part in (f"-{name.replace('_', '-')}", str(value))]
     process = processes.add("load", [str(PROGRAM), mode, "-broker", address, *arguments])
@@ -64,7 +64,7 @@ def generate(
 def drive_java_client(
     processes: Processes, arguments: list[str], header: str, *, on_start: Callable[[int], None] = lambda pid: None
 ) -> dict[str, Any]:
-    """Lets Apache's Java client put a load on a broker, and returns what it printed. Raises ProcessFailed."""
+    """Lets Apache's Java client put a load on a broker, and returns its output. Raises ProcessFailed."""
     driver = processes.add("driver", [str(_JAVA_CLIENT), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
     driver.spawn()
     on_start(driver.pid)
@@ -73,7 +73,7 @@ def drive_java_client(
 
 
 def printed_json(program: str, output: str) -> dict[str, Any]:
-    """The line of JSON in what a load driver printed. Raises ProcessFailed."""
+    """Returns the line of JSON in a load driver's output. Raises ProcessFailed."""
     for line in output.splitlines():
         if line.startswith("{"):
             printed: dict[str, Any] = json.loads(line)

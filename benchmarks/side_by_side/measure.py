@@ -1,4 +1,4 @@
-"""One load on one broker, which starts with an empty store."""
+"""Measures one load on one broker, which starts with an empty store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def measure(plan: Plan, run: Run, home: Path) -> Sample:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """What a measurement needs."""
+    """The parts of a measurement."""
 
     plan: Plan
     load: Load
@@ -43,17 +43,17 @@ class _Bench:
     load_before: float
 
     def fill(self, mode: str, topic: str, messages: int) -> None:
-        """Sends so many messages, or half messages; this is not measured."""
+        """Sends so many messages, or half messages, without measuring."""
         generate(self.processes, mode, self.broker.address, topic=topic, messages=messages, body=self.plan.body_size)
 
     def generated(self, start_s: float, mode: str, **options: object) -> Sample:
-        """A load of our generator, which says itself when its warm-up was over."""
+        """Measures a load of our generator, which itself reports the end of its warm-up."""
         with watching(self.broker.process) as watch:
             printed = generate(self.processes, mode, self.broker.address, on_start=watch.add_driver, topic=TOPIC, **options)
         return generated_sample(self.load.kind, printed, self._seen(watch, printed["began_s"], printed["ended_s"]), start_s)
 
     def driven(self, start_s: float, *arguments: object) -> Sample:
-        """A load of Apache's Java client."""
+        """Measures a load of Apache's Java client."""
         with watching(self.broker.process) as watch:
             printed = drive_java_client(
                 self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver
@@ -61,7 +61,7 @@ class _Bench:
         return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
 
     def seen_all_along(self, watch: Watch) -> Seen:
-        """What was seen from the first reading to the last."""
+        """Returns the usage from the first reading to the last."""
         return self._seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
 
     def _seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
@@ -101,7 +101,7 @@ def _pulls(bench: _Bench) -> Sample:
 
 
 def _checks(bench: _Bench) -> Sample:
-    """The transactions are sent to a broker that does not check them. When it starts again, all are due at the first check."""
+    """Sends the transactions to a broker that does not check them; after its restart, all are due at the first check."""
     bench.broker.checks = NEVER_DUE
     bench.broker.start()
     bench.fill("halves", TOPIC, bench.plan.pending)

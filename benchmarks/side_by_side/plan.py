@@ -1,4 +1,4 @@
-"""What is measured, in which order, and about how long it takes."""
+"""The plan of a measurement: its loads, their order, and the approximate time."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _UNITS = {
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """One row of the table: what is asked of both brokers."""
+    """One row of the table: a load for both brokers."""
 
     kind: Kind
     flush: str
@@ -72,7 +72,7 @@ class Load:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name for people."""
         flush = self.flush.removesuffix("_FLUSH")
         if self.kind is Kind.JAVA_TRANSACTIONS:
             return f"{flush} {self.header} {self.in_flight} Java threads"
@@ -82,17 +82,17 @@ class Load:
 
     @property
     def unit(self) -> str:
-        """What its result counts."""
+        """The unit of its result."""
         return _UNITS[self.kind]
 
     @property
     def is_less_better(self) -> bool:
-        """Whether its result is a time."""
+        """True if its result is a time."""
         return self.kind in (Kind.LISTENER, Kind.CHECKS, Kind.RESTART)
 
     @property
     def wanted(self) -> float:
-        """The least ratio that the project wants in this row."""
+        """The least ratio that the project aims at in this row."""
         match self.kind:
             case Kind.TRANSACTIONS | Kind.SENDS:
                 return _WANTED_OF_RATES[self.flush]
@@ -113,7 +113,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """All of it."""
+    """All runs of a measurement."""
 
     loads: Sequence[Load]
     rounds: int
@@ -130,7 +130,7 @@ class Plan:
     """Messages of JAVA_CONSUMER."""
 
     def runs(self) -> list[Run]:
-        """Both brokers in turn for each load, the other one first in every second round."""
+        """Returns both brokers in turn for each load; every second round begins with the other one."""
         sides = list(Side)
         return [
             Run(number, load, side)
@@ -140,7 +140,7 @@ class Plan:
         ]
 
     def run_s(self, run: Run) -> float:
-        """About how long a run takes."""
+        """Returns a run's approximate time."""
         start_s = _START_AND_STOP_S[run.side]
         match run.load.kind:
             case Kind.PULLS:
@@ -157,12 +157,12 @@ class Plan:
                 return start_s + self.warm_up_s + self.seconds + _GENERATOR_S
 
     def total_s(self) -> float:
-        """About how long all of it takes."""
+        """Returns the approximate time of all runs."""
         return sum(map(self.run_s, self.runs()))
 
 
 def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int]) -> list[Load]:
-    """The rows of these kinds. What reads or recovers a store is measured once: how it was flushed makes no difference there."""
+    """Returns the rows of these kinds. Reading or recovering a store is measured once, because the flush type does not matter."""
     loads: list[Load] = []
     for kind in kinds:
         match kind:
@@ -180,7 +180,7 @@ def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Se
 
 
 def java_loads(flushes: Sequence[str], headers: Sequence[str], threads: Sequence[int], *, with_consumer: bool) -> list[Load]:
-    """Every combination, by Apache's Java client."""
+    """Returns every combination, by Apache's Java client."""
     loads: list[Load] = []
     for flush in flushes:
         for header in headers:

@@ -1,4 +1,4 @@
-"""When a broker that starts accepts its first message."""
+"""The time of a starting broker's first accepted message."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLL_S = 0.01
 
 
 async def first_accepted_s(address: str, timeout_s: float) -> float:
-    """The time (seconds since the epoch) at which the broker there first answered a send with SUCCESS. Raises TimeoutError."""
+    """Returns the time (seconds since the epoch) at which the broker first answered a send with SUCCESS. Raises TimeoutError."""
     client = RemotingClient()
     try:
         async with asyncio.timeout(timeout_s):

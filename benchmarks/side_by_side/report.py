@@ -43,11 +43,11 @@ class Results:
     """Runs that gave no sample, and why."""
 
     def add(self, load: Load, side: Side, sample: Sample) -> None:
-        """One more."""
+        """Adds a sample."""
         self.samples.setdefault((load, side), []).append(sample)
 
     def ratio(self, load: Load) -> float | None:
-        """How many times better ours is: the medians of the results. None while one of the brokers was not measured."""
+        """Returns how many times better ours is, by the medians. None until both brokers are measured."""
         if (load, Side.OURS) not in self.samples or (load, Side.APACHE) not in self.samples:
             return None
         ours, apache = (self._median(load, side, "result") for side in (Side.OURS, Side.APACHE))
@@ -55,11 +55,11 @@ class Results:
         return better / worse if better is not None and worse else None
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The table's rows, two for each load, in the order of the plan."""
+        """Returns the table's rows, two for each load, in the order of the plan."""
         return [self._row(load, side) for load, side in self._order()]
 
     def footer(self) -> list[str]:
-        """What the table has no place for."""
+        """Returns the lines below the table."""
         lines = [f"{name}: {value}" for name, value in self.environment.items()]
         return lines + [f"Could not be measured: {run}" for run in self.failed] + self._short() + self._failures() + self._busy()
 
@@ -79,13 +79,13 @@ class Results:
         (directory / "results.md").write_text(self.markdown())
 
     def markdown(self) -> str:
-        """The table and what belongs to it."""
+        """Returns the table and its footer as Markdown."""
         lines = [COLUMNS, ("---",) * len(COLUMNS), *self.rows()]
         table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
         return table + "\n\n" + "\n".join(f"- {line}" for line in self.footer()) + "\n"
 
     def table(self) -> Table:
-        """For the terminal."""
+        """Returns the table for the terminal."""
         table = Table(*(Column(name, justify="left" if name in ("load", "broker") else "right") for name in COLUMNS))
         for (_, side), row in zip(self._order(), self.rows(), strict=True):
             table.add_row(*row, end_section=side is Side.APACHE)
@@ -122,7 +122,7 @@ class Results:
         return BUSY_MARK if any(sample.others.is_busy for sample in samples) else ""
 
     def _short(self) -> list[str]:
-        """Where ours is not what the project wants."""
+        """Returns the loads in which ours misses the project's aims."""
         loads = self._loads()
         short = {
             "Ratio below what is wanted": [load for load in loads if (self.ratio(load) or load.wanted) < load.wanted],

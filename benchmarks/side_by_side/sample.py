@@ -1,4 +1,4 @@
-"""What one run of a load on one broker gave."""
+"""The result of one run of a load on one broker."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BUSY_FROM = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Others:
-    """What programs that take no part did meanwhile."""
+    """The usage of other programs meanwhile."""
 
     load_before: float
     """The machine's load average (1 minute) when the run began."""
@@ -27,13 +27,13 @@ class Others:
 
     @property
     def is_busy(self) -> bool:
-        """Whether they may have changed the result."""
+        """True if other programs may have changed the result."""
         return self.processors > BUSY_FROM
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One run. None stands for what this kind of load does not tell."""
+    """The result of one run; None for figures that this kind of load lacks."""
 
     result: float
     """In the unit of its load."""
@@ -57,7 +57,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What was seen of the processes while the load ran."""
+    """The usage of the processes during the load."""
 
     broker_cpu_s: float
     peak_mib: float
@@ -65,7 +65,7 @@ class Seen:
 
 
 def generated_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
-    """From what the generator printed (benchmarks/load)."""
+    """Converts the generator's output (benchmarks/load)."""
     result = {
         Kind.PULLS: "mb_per_s",
         Kind.LISTENER: "p99_ms",
@@ -89,7 +89,7 @@ def generated_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s
 
 
 def java_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
-    """From what the Java client printed. It does not say when its warm-up ended, so CPU time has the warm-up in it."""
+    """Converts the Java client's output, which does not mark the end of the warm-up. So the CPU time includes it."""
     if kind is Kind.JAVA_CONSUMER:
         committed, dropped, doubled = printed["n"], printed["lost"], printed["duplicates"]
         result = printed["msg_per_s"]

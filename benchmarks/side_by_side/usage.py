@@ -1,4 +1,4 @@
-"""What a broker uses while it is measured, and what other programs take of the machine meanwhile."""
+"""The resources of a measured broker, and those of other programs meanwhile."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Used:
 
 
 def used(readings: Sequence[Reading], began_s: float, ended_s: float) -> Used:
-    """What was used between the two times; what was used between two readings counts by time. Needs a reading."""
+    """Returns the usage between the two times, interpolated between readings. Needs a reading."""
     began, ended = _at(readings, began_s), _at(readings, ended_s)
     broker_s, bench_s = ended.broker_s - began.broker_s, ended.bench_s - began.bench_s
     return Used(broker_s, max(0.0, ended.machine_s - began.machine_s - broker_s - bench_s))
@@ -67,10 +67,10 @@ def _at(readings: Sequence[Reading], at_s: float) -> Reading:
 
 
 class Watch:
-    """Reads, in a thread of its own, what is used."""
+    """Reads the usage in its own thread."""
 
     def __init__(self, broker: psutil.Process | None) -> None:
-        """`broker` is the broker's process; the children that it has now belong to it. None: it has not started yet."""
+        """`broker` is the broker's process; its present children belong to it. None: it has not started yet."""
         self.peak_mib = 0.0
         """The most memory in use at any time: PSS, of what several processes share each has its part."""
         self.readings: list[Reading] = []
@@ -81,22 +81,22 @@ class Watch:
         self._thread = threading.Thread(target=self._read_until_over, daemon=True)
 
     def add_driver(self, pid: int) -> None:
-        """The process of a load driver, or of another program that takes part: what it uses from its birth on is the bench's."""
+        """Adds a load driver, or another program of the bench: its usage since its birth counts as the bench's."""
         self._bench.append(psutil.Process(pid))
 
     def start(self) -> None:
-        """Begins to read."""
+        """Starts reading."""
         self._read()
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it."""
+        """Stops reading."""
         self._is_over.set()
         self._thread.join()
         self._read()
 
     def other_programs(self) -> list[tuple[str, float]]:
-        """The programs, of those that take no part, which used most since the start: names and CPU seconds, the most first."""
+        """Returns the names and CPU seconds of other programs since the start, the most first."""
         own = {process.pid for process in (*self._broker, *self._bench)}
         return top_programs(self._before, _cpu_of_programs(), own)
 
@@ -116,7 +116,7 @@ class Watch:
 
 @contextmanager
 def watching(broker: psutil.Process | None) -> Iterator[Watch]:
-    """Watches while the block runs."""
+    """Watches during the block."""
     watch = Watch(broker)
     watch.start()
     try:
@@ -126,7 +126,7 @@ def watching(broker: psutil.Process | None) -> Iterator[Watch]:
 
 
 def load_average() -> float:
-    """How many processes ran or waited for a processor during the last minute, on average."""
+    """Returns the average number of running or waiting processes during the last minute."""
     return os.getloadavg()[0]
 
 
@@ -135,7 +135,7 @@ Programs = dict[int, tuple[str, float]]
 
 
 def top_programs(before: Programs, after: Programs, own: set[int]) -> list[tuple[str, float]]:
-    """The programs which used most in between, without those whose process ids are `own`; the most first."""
+    """Returns the names and CPU seconds of programs in between, without the process ids in `own`, the most first."""
     grown: dict[str, float] = {}
     for pid, (name, cpu_s) in after.items():
         if pid not in own:
@@ -152,7 +152,7 @@ def _cpu_of_programs() -> Programs:
 
 
 def used_cpu_s(process: psutil.Process) -> float:
-    """What it used, with its children that are over and that it waited for."""
+    """Returns the CPU time of a process, and of its ended children that it has waited for."""
     with contextlib.suppress(psutil.NoSuchProcess):
         times = process.cpu_times()
         return float(times.user + times.system + times.children_user + times.children_system)

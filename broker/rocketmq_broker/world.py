@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 Chance: TypeAlias = random.Random
-"""Draws random numbers: in a test those of a seed."""
+"""A source of random numbers, in a test with a seed."""
 
 
 def address_of_this_machine() -> str:
@@ -58,7 +58,7 @@ class World:
     steady_ns: Callable[[], int] = time.monotonic_ns
     """Nanoseconds since an arbitrary moment; they never go back."""
     sleep: Callable[[float], None] = time.sleep
-    """Lets the calling thread wait for so many seconds."""
+    """Makes the calling thread wait for that many seconds."""
     random: Chance = field(default_factory=Chance)
     process_id: Callable[[], int] = os.getpid
     nonce: Callable[[int], bytes] = os.urandom
@@ -75,7 +75,7 @@ class World:
         return self.wall_ns() // 1_000_000
 
     def new_uuid(self) -> uuid.UUID:
-        """Makes a random UUID."""
+        """Returns a random UUID."""
         return uuid.UUID(bytes=self.nonce(16), version=4)
 
     def steady_s(self) -> float:

@@ -79,15 +79,15 @@ class FailingTasks:
         return self.tasks.expect(task_id) if is_lost else self.tasks.send(task_id, credits)
 
     def expect(self, task_id: str) -> Task:
-        """See `CreditTasks`."""
+        """Returns the task that was sent before."""
         return self.tasks.expect(task_id)
 
     def waiting(self) -> int:
-        """See `CreditTasks`."""
+        """Returns how many tasks wait for a worker."""
         return self.tasks.waiting()
 
     def is_waiting(self, task_id: str) -> bool:
-        """See `CreditTasks`."""
+        """Returns whether a task with this id waits for a worker."""
         return self.tasks.is_waiting(task_id)
 
 

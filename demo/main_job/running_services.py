@@ -1,4 +1,4 @@
-"""Where the services of a run are: the demo places orders there, and reads their databases and the broker's store."""
+"""The addresses of a run's services: the demo places orders there, and reads their databases and the broker's store."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class RunningServices:
 
 
 def services_of(environment: Mapping[str, str]) -> RunningServices:
-    """The services that the environment names. Raises DemoError, with what is missing, if it does not."""
+    """Returns the services named in the environment. Raises DemoError with the missing names."""
     missing = [name for name in ("ORDER_DATABASE_URL", "CREDIT_DATABASE_URL") if not environment.get(name)]
     if missing:
         raise DemoError(

@@ -1,4 +1,4 @@
-"""What the demo does, step by step: on this machine with kills, or on services that run already without them."""
+"""The steps of the demo: on this machine with kills, or on running services without them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIMIT_CENTS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How much happens."""
+    """The size of a run."""
 
     orders: int
     concurrency: int
@@ -39,7 +39,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Orders that were placed, and when the broker was killed meanwhile."""
+    """The placed orders, and the times of the broker's kills."""
 
     answers: Sequence[OrderAnswer]
     started_ms: int
@@ -49,7 +49,7 @@ class Placed:
 
 
 def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
-    """Start everything, place orders while processes are killed, and judge. Raises DemoError; answers the exit code."""
+    """Starts everything, places orders while processes are killed, and judges. Returns the exit code. Raises DemoError."""
     failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
     order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
     with Processes(home / "logs") as processes:
@@ -66,7 +66,7 @@ def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
 
 
 def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
-    """Place orders on services that run already, and judge; kill nothing. Raises DemoError; answers the exit code."""
+    """Places orders on running services, and judges; kills nothing. Returns the exit code. Raises DemoError."""
     services = services_of(environment)
     check_services(services)
     with Processes(home / "logs") as processes:
@@ -112,7 +112,7 @@ def _place(plan: Plan, services: RunningServices, console: Console, *, kill_half
 
 
 def _settle_and_tell(plan: Plan, placed: Placed, kills: Kills, services: RunningServices, console: Console) -> bool:
-    """Print what happened. Whether every order has its credit, and every answer to a customer was right."""
+    """Prints the results. Returns whether each order has its credit, and each customer's answer was right."""
     has_kills = bool(kills.order_service_ms or kills.broker_ms)
     for line in orders_told(placed.answers, placed.seconds, has_kills=has_kills):
         console.print(line, highlight=False)
@@ -140,7 +140,7 @@ def _tell_transactions(books: Books, traces: Sequence[Trace], refusals: Refusals
 def _judge(
     is_settled: bool, services: RunningServices, output: Path, processes: Processes, console: Console, *, is_kept: bool
 ) -> int:
-    """Let Spark compare; 0 only if nothing is wrong there or before."""
+    """Lets Spark compare. Returns 0 only if neither this nor an earlier step found a fault."""
     verdict = reconcile(services.environment, services.broker_store, output, processes, console, show_output=is_kept)
     console.print(WHERE_TO_GO_ON, highlight=False)
     return verdict or int(not is_settled)

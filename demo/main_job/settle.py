@@ -16,7 +16,7 @@ _POLL_SECONDS = 0.25
 
 
 def settle(books: Books, store: Path | None, console: Console) -> bool:
-    """Whether all was settled in time; prints what is missing if not. `store` is the broker's, where it can be read."""
+    """Returns whether all was settled in time; prints what is missing if not. `store` is the broker's, if readable."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
         while (credited := books.credited()) < (placed := books.placed()) or _pending(store):
@@ -35,5 +35,5 @@ def settle(books: Books, store: Path | None, console: Console) -> bool:
 
 
 def _pending(store: Path | None) -> int:
-    """How many half messages wait for a decision."""
+    """Returns how many half messages wait for a decision."""
     return 0 if store is None else sum(trace.op is None for trace in read_traces(store))

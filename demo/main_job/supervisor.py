@@ -1,4 +1,4 @@
-"""Restarts the order service whenever it dies, and remembers when that was."""
+"""Restarts the order service each time it dies, and records the times."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _POLL_SECONDS = 0.05
 
 
 class Supervisor:
-    """Watches one process from a thread of its own while the block runs."""
+    """Watches one process in its own thread while the block runs."""
 
     def __init__(self, process: Process) -> None:
-        """The process must have been started."""
+        """`process` must be running."""
         self._process = process
         self._leave = threading.Event()
         self._thread = threading.Thread(target=self._watch, name=f"supervisor of {process.name}")
@@ -25,12 +25,12 @@ class Supervisor:
         """When the process was found dead, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
-        """Begin to watch."""
+        """Starts watching."""
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stop watching; the process stays as it is. Raises ProcessFailed if it could not be restarted."""
+        """Stops watching, without touching the process. Raises ProcessFailed if it could not be restarted."""
         self._leave.set()
         self._thread.join()
         if self._failure is not None and error is None:

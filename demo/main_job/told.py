@@ -1,4 +1,4 @@
-"""What the demo says about a run, in sentences and tables: each number with its meaning."""
+"""The demo's report on a run, in sentences and tables: each number with its meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WHERE_TO_GO_ON = (
 
 
 def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bool) -> list[str]:
-    """How many orders there are, how fast they came, and how often customers had to ask."""
+    """Reports the number of orders, their rate, and the customers' repetitions."""
     placed = sum(answer.outcome is Outcome.PLACED for answer in answers)
     lines = [
         f"{placed} orders placed and {len(answers) - placed} refused in {seconds:.1f} s: {placed / seconds:.0f} orders/s"
@@ -38,7 +38,7 @@ def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bo
 
 
 def deaths_told(deaths: int, every: int) -> str:
-    """How often the order service was made to die, and when."""
+    """Reports the deaths of the order service, and their cause."""
     return (
         f"The order service died {_times(deaths)} between local commit and COMMIT: "
         f"the demo makes it die at every {every}th local commit."
@@ -46,7 +46,7 @@ def deaths_told(deaths: int, every: int) -> str:
 
 
 def half_messages_table(half_messages: HalfMessages) -> Table:
-    """The half messages by how they ended, with their sum."""
+    """Returns a table of the half messages by outcome, with their sum."""
     table = Table(
         title=f"This run left {half_messages.count} half messages in the commit log, one for each attempt to place an order",
         title_justify="left",
@@ -61,7 +61,7 @@ def half_messages_table(half_messages: HalfMessages) -> Table:
 
 
 def losses_told(half_messages: HalfMessages) -> str | None:
-    """How many COMMITs were lost, to what, and what that means without half messages; None if none was lost."""
+    """Reports the lost COMMITs, their causes, and their effect without half messages; None if none was lost."""
     by_loss, committed = half_messages.by_loss, half_messages.committed
     died, killed, unexplained = (by_loss[loss] for loss in (Loss.ORDER_SERVICE_DIED, Loss.BROKER_KILLED, Loss.UNEXPLAINED))
     sentences = []
@@ -89,7 +89,7 @@ def _times(count: int) -> str:
 
 @contextmanager
 def counting(console: Console, what: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """Shows a bar while the block runs; gives the function to call with the count so far and the total."""
+    """Shows a bar during the block. Yields a function that takes the count so far and the total."""
     columns = (TextColumn("{task.description:16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(what, total=total)

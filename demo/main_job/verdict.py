@@ -1,4 +1,4 @@
-"""Was every order placed once and credited once? The answers to customers are compared here; Spark compares the rest."""
+"""Checks that each order was placed once and credited once: compares customers' answers here, and lets Spark do the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECONCILE_SECONDS = 1800
 
 
 def answers_hold(answers: Sequence[OrderAnswer], books: Books, console: Console) -> bool:
-    """Whether the database has every order that was answered as placed."""
+    """Returns whether the database has each order that was answered as placed."""
     told = {answer.order_id for answer in answers if answer.outcome is Outcome.PLACED}
     missing = told - books.orders().keys()
     if missing:
@@ -34,9 +34,9 @@ def reconcile(
     *,
     show_output: bool,
 ) -> int:
-    """Run the Spark job, which prints on the screen, and answer its exit code. Raises DemoError if it does not end.
+    """Runs the Spark job, which prints on the screen, and returns its exit code. Raises DemoError if it does not end.
 
-    `store` is the broker's, where it can be read. `show_output` lets the job say where its Parquet is.
+    `store` is the broker's, if readable. `show_output` lets the job print the path of its Parquet.
     """
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", "--overdue-seconds", "0"]
     arguments += ["--output", str(output)]

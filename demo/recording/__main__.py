@@ -1,4 +1,4 @@
-"""python -m demo.recording: runs the demo and writes what it printed, as a recording and as an animated picture.
+"""python -m demo.recording: runs the demo and saves its output, as a recording and as an animated picture.
 
 Exit code: that of the demo; 2 if the files cannot be written. A run that fails changes neither file.
 """

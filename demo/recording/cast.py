@@ -1,4 +1,4 @@
-"""What a program printed and when, in asciinema's file format (asciicast v2)."""
+"""The timed output of a program, in asciinema's file format (asciicast v2)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _VERSION: Final = 2
 
 
 class NoCast(Exception):
-    """The file is no recording; says why."""
+    """The file is no recording; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line, without its end, and how many seconds after the start it was printed."""
+    """A line without its end, and its time in seconds after the start."""
 
     at_s: float
     text: str
@@ -42,7 +42,7 @@ class Cast:
 
 
 def read_cast(file: Path) -> Cast:
-    """The recording in a file that `Cast.write` wrote. Raises NoCast, OSError."""
+    """Reads a recording in a file of `Cast.write`. Raises NoCast, OSError."""
     try:
         header, *events = map(json.loads, file.read_text().splitlines())
         if header["version"] != _VERSION:
@@ -54,7 +54,7 @@ def read_cast(file: Path) -> Cast:
 
 
 def record(command: str, arguments: Sequence[str], environment: Mapping[str, str], *, width: int) -> tuple[Cast, int]:
-    """Runs the program, which inherits the screen's errors; its lines and its exit code. `command` is what the picture says."""
+    """Runs the program, which inherits stderr. Returns its lines and its exit code. `command` is the picture's caption."""
     started_s = time.monotonic()
     lines: list[Line] = []
     running = {**environment, "COLUMNS": str(width), "PYTHONUNBUFFERED": "1", "NO_COLOR": "1"}

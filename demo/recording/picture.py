@@ -1,4 +1,4 @@
-"""The animated picture of a recording: an SVG that needs no script, no font of its own and nothing of other sites."""
+"""The animated picture of a recording: an SVG without scripts, fonts or content of other sites."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ text { font: 13px ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mo
 
 
 def picture(cast: Cast) -> str:
-    """The SVG. Without animation, or where the reader wants none, it shows the last screen."""
+    """Returns the SVG. Without animation it shows the last screen."""
     lines = [Line(0.0, f"$ {cast.command}"), *cast.lines]
     times = shown_at(lines)
     length_s = times[-1] + LAST_PICTURE_S
@@ -55,7 +55,7 @@ def picture(cast: Cast) -> str:
 
 
 def shown_at(lines: list[Line]) -> list[float]:
-    """When each line appears, in seconds: as it was printed, with pauses that are neither too long nor too short."""
+    """Returns the time of each line, in seconds: the recorded time, with bounded pauses."""
     times = [0.0]
     for before, after in pairwise(lines):
         pause_s = min(max(after.at_s - before.at_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)

@@ -1,6 +1,6 @@
 """The failpoints of the services: a place in each step of the protocol at which a demo makes a process fail, once.
 
-The services know them by their names alone; where they are armed, and who armed them, is the demo's.
+The services know only their names; the demo knows their folder and their uses.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ class FailpointFolder:
     path: Path
 
     def arm(self, name: str, meant_for: str) -> None:
-        """The process fails there once, at the next message that holds `meant_for`. Raises DemoError."""
+        """Arms the failpoint once, for the next message that contains `meant_for`. Raises DemoError."""
         find(name)
         if len(meant_for) > LONGEST_WORD:
             raise DemoError(f"a failpoint is meant for a customer, in {LONGEST_WORD} letters at most")
@@ -177,17 +177,17 @@ class FailpointFolder:
         fresh.replace(self.path / name)
 
     def disarm(self, name: str) -> None:
-        """The process does not fail there. Raises DemoError if there is no such failpoint."""
+        """Disarms the failpoint. Raises DemoError if there is no such failpoint."""
         (self.path / find(name).name).unlink(missing_ok=True)
 
     def disarm_all(self, meant_for: str) -> None:
-        """Disarms those that are meant for this customer."""
+        """Disarms the failpoints that are meant for this customer."""
         for name, armed_for in self.armed().items():
             if armed_for == meant_for:
                 self.disarm(name)
 
     def armed(self) -> dict[str, str]:
-        """The names of those that are armed, and for whom."""
+        """Returns the names of armed failpoints, each with its customer."""
         armed = {}
         for failpoint in FAILPOINTS:
             try:
@@ -197,16 +197,16 @@ class FailpointFolder:
         return armed
 
     def hits(self) -> list[Hit]:
-        """Those that were hit, the oldest first."""
+        """Returns the hits, the oldest first."""
         return read_hits(self.path)
 
     def events(self, transaction_id: str) -> list[Event]:
-        """Those that were hit in a transaction, as steps of its timeline."""
+        """Returns the hits in a transaction, as steps of its timeline."""
         return [_event(hit) for hit in self.hits() if hit.transaction_id == transaction_id]
 
 
 def find(name: str) -> Failpoint:
-    """The failpoint of that name. Raises DemoError."""
+    """Returns the failpoint of that name. Raises DemoError."""
     for failpoint in FAILPOINTS:
         if failpoint.name == name:
             return failpoint

@@ -1,4 +1,4 @@
-"""What both databases have about one customer or one order: the verdict of a scenario, and the timeline's other witnesses."""
+"""Both databases' rows of one customer or one order: the verdict of a scenario, and witnesses for the timeline."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ class Ledgers:
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
     def answer(self, questions: Sequence[Question], customer: str) -> list[Finding]:
-        """The answers about a customer."""
+        """Returns the answers about a customer."""
         engines = {Database.ORDERS: self._orders, Database.CREDITS: self._credits}
         return [Finding(one, _count(engines[one.database], one.sql, customer)) for one in questions]
 
     def credits_of(self, customer: str) -> int:
-        """How many entries the customer has in the credit database."""
+        """Returns the number of the customer's entries in the credit database."""
         return _count(self._credits, _CREDITS_OF, customer)
 
     def order_of(self, customer: str) -> tuple[str, str] | None:
-        """Id and state of the customer's newest order; None without one."""
+        """Returns id and state of the customer's newest order; None without one."""
         sql = "SELECT order_id, state FROM orders WHERE customer = :customer ORDER BY created_at_ms DESC LIMIT 1"
         rows = rows_of(self._orders, sql, customer=customer)
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
     def events(self, transaction_id: str) -> list[Event]:
-        """What both databases have on record about a transaction."""
+        """Returns both databases' events of a transaction."""
         of_order = rows_of(
             self._orders,
             "SELECT t.state, t.created_at_ms, o.order_id, o.customer, o.total_cents FROM transactions t"

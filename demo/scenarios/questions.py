@@ -18,7 +18,7 @@ class Database(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a database, and the answer that is expected."""
+    """A question to a database, with the expected answer."""
 
     words: str
     database: Database
@@ -36,24 +36,24 @@ class Finding:
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer is the one that was expected."""
+        """True if the answer is the expected one."""
         return self.answer == self.question.expected
 
 
 def one_order(state: str) -> Question:
-    """Whether the customer has one order, and that in this state."""
+    """Asks whether the customer has exactly one order in this state."""
     sql = f"SELECT count(*) FROM orders WHERE customer = :customer AND state = '{state}'"
     return Question(f"How many orders are {state}?", Database.ORDERS, sql, 1)
 
 
 def entries(expected: int) -> Question:
-    """Credits and reversals of credits."""
+    """Asks for the number of credits and reversals."""
     sql = "SELECT count(*) FROM credits WHERE customer = :customer"
     return Question("How many entries does the credit database have?", Database.CREDITS, sql, expected)
 
 
 def points(expected: int) -> Question:
-    """The sum of all entries."""
+    """Asks for the sum of all entries."""
     sql = "SELECT coalesce(sum(points), 0) FROM credits WHERE customer = :customer"
     return Question("How many points are that?", Database.CREDITS, sql, expected)
 

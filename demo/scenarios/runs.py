@@ -1,4 +1,4 @@
-"""Plays scenarios, one at a time, each in a thread of its own."""
+"""Plays scenarios, one at a time, each in its own thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Runs:
     """The runs so far, the newest last."""
 
     def __init__(self, system: System, keeper: Keeper, failpoints: FailpointFolder) -> None:
-        """`failpoints` are those of the system's processes."""
+        """`failpoints` belong to the system's processes."""
         self.ledgers = Ledgers(system.order_database_url, system.credit_database_url)
         self._system = system
         self._keeper = keeper
@@ -35,20 +35,20 @@ class Runs:
         self._thread: threading.Thread | None = None
 
     def all(self) -> list[Run]:
-        """All runs that are remembered."""
+        """Returns all runs that are remembered."""
         return list(self._runs)
 
     @property
     def running(self) -> Run | None:
-        """The one that is played at the moment."""
+        """The run in play, or None."""
         return next((run for run in self._runs if run.state is State.RUNNING), None)
 
     def find(self, number: int) -> Run | None:
-        """The run with that number."""
+        """Returns the run with that number, or None."""
         return next((run for run in self._runs if run.number == number), None)
 
     def start(self, name: str) -> Run:
-        """Begins to play a scenario. Raises DemoError if there is none of that name, or one is played already."""
+        """Starts a scenario. Raises DemoError if there is none of that name, or one is in play."""
         scenario = next((one for one in SCENARIOS if one.name == name), None)
         if scenario is None:
             raise DemoError(f"there is no scenario {name}")
@@ -65,18 +65,18 @@ class Runs:
         return run
 
     def steps(self, run: Run) -> list[Step]:
-        """What was done in a run, and the failpoints that were hit meanwhile."""
+        """Returns the steps of a run, and the failpoints hit in it."""
         hits = [hit for hit in self.failpoints.hits() if hit.meant_for == run.customer]
         seen = [Step(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
         return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
 
     def stop(self) -> None:
-        """Ends what is played."""
+        """Ends the run in play."""
         self._leaving.set()
         self.wait()
 
     def wait(self) -> None:
-        """Waits for a moment until what is played is over."""
+        """Waits for the end of the run in play, up to some seconds."""
         if self._thread is not None:
             self._thread.join(_END_WITHIN_S)
 

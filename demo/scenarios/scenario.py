@@ -1,4 +1,4 @@
-"""What a scenario is, and what a run of it leaves behind."""
+"""A scenario, and the record of a run of it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from demo.scenarios.stage import Stage
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Something that goes wrong, with what to watch and what to expect."""
+    """A fault, with the things to watch and to expect."""
 
     name: str
     """In addresses."""
@@ -31,14 +31,14 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something that the scenario did or saw."""
+    """A step of the run, done or seen by the scenario."""
 
     at_ms: int
     what: str
 
 
 class State(Enum):
-    """How far a run is. The values are words for the screen."""
+    """The state of a run. The values are words for the screen."""
 
     RUNNING = "running"
     ENDED = "ended"
@@ -61,9 +61,9 @@ class Run:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether everything is as it should be."""
+        """True if the run has ended with only right answers."""
         return self.state is State.ENDED and bool(self.findings) and all(finding.is_right for finding in self.findings)
 
     def note(self, what: str) -> None:
-        """Something was done or seen just now."""
+        """Records a step with the present time."""
         self.steps.append(Step(time.time_ns() // 1_000_000, what))

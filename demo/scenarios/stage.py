@@ -1,4 +1,4 @@
-"""What scenarios act on: processes to kill, failpoints to arm, a customer who orders, and both databases."""
+"""The means of scenarios: processes to kill, failpoints to arm, a customer who orders, and both databases."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ class Played(Protocol):
     transaction_id: str | None
 
     def note(self, what: str) -> None:
-        """Something was done or seen just now."""
+        """Records a step with the present time."""
 
 
 class Stage:
-    """One run's hands and eyes. Methods raise DemoError when what they wait for does not come, or when `make up` ends."""
+    """The means of one run. Methods raise DemoError when a wait is in vain, or when `make up` ends."""
 
     def __init__(
         self,
@@ -68,20 +68,20 @@ class Stage:
         self._leaving = leaving
 
     def note(self, what: str) -> None:
-        """Says what was done or seen."""
+        """Records a step."""
         self.run.note(what)
 
     def arm(self, failpoint: str) -> None:
-        """A process fails there with this run's order, once."""
+        """Arms a failpoint once for this run's customer."""
         self._failpoints.arm(failpoint, self.run.customer)
         self.note(f"failpoint {failpoint} is armed for {self.run.customer}")
 
     def disarm(self) -> None:
-        """Nothing fails any more on this run's purpose."""
+        """Disarms all failpoints for this run's customer."""
         self._failpoints.disarm_all(self.run.customer)
 
     def order(self, *, article: str = "book", price_cents: int = 2_599, payment: str = "now") -> int | None:
-        """Asks once for an order; the status of the answer, None without one."""
+        """Asks once for an order. Returns the status of the answer, None without one."""
         items = [{"name": article, "quantity": 1, "price_cents": price_cents}]
         body = {"customer": self.run.customer, "items": items, "payment": payment}
         how = ", to be paid later" if payment == "later" else ""
@@ -104,48 +104,48 @@ class Stage:
         self._ask("POST", f"{self.system.order_url}/orders/{found[0]}/payment", {})
 
     def set_stock(self, available: int) -> None:
-        """How many there are of the article that is named like the run's customer."""
+        """Sets the stock of the article that has the name of the run's customer."""
         self._ask("PUT", f"{self.system.inventory_url}/stock/{self.run.customer}", {"available": available})
 
     def order_state(self) -> str | None:
-        """The state of the run's order; None without one."""
+        """Returns the state of the run's order; None without one."""
         found = self._ledgers.order_of(self.run.customer)
         return found[1] if found is not None else None
 
     def entries(self) -> int:
-        """How many credits and reversals the customer has."""
+        """Returns the number of the customer's credits and reversals."""
         return self._ledgers.credits_of(self.run.customer)
 
     def check_backs(self) -> int:
-        """How often the broker has asked about the run's transaction."""
+        """Returns the number of check-backs of the run's transaction."""
         return asyncio.run(checks_of(self.system.namesrv_addr, self.run.transaction_id or ""))
 
     def kill(self, process: Process) -> None:
-        """SIGKILL; it starts again by itself."""
+        """Kills the process by SIGKILL; the keeper starts it again."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again")
         self._keeper.kill(process)
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
-        """SIGKILL, and it stays down for the time of the block."""
+        """Kills the process by SIGKILL, and keeps it down during the block."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now")
         with self._keeper.kept_down(process):
             yield
         self.note(f"the {process.name} is started again")
 
     def empty_redis(self) -> None:
-        """FLUSHALL."""
+        """Empties Redis by FLUSHALL."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             redis.flushall()
 
     def keys_in_redis(self) -> int:
-        """How many keys Redis has: the queue of tasks that wait is one."""
+        """Returns the number of keys in Redis, one of which is the queue of waiting tasks."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             return int(redis.dbsize())
 
     @contextmanager
     def credit_database_away(self) -> Iterator[None]:
-        """Nobody can write to the credit database for the time of the block: this connection holds its lock."""
+        """Blocks writes to the credit database during the block, by holding its lock."""
         path = self.system.credit_database_url.removeprefix("sqlite:///")
         with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -155,15 +155,15 @@ class Stage:
                 connection.execute("ROLLBACK")
 
     def deaths(self, process: Process) -> int:
-        """How often the process was found dead."""
+        """Returns how often the process was found dead."""
         return len(self._keeper.deaths_ms[process.name])
 
     def is_ready(self, process: Process) -> bool:
-        """Whether the process does its work."""
+        """Returns whether the process does its work."""
         return self._keeper.is_ready(process)
 
     def wait_until(self, is_so: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
-        """Waits until it is so. Raises DemoError if it does not come about in time."""
+        """Waits until `is_so` is true. Raises DemoError after the time-out."""
         deadline = time.monotonic() + timeout_s
         while not is_so():
             if time.monotonic() > deadline:
@@ -181,16 +181,16 @@ class Stage:
             raise Interrupted("`make up` ends")
 
     def is_decided(self) -> bool:
-        """Whether the broker has COMMIT or ROLLBACK for the run's transaction."""
+        """Returns whether the broker has COMMIT or ROLLBACK for the run's transaction."""
         trace = self._trace()
         return trace is not None and trace.op is not None
 
     def are_all_decided(self) -> bool:
-        """Whether the broker has COMMIT or ROLLBACK for each half message of the run's customer."""
+        """Returns whether the broker has COMMIT or ROLLBACK for each half message of the run's customer."""
         return all(trace.op is not None for trace in self._traces_of_customer())
 
     def is_acknowledged(self) -> bool:
-        """Whether the credit service has told the broker an offset behind the run's message."""
+        """Returns whether the credit service has committed an offset behind the run's message."""
         trace = self._trace()
         if trace is None or not trace.committed:
             return False
@@ -207,12 +207,12 @@ class Stage:
             raise DemoError(f"{method} {url} was refused: {_in_words(response)}")
 
     def _trace(self) -> Trace | None:
-        """The run's transaction in the commit log."""
+        """Returns the run's transaction in the commit log."""
         traces = read_traces(self.system.broker_store)
         return next((trace for trace in traces if trace.transaction_id == self.run.transaction_id), None)
 
     def _find_transaction(self) -> None:
-        """The run's transaction: the newest half message that names its customer."""
+        """Notes the run's transaction: the newest half message that names its customer."""
         if found := self._traces_of_customer():
             self.run.transaction_id = found[-1].transaction_id
 
@@ -222,7 +222,7 @@ class Stage:
 
 
 async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
-    """How often a producer was asked about a transaction; 0 for one that nobody knows. Raises DemoError if no broker tells."""
+    """Returns the number of a transaction's check-backs; 0 for an unknown one. Raises DemoError if no broker answers."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
             found = await session.brokers[0].show(ShowTransactionRequestHeader(transaction_id=transaction_id))
@@ -232,7 +232,7 @@ async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
 
 
 async def consumer_offset(namesrv_addr: str, queue_id: int) -> int:
-    """The offset of the credit service in a queue of the orders; -1 if it has none. Raises DemoError if no broker tells."""
+    """Returns the credit service's offset in a queue of the orders; -1 without one. Raises DemoError if no broker answers."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
             stats = await consume_stats(session.brokers[0], _CONSUMER_GROUP, ORDERS_TOPIC.decode())

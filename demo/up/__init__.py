@@ -1,1 +1,1 @@
-"""`make up`: everything that the demo runs, and the console, until Ctrl-C."""
+"""`make up`: all processes of the demo and the console, until Ctrl-C."""

@@ -1,6 +1,6 @@
-"""python -m demo.up: everything that the demo runs and the console, until Ctrl-C.
+"""python -m demo.up: all processes of the demo and the console, until Ctrl-C.
 
-Exit code 0, or 2 with a sentence why it cannot start.
+Exit code 0, or 2 with the reason why it cannot start.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def main(
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
     log_to_stderr(logging.WARNING)
-    os.umask(0o077)  # databases, logs and Redis' files are for this user alone
+    os.umask(0o077)  # databases, logs and Redis' files are for this user only
     for number in STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)  # until the console serves
     console = Console(highlight=False)

@@ -1,4 +1,4 @@
-"""Keeps the system running: starts its processes in their order, and starts one that died again, unless it is to stay down."""
+"""Keeps the system running: starts its processes in their order, and restarts dead ones, unless they are kept down."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_DEATHS: Final = 5
 
 
 class Health(Enum):
-    """How a process is. The values are words for the screen."""
+    """The state of a process. The values are words for the screen."""
 
     WAITING = "waits for the broker"
     STARTING = "starting"
@@ -33,7 +33,7 @@ class Health(Enum):
 
 @dataclass(slots=True)
 class _Kept:
-    """A process, and what is known of it."""
+    """A process, and its state."""
 
     process: Process
     health: Health = Health.WAITING
@@ -43,10 +43,10 @@ class _Kept:
 
 
 class Keeper:
-    """Watches all processes of a system from a thread of its own while the block runs. It never waits for one of them."""
+    """Watches all processes of a system in its own thread while the block runs. It never waits for one of them."""
 
     def __init__(self, system: System) -> None:
-        """Nothing is started yet."""
+        """Starts nothing yet."""
         self._broker = _Kept(system.broker)
         self._others = [_Kept(process) for process in system.services]
         self._leave = threading.Event()
@@ -56,43 +56,43 @@ class Keeper:
         """By name: when a process was found dead, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
-        """Begin to start and to watch."""
+        """Starts the thread that starts and watches the processes."""
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stop watching; the processes stay as they are."""
+        """Stops watching, without touching the processes."""
         self._leave.set()
         self._thread.join()
 
     @property
     def healths(self) -> dict[str, Health]:
-        """How each process is, by name."""
+        """The state of each process, by name."""
         return {kept.process.name: kept.health for kept in self._all}
 
     @property
     def pids(self) -> dict[str, int]:
-        """The process ids of those that run, by name."""
+        """The process ids of running processes, by name."""
         return {kept.process.name: kept.process.pid for kept in self._all if kept.process.is_running}
 
     def is_ready(self, process: Process) -> bool:
-        """Whether it does its work."""
+        """Returns whether the process does its work."""
         return self.healths[process.name] is Health.READY
 
     @property
     def is_all_ready(self) -> bool:
-        """Whether everything does its work."""
+        """True if all processes do their work."""
         return all(health is Health.READY for health in self.healths.values())
 
     def kill(self, process: Process) -> None:
-        """SIGKILL; the keeper starts it again."""
+        """Kills the process by SIGKILL; the keeper starts it again."""
         with self._lock:
             process.kill()
             self._of(process).health = Health.DOWN
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
-        """SIGKILL, and it is started again only after the block."""
+        """Kills the process by SIGKILL, and starts it again only after the block."""
         kept = self._of(process)
         with self._lock:
             kept.is_kept_down = True

@@ -1,4 +1,4 @@
-"""An order now and then, so that something moves on the screens."""
+"""An order from time to time, so that the screens show activity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from demo.up.keeper import Keeper
 
 
 class RegularOrders:
-    """Places an order each so many seconds, from a thread of its own, while the block runs; a service that is away misses one."""
+    """Places an order each so many seconds, in its own thread, while the block runs. Skips one if the service is away."""
 
     def __init__(self, system: System, keeper: Keeper, every_s: float) -> None:
         self._url = f"{system.order_url}/orders"
@@ -27,12 +27,12 @@ class RegularOrders:
         self._thread = threading.Thread(target=self._place_on, name="regular orders", daemon=True)
 
     def __enter__(self) -> Self:
-        """Begin."""
+        """Starts placing orders."""
         self._thread.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Place no further one."""
+        """Stops placing orders."""
         self._leave.set()
 
     def _place_on(self) -> None:

@@ -1,4 +1,4 @@
-"""Puts `make up` together: the lock first, then the console, and behind it the processes."""
+"""Assembles `make up`: the lock first, then the console, and behind it the processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOOK_EVERY_S: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the command line asks for; a port of 0 takes any free one."""
+    """The arguments of the command line; port 0 takes any free one."""
 
     data: Path
     console_port: int
@@ -95,7 +95,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
 async def _tell(
     state_file: StateFile, address: str, addresses: Mapping[str, str], keeper: Keeper, say: Callable[[str], None], begun_s: float
 ) -> None:
-    """Keeps the state file as things are, and says once when everything is ready."""
+    """Keeps the state file current, and reports once when everything is ready."""
     is_told, written = False, None
     while True:
         state = State(os.getpid(), address, addresses, keeper.pids)
@@ -109,7 +109,7 @@ async def _tell(
 
 
 def usable_ports(wanted: Ports) -> Ports:
-    """The ports that are wanted, and free ones where that is 0. Raises DemoError if one is taken."""
+    """Returns the wanted ports, with free ones for 0. Raises DemoError if one is taken."""
     free = iter(free_ports(len(wanted)))
     chosen = Ports(*(port or next(free) for port in wanted))
     needed = [*zip(chosen, Ports._fields, strict=True), (chosen.broker - 2, "broker")]
@@ -121,7 +121,7 @@ def usable_ports(wanted: Ports) -> Ports:
 
 
 def _emptied(folder: Path) -> Path:
-    """The folder for failpoints, without those of an earlier run."""
+    """Returns the folder for failpoints, without those of an earlier run."""
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.iterdir():
         left.unlink()

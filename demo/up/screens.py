@@ -1,4 +1,4 @@
-"""The application's screens beside the broker's: what runs, and the scenarios."""
+"""The application's screens beside the broker's: the running processes, and the scenarios."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ProcessRow(NamedTuple):
 
 
 class RunningFacts(NamedTuple):
-    """What runs."""
+    """The running processes and their addresses."""
 
     processes: list[ProcessRow]
     addresses: Mapping[str, str]
@@ -50,7 +50,7 @@ class ScenariosFacts(NamedTuple):
 
 
 class FailpointRow(NamedTuple):
-    """A failpoint, and how it is at the moment."""
+    """A failpoint, and its present state."""
 
     failpoint: Failpoint
     is_armed: bool
@@ -62,14 +62,14 @@ class FailpointRow(NamedTuple):
 
 
 class OpinionFacts(NamedTuple):
-    """What Spark says about all orders."""
+    """Spark's verdict on all orders."""
 
     opinion: Opinion | None
     """None if nobody has asked yet."""
 
 
 class RunFacts(NamedTuple):
-    """One run, with the timeline of its transaction as far as it is known."""
+    """A run, with the known timeline of its transaction."""
 
     run: Run
     steps: list[Step]
@@ -80,7 +80,7 @@ class RunFacts(NamedTuple):
 def extension(
     system: System, keeper: Keeper, runs: Runs, second_opinion: SecondOpinion, addresses: Mapping[str, str]
 ) -> Extension:
-    """What the application adds to the console."""
+    """Returns the application's extension of the console."""
     application = _Application(system, keeper, runs, second_opinion, addresses)
     return Extension(
         sections=(
@@ -118,7 +118,7 @@ class _Application:
         self._addresses = addresses
 
     async def find_running(self, visit: Visit) -> RunningFacts:
-        """Each process, and where it listens."""
+        """Returns each process with its address."""
         pids, processes = self._keeper.pids, (self._system.broker, *self._system.services)
         rows = [
             ProcessRow(
@@ -133,11 +133,11 @@ class _Application:
         return RunningFacts(rows, self._addresses, self._system.namesrv_addr)
 
     async def find_scenarios(self, visit: Visit) -> ScenariosFacts:
-        """All scenarios."""
+        """Returns all scenarios."""
         return ScenariosFacts(SCENARIOS, self._runs.all()[::-1], self._runs.running, self._keeper.is_all_ready)
 
     async def find_run(self, visit: Visit) -> RunFacts:
-        """One run. Raises Refused if there is none with that number."""
+        """Returns one run. Raises Refused if there is none with that number."""
         run = self._run(visit)
         steps = self._runs.steps(run)
         if run.transaction_id is None:
@@ -145,14 +145,14 @@ class _Application:
         try:
             return RunFacts(run, steps, await find_transactions(visit, run.transaction_id, [self.witness]), None)
         except AdminError as error:
-            return RunFacts(run, steps, [], str(error))  # the broker is killed in some scenarios
+            return RunFacts(run, steps, [], str(error))  # some scenarios kill the broker
 
     def heading(self, visit: Visit) -> str:
-        """The scenario's title."""
+        """Returns the scenario's title."""
         return self._run(visit).scenario.title
 
     async def start(self, visit: Visit) -> str:
-        """Begins to play a scenario. Raises Refused if that cannot be now."""
+        """Starts a scenario. Raises Refused if that is impossible now."""
         try:
             run = self._runs.start(visit.word("scenario"))
         except DemoError as error:
@@ -160,7 +160,7 @@ class _Application:
         return f"run {run.number} has begun: {run.scenario.title}"
 
     async def find_failpoints(self, visit: Visit) -> list[FailpointRow]:
-        """Each failpoint."""
+        """Returns each failpoint with its state."""
         armed, hits = self._runs.failpoints.armed(), [hit.failpoint for hit in self._runs.failpoints.hits()]
         return [
             FailpointRow(
@@ -174,7 +174,7 @@ class _Application:
         ]
 
     async def arm(self, visit: Visit) -> str:
-        """Arms a failpoint for a customer, or for anybody. Raises Refused."""
+        """Arms a failpoint for a customer, or for the next message of any. Raises Refused."""
         name, meant_for = visit.word("failpoint"), visit.word("meant_for")
         try:
             self._runs.failpoints.arm(name, meant_for)
@@ -192,11 +192,11 @@ class _Application:
         return f"failpoint {name} is armed no more"
 
     async def find_opinion(self, visit: Visit) -> OpinionFacts:
-        """Spark's verdict, as far as it is there."""
+        """Returns Spark's latest verdict, as far as known."""
         return OpinionFacts(self._second_opinion.latest())
 
     async def ask_spark(self, visit: Visit) -> str:
-        """Begins to compare. Raises Refused if that is under way."""
+        """Starts the comparison. Raises Refused if one is running."""
         try:
             self._second_opinion.ask()
         except DemoError as error:
@@ -204,11 +204,11 @@ class _Application:
         return "Spark has begun to compare"
 
     def newest_run(self, visit: Visit) -> str:
-        """The page of the run that was started last."""
+        """Returns the page of the latest run."""
         return url("/scenarios/run", number=self._runs.all()[-1].number)
 
     async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
-        """What both databases have on record about a transaction, as far as they answer, and the failpoints that it met."""
+        """Returns both databases' events of a transaction, as far as they answer, and the failpoints that it hit."""
         try:
             of_databases = await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
         except DemoError:

@@ -1,4 +1,4 @@
-"""Spark's verdict over all orders, beside the verdict by SQL: the reconciliation as a process of its own, begun by a button."""
+"""Spark's verdict on all orders, besides the verdict by SQL: the reconciliation in its own process, started by a button."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COULD_NOT_TELL: Final = "The reconciliation could not tell."
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """How far the reconciliation is, and what it has printed last."""
+    """The state of the reconciliation, and its last output."""
 
     seconds: float
     """Since it began; how long it took once it has ended."""
@@ -32,12 +32,12 @@ class Opinion:
 
     @property
     def text(self) -> str:
-        """What it has printed last."""
+        """The last output."""
         return "\n".join(self.lines)
 
     @property
     def meaning(self) -> str:
-        """The exit code in a sentence; empty while it runs."""
+        """The meaning of the exit code, as a sentence; empty while it runs."""
         return "" if self.exit_code is None else _MEANING_OF.get(self.exit_code, _COULD_NOT_TELL)
 
 
@@ -45,25 +45,25 @@ class SecondOpinion:
     """Runs the reconciliation, once at a time."""
 
     def __init__(self, process: Process) -> None:
-        """`process` is started each time that somebody asks; its log is what the screen shows."""
+        """`process` is started for each request; the screen shows its log."""
         self._process = process
         self._begun_s: float | None = None
         self._taken_s: float | None = None
 
     @property
     def is_running(self) -> bool:
-        """Whether Spark compares at this moment."""
+        """True while Spark compares."""
         return self._process.is_running
 
     def ask(self) -> None:
-        """Begins to compare. Raises DemoError if that is under way."""
+        """Starts the comparison. Raises DemoError if one is running."""
         if self.is_running:
             raise DemoError("Spark compares at the moment: wait until it is done")
         self._begun_s, self._taken_s = time.monotonic(), None
         self._process.spawn()
 
     def latest(self) -> Opinion | None:
-        """What was asked for last; None if nobody has asked yet."""
+        """Returns the latest opinion; None if nobody has asked yet."""
         if self._begun_s is None:
             return None
         exit_code = self._process.exit_code
@@ -74,7 +74,7 @@ class SecondOpinion:
 
 
 def reconciliation(processes: Processes, system: System) -> Process:
-    """The process that compares the system's databases and its commit log."""
+    """Adds the process that compares the system's databases and its commit log."""
     output = system.home / "reconciliation"
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", str(YOUNG_S)]
     arguments += ["--store", str(system.broker_store), "--output", str(output), "--hide-output"]

@@ -1,4 +1,4 @@
-"""One `make up` for a folder: a lock that ends with its process, and beside it a file that says what runs."""
+"""One `make up` for a folder: a lock that ends with its process, and a file that describes the running processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_STATE = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a running `make up` says about itself."""
+    """The statement of a running `make up` about itself."""
 
     pid: int
     address: str
@@ -32,11 +32,11 @@ class State:
 
 
 class RunsAlready(DemoError):
-    """Another `make up` has the folder; the text says which, and how it is ended."""
+    """Another `make up` has the folder; the text names it, and how to end it."""
 
 
 class StateFile:
-    """The lock and the file, held while the block runs."""
+    """The lock and the file, held during the block."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -47,7 +47,7 @@ class StateFile:
         """Takes the lock. Raises RunsAlready, or DemoError if the folder cannot be used."""
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._folder.chmod(0o700)  # what is in it may be older, and readable for everybody
+            self._folder.chmod(0o700)  # older content may be readable for everybody
             lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise DemoError(f"the folder {self._folder} cannot be used: {error.strerror}") from None
@@ -57,17 +57,17 @@ class StateFile:
             os.close(lock)
             raise RunsAlready(told(read_state(self._path), self._folder)) from None
         self._lock = lock
-        self._path.unlink(missing_ok=True)  # of one that was killed
+        self._path.unlink(missing_ok=True)  # left by a killed one
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Gives the lock back."""
+        """Releases the lock."""
         assert self._lock is not None
         self._path.unlink(missing_ok=True)
         os.close(self._lock)
 
     def write(self, state: State) -> None:
-        """Says what runs; a reader sees the state before or this one."""
+        """Replaces the state; readers see the old or the new one."""
         fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
         with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -76,7 +76,7 @@ class StateFile:
 
 
 def read_state(path: Path) -> State | None:
-    """What the file says; None if there is none, or it is no such file: whoever can write there may have put anything into it."""
+    """Reads the file; None if it is missing or invalid: each program with write access may have put anything into it."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             content = json.loads(file.read(_LONGEST_STATE))
@@ -91,7 +91,7 @@ def read_state(path: Path) -> State | None:
 
 
 def told(state: State | None, folder: Path) -> str:
-    """What runs, and how it is ended."""
+    """Describes the running `make up`, and how to end it."""
     if state is None:
         return f"another `make up` has the folder {folder} and is about to start, or to end. Wait a moment and look again"
     alive = [f"{name} ({pid})" for name, pid in state.processes.items() if psutil.pid_exists(pid)]

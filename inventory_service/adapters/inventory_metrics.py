@@ -19,11 +19,11 @@ class CountedStockRoom:
         )
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """As the other one does."""
+        """Ships the order, and counts its state."""
         return self._counted("created", self._stock_room.ship(order_id, lines))
 
     def call_off(self, order_id: str) -> Shipment:
-        """As the other one does."""
+        """Calls the order off, and counts its state."""
         return self._counted("cancelled", self._stock_room.call_off(order_id))
 
     def _counted(self, message: str, shipment: Shipment) -> Shipment:

@@ -25,7 +25,7 @@ class SqlStockRoom:
         self._sessions = Sessions(engine, now_s=world.steady_s)
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
-        """See `service_layer.ports.StockRoom`."""
+        """Ships the order if there is enough; durable on return."""
         with self._sessions.writing() as session:
             if not self._is_new(session, order_id, ShipmentState.SHIPPED):
                 return _shipment(_locked(session, order_id))
@@ -41,7 +41,7 @@ class SqlStockRoom:
             return _shipment(row, is_new=True)
 
     def call_off(self, order_id: str) -> Shipment:
-        """See `service_layer.ports.StockRoom`."""
+        """Returns a shipped order to stock, or prevents a later shipment; durable on return."""
         with self._sessions.writing() as session:
             if self._is_new(session, order_id, ShipmentState.CALLED_OFF):
                 return Shipment(order_id, ShipmentState.CALLED_OFF, is_new=True)

@@ -34,7 +34,7 @@ class StockResponse(BaseModel):
 
 
 class ShipmentResponse(BaseModel):
-    """What became of an order here."""
+    """How far this service got with an order."""
 
     order_id: str
     state: ShipmentState

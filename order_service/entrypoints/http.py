@@ -150,7 +150,7 @@ def cancel_order(order_id: str) -> Response:
 
 @orders_api.get("/orders/<order_id>")
 def get_order(order_id: str) -> Response:
-    """One order."""
+    """Returns a message of an order."""
     return json_response(OrderResponse.of(_order(order_id)))
 
 

@@ -40,7 +40,7 @@ class ItemRequest(BaseModel):
 
 
 class OrderRequest(BaseModel):
-    """The body of POST /orders."""
+    """Returns the body of POST /orders."""
 
     model_config = _STRICT
 

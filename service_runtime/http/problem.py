@@ -7,9 +7,9 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """How an error is answered. Without `detail` the error's own words are shown; with it they are only logged.
+    """The answer to an error. `detail` replaces the error's own text, which is then only logged.
 
-    A title that is not just the name of the status has a type of its own, which /docs explains.
+    A title other than the status's name has its own type, which /docs explains.
     """
 
     status: int
@@ -18,7 +18,7 @@ class Problem:
 
     @property
     def has_type(self) -> bool:
-        """Whether callers can tell it from other errors of the same status by its type."""
+        """True if its type distinguishes it from other errors of the same status."""
         return self.title != HTTP_STATUS_CODES.get(self.status)
 
 

@@ -11,24 +11,24 @@ logger = logging.getLogger(__name__)
 
 
 class NotSent(Exception):
-    """The broker did not take the message. It may be stored all the same."""
+    """The broker did not confirm the message, but may have stored it."""
 
 
 class SenderThread:
-    """A producer with an event loop of its own in a thread. Starting needs no broker to be there: sending does."""
+    """A producer with its own event loop in a thread. Sending needs a broker; starting does not."""
 
     def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int) -> None:
-        """`send_timeout_ms` is how long the broker may take to store a message."""
+        """`send_timeout_ms` bounds the broker's time to store a message."""
         self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
         self._loop = EventLoopThread()
 
     def start(self) -> None:
-        """From now on messages can be sent. Raises ClientError."""
+        """Starts the producer. Raises ClientError."""
         self._loop.start()
         self._loop.run(self._producer.start(), timeout_s=_WAIT_S)
 
     def stop(self) -> None:
-        """Nothing can be sent any more."""
+        """Stops the producer."""
         try:
             self._loop.run(self._producer.shutdown(), timeout_s=_WAIT_S)
         except (ClientError, TimeoutError) as error:
@@ -36,7 +36,7 @@ class SenderThread:
         self._loop.stop()
 
     def send(self, message: Message) -> None:
-        """The message is stored on return. Raises NotSent."""
+        """Sends the message; stored on return. Raises NotSent."""
         try:
             self._loop.run(self._producer.send(message), timeout_s=_WAIT_S)
         except (ClientError, TimeoutError) as error:

@@ -33,7 +33,7 @@ SLOW_CHECKS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def quick_checks(check_max: int) -> Mapping[str, str]:
-    """Check-backs that nobody waits long for."""
+    """Returns settings for check-backs with short waits."""
     times = str(check_back.TIMEOUT_MS)
     return MappingProxyType(
         {"transactionTimeOut": times, "transactionCheckInterval": times, "transactionCheckMax": str(check_max)}
@@ -54,7 +54,7 @@ class Stage:
 
     @property
     def text(self) -> Path:
-        """What the learner reads."""
+        """The path of the stage's text."""
         return FOLDER / "stages" / f"{self.name}.md"
 
 

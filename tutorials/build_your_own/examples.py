@@ -1,4 +1,4 @@
-"""The bytes that the texts show. `python -m tutorials.build_your_own.examples` writes them into the texts anew."""
+"""The bytes in the texts. `python -m tutorials.build_your_own.examples` updates them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OP: Final = replace(
 
 
 def examples() -> Mapping[str, list[str]]:
-    """The lines of each example by its name."""
+    """Returns the lines of each example by its name."""
     heart_beat = encode_request(CODES["HEART_BEAT"], 7, {}, heart_beat_body(PRODUCERS))
     send = encode_request(CODES["SEND_MESSAGE"], 8, send_fields(_TOPIC, 2, {"TAGS": "created"}), b"an order")
     half = encode_request(
@@ -92,7 +92,7 @@ def examples() -> Mapping[str, list[str]]:
 
 
 def with_examples(text: str) -> str:
-    """A text with its blocks of bytes made anew. Raises KeyError if it asks for an example that is unknown."""
+    """Returns a text with updated blocks of bytes. Raises KeyError for an unknown example."""
     known = examples()
     return BLOCK.sub(lambda block: block[1] + "".join(f"{line}".rstrip() + "\n" for line in known[block[2]]) + block[4], text)
 

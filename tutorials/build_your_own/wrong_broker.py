@@ -1,6 +1,6 @@
-"""Twelve wrong brokers, each with one mistake that beginners make, and each fails at exactly its stage.
+"""Twelve wrong brokers, each with one mistake of beginners, and each fails at exactly its stage.
 
-`python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs one: the solution with one thing spoiled.
+`python -m tutorials.build_your_own.wrong_broker NAME -c FILE` runs one: the solution with one part spoiled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tutorials.build_your_own.solution.transactions import Pending, Transactions
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong, and which stage finds it."""
+    """A mistake, and the stage that finds it."""
 
     stage: int
     make: Callable[[], None]
@@ -31,7 +31,7 @@ class Mistake:
 
 
 def takes_frames_in_one_piece_alone() -> None:
-    """Every read of the socket is taken for whole frames."""
+    """Takes each read of the socket for whole frames."""
 
     def feed(self: FrameReader, data: bytes) -> list[Command]:
         commands = []
@@ -45,7 +45,7 @@ def takes_frames_in_one_piece_alone() -> None:
 
 
 def counts_over_all_queues() -> None:
-    """queueOffset in the answer to a send counts over all queues."""
+    """Counts queueOffset over all queues in the answer to a send."""
     counted: dict[str, int] = {}
 
     def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
@@ -59,7 +59,7 @@ def counts_over_all_queues() -> None:
 
 
 def goes_on_too_far() -> None:
-    """nextBeginOffset counts the messages that were asked for, not those that were found."""
+    """Counts the requested messages in nextBeginOffset, not the found ones."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -73,7 +73,7 @@ def goes_on_too_far() -> None:
 
 
 def keeps_the_sign_of_the_checksum() -> None:
-    """BODYCRC keeps its highest bit."""
+    """Keeps the highest bit of BODYCRC."""
 
     def body_crc(body: bytes) -> int:
         return zlib.crc32(body)
@@ -82,7 +82,7 @@ def keeps_the_sign_of_the_checksum() -> None:
 
 
 def hashes_without_a_sign() -> None:
-    """The hash of a tag is written without its sign."""
+    """Writes the hash of a tag without its sign."""
 
     def encode(unit: Unit) -> bytes:
         return right(replace(unit, tags_code=unit.tags_code & 0xFFFFFFFF))
@@ -92,7 +92,7 @@ def hashes_without_a_sign() -> None:
 
 
 def reads_uncommitted() -> None:
-    """A pull at the end of a queue also brings the half messages for it that nobody has decided."""
+    """Returns pending half messages of a queue, too, by a pull at its end."""
 
     def pull_message(self: Requests, request: Command, client: Client) -> Command:
         answer = right(self, request, client)
@@ -112,7 +112,7 @@ def reads_uncommitted() -> None:
 
 
 def forgets_the_queue() -> None:
-    """A committed message always goes to queue 0."""
+    """Delivers each committed message to queue 0."""
 
     def committed(half: Record) -> Message:
         return replace(right(half), queue_id=0)
@@ -122,7 +122,7 @@ def forgets_the_queue() -> None:
 
 
 def rolls_back_in_memory() -> None:
-    """A ROLLBACK writes no op message."""
+    """Writes no op message for a ROLLBACK."""
 
     def roll_back(self: Transactions, pending: Pending) -> None:
         del self.pending[pending.half.commit_log_offset]
@@ -131,7 +131,7 @@ def rolls_back_in_memory() -> None:
 
 
 def asks_about_the_half_topic() -> None:
-    """A check-back shows the message as it is stored, not as its producer knows it."""
+    """Shows the stored message in a check-back, not the producer's."""
 
     def as_sent(half: Record, checks: int) -> Record:
         sent = right(half, checks)
@@ -142,7 +142,7 @@ def asks_about_the_half_topic() -> None:
 
 
 def asks_once_more() -> None:
-    """One check-back more than transactionCheckMax."""
+    """Sends one check-back more than transactionCheckMax."""
 
     def init(self: check_back.CheckBack, transactions: Transactions, policy: check_back.CheckPolicy) -> None:
         right(self, transactions, replace(policy, check_max=policy.check_max + 1))
@@ -152,7 +152,7 @@ def asks_once_more() -> None:
 
 
 def goes_on_behind_the_torn_record() -> None:
-    """A restart takes the last byte that is not zero for the end of the log."""
+    """Takes the last byte that is not zero for the end of the log after a restart."""
 
     def cut_torn_tail(self: CommitLog) -> None:
         self.end = len(self.read(0, self.file_size).rstrip(b"\0"))
@@ -161,7 +161,7 @@ def goes_on_behind_the_torn_record() -> None:
 
 
 def believes_every_commit() -> None:
-    """A COMMIT for any half message in the log delivers it, decided or not."""
+    """Delivers a half message at each COMMIT, decided or not."""
 
     def end(self: Transactions, decision: int, commit_log_offset: int, queue_offset: int, group: str) -> None:
         half = self.store.log.record_at(commit_log_offset)

@@ -14,7 +14,7 @@ Orders: Any = shop["Orders"]
 
 
 class CarefulOrders(Orders):  # type: ignore[misc]
-    """Rolls back what is free."""
+    """A shop that rolls back orders that cost nothing."""
 
     async def execute_local_transaction(self, message: Message, thing: object) -> LocalTransactionState:
         if thing == "a free lunch":

@@ -7,7 +7,7 @@ from rocketmq_broker.testing import RocketMQ
 
 
 class Orders:
-    """What you want to test: a listener that stores orders, and knows later what it stored."""
+    """The tested listener: it stores orders, and later knows which it stored."""
 
     def __init__(self) -> None:
         self.database = sqlite3.connect(":memory:", isolation_level=None)

@@ -35,7 +35,7 @@ def kill(
 
 
 def told(outcome: Outcome) -> str:
-    """One cell in full."""
+    """Formats one cell in full."""
     return "\n".join(
         [
             f"killed: {outcome.victim.value}, at the moment: {outcome.moment.value}",
@@ -49,7 +49,7 @@ def told(outcome: Outcome) -> str:
 
 
 def table(outcomes: list[Outcome]) -> Table:
-    """A row for each cell."""
+    """Returns a table with a row for each cell."""
     made = Table("moment", "killed", "on disk then", "hears", "finished by", "orders", "credits", box=MARKDOWN)
     for one in outcomes:
         on_disk = _listed(one).replace("half message", "half").replace("op message", "op")

@@ -1,10 +1,10 @@
-"""The cells of the table: a moment in the life of an order, and what is killed there."""
+"""The cells of the table: a moment in the life of an order, and a victim to kill then."""
 
 from enum import Enum
 
 
 class Moment(Enum):
-    """Where the life of an order stands still. The one that is named in brackets waits there."""
+    """A moment at which an order's life stops. The process in brackets waits there."""
 
     ASKED = "asked"
     """The customer's request has come; nothing is sent (order service)."""
@@ -19,7 +19,7 @@ class Moment(Enum):
 
 
 class Victim(Enum):
-    """What is killed, and started again five seconds later."""
+    """The victim: it is killed, and started again five seconds later."""
 
     ORDER_SERVICE = "order-service"
     BROKER = "broker"
@@ -33,15 +33,15 @@ class Victim(Enum):
 
     @property
     def has_order_service(self) -> bool:
-        """Whether the order service dies."""
+        """True if the order service dies."""
         return self in (Victim.ORDER_SERVICE, Victim.EVERYTHING, Victim.POWER)
 
     @property
     def has_broker(self) -> bool:
-        """Whether the broker dies."""
+        """True if the broker dies."""
         return self in (Victim.BROKER, Victim.EVERYTHING, Victim.POWER)
 
     @property
     def has_credit_service(self) -> bool:
-        """Whether the credit service dies."""
+        """True if the credit service dies."""
         return self in (Victim.CREDIT_SERVICE, Victim.EVERYTHING, Victim.POWER)

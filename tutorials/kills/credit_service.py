@@ -1,4 +1,4 @@
-"""The credit service of this chapter: a consumer whose ledger takes each order once."""
+"""The chapter's credit service: a consumer whose ledger takes each order once."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ class CreditService:
     """One life of the credit service."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_delivery: Callable[[], None]) -> None:
-        """Alive, and not started. `note_delivery` is told of each message that comes."""
+        """Creates it without starting it. `note_delivery` is called with each message."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.execute("CREATE TABLE IF NOT EXISTS credits (order_id TEXT PRIMARY KEY, thing TEXT NOT NULL)")
@@ -32,7 +32,7 @@ class CreditService:
         await self._consumer.start()
 
     async def end(self) -> None:
-        """Takes away what the system takes from a process that ended."""
+        """Releases what the system takes from an ended process."""
         self.is_dead = True
         await self._consumer.shutdown(timeout_s=0.5)
         self.database.close()
@@ -49,4 +49,4 @@ class CreditService:
     async def _pass(self, moment: Moment) -> None:
         await self._halt.at(moment)
         if self.is_dead:
-            await asyncio.Event().wait()  # a dead process does nothing more
+            await asyncio.Event().wait()  # a dead process does nothing

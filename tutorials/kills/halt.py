@@ -1,4 +1,4 @@
-"""The moment at which an order's life stands still, until somebody is killed or let go on."""
+"""The moment at which an order's life stops, until a process is killed or may go on."""
 
 import asyncio
 
@@ -6,20 +6,20 @@ from tutorials.kills.cells import Moment
 
 
 class Halt:
-    """Stops the first process that comes to one moment; the second time nobody stops."""
+    """Stops the first process that reaches one moment, and no later one."""
 
     def __init__(self, moment: Moment) -> None:
-        """Nobody has come there yet."""
+        """No process has reached it yet."""
         self.reached = asyncio.Event()
         self._moment = moment
         self._over = asyncio.Event()
 
     async def at(self, moment: Moment) -> None:
-        """A process is at this moment: it waits here if this is the one."""
+        """Waits here if this is the moment. Call it in the process that reaches one."""
         if moment is self._moment and not self.reached.is_set():
             self.reached.set()
             await self._over.wait()
 
     def go_on(self) -> None:
-        """Whoever waits goes on."""
+        """Lets the waiting process go on."""
         self._over.set()

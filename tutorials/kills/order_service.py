@@ -1,4 +1,4 @@
-"""The order service of this chapter: one order, one SQLite file, and a listener that answers from it."""
+"""The chapter's order service: one order, one SQLite file, and a listener that answers from it."""
 
 import sqlite3
 from collections.abc import Callable
@@ -25,10 +25,10 @@ _SCHEMA: Final = """
 
 
 class OrderService:
-    """One life of the order service. The next one is another object: nothing but the file outlives it."""
+    """One life of the order service. The next one is another object: only the file survives."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_check: Callable[[str], None]) -> None:
-        """Alive, and not started. `note_check` is told each answer to a check-back."""
+        """Creates it without starting it. `note_check` is called with each answer to a check-back."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.executescript(_SCHEMA)
@@ -41,7 +41,7 @@ class OrderService:
         await self._producer.start()
 
     async def place(self, order_id: str, thing: str) -> str:
-        """Places an order, and returns what the customer hears. Raises ProcessDied."""
+        """Places an order, and returns the customer's answer. Raises ProcessDied."""
         await self._pass(Moment.ASKED)
         try:
             sent = await self._producer.send_message_in_transaction(Message.of(TOPIC, thing, keys=[order_id]), thing)
@@ -56,7 +56,7 @@ class OrderService:
         try:
             self.database.execute("INSERT INTO transactions VALUES (?, 'COMMITTED')", (message.transaction_id,))
             self.database.execute("INSERT INTO orders VALUES (?, ?)", (message.keys[0], thing))
-        except sqlite3.IntegrityError:  # a check-back was faster, or the order is there
+        except sqlite3.IntegrityError:  # a check-back was faster, or the order exists
             self.database.execute("ROLLBACK")
             return LocalTransactionState.ROLLBACK_MESSAGE
         self.database.execute("COMMIT")
@@ -64,7 +64,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Answers from the database; where there is no row, the barrier is written first."""
+        """Answers from the database; writes the barrier first if there is no row."""
         barrier = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"
         self.database.execute(barrier, (message.transaction_id,))
         query = "SELECT state FROM transactions WHERE transaction_id = ?"
@@ -74,7 +74,7 @@ class OrderService:
         return LocalTransactionState.COMMIT_MESSAGE if is_stored else LocalTransactionState.ROLLBACK_MESSAGE
 
     async def end(self) -> None:
-        """Takes away what the system takes from a process that ended: connections, tasks, files."""
+        """Releases what the system takes from an ended process: connections, tasks, files."""
         self.is_dead = True
         await self._producer.shutdown()
         self.database.close()

@@ -1,4 +1,4 @@
-"""Plays one cell in an event loop of its own, in the time of the test double: minutes take milliseconds."""
+"""Plays one cell in its own event loop, in the time of the test double: minutes take milliseconds."""
 
 import asyncio
 import tempfile
@@ -27,7 +27,7 @@ MOST_REQUESTS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one cell showed."""
+    """The result of one cell."""
 
     moment: Moment
     victim: Victim
@@ -43,12 +43,12 @@ class Outcome:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether there is a credit for the order, and none without it."""
+        """True if there is a credit for the order, and none without it."""
         return self.orders == self.credits
 
     @property
     def finished_by(self) -> str:
-        """Who brought the order to its end."""
+        """The part of the system that finished the order."""
         told = [f"check-back: {answer}, by order service {life}" for life, answer in self.notebook.checks[-1:]]
         deliveries = self.notebook.deliveries
         if len(deliveries) > 1:
@@ -67,7 +67,7 @@ def play(
     insists: bool = False,
     order_service: Callable[..., OrderService] = OrderService,
 ) -> Outcome:
-    """The cell's outcome; always the same. A customer who `insists` asks again until the answer is that the order is placed."""
+    """Returns the cell's outcome; always the same. A customer who `insists` repeats the request until the order is placed."""
     with tempfile.TemporaryDirectory(prefix="kill-everything-") as folder, silence():
         return asyncio.run(_play(moment, victim, Path(folder), settings or {}, insists, order_service))
 
@@ -87,7 +87,7 @@ async def _play(
         asking = asyncio.create_task(shop.orders.place(ORDER_ID, THING))
         await halt.reached.wait()
         if moment in (Moment.DELIVERED, Moment.CREDITED):
-            await asking  # COMMIT is with the broker, so the customer has the answer
+            await asking  # COMMIT is at the broker, so the customer has the answer
         await shop.kill(victim)
         on_disk = shop.on_disk()
         halt.go_on()
@@ -104,7 +104,7 @@ async def _play(
 
 
 async def _heard(asking: asyncio.Task[str], *, has_died: bool) -> str | None:
-    """The answer to the customer. Of a process that died none arrives any more, even if the client's last word was UNKNOWN."""
+    """Returns the answer to the customer. A dead process sends none, even if the client's last word was UNKNOWN."""
     is_answered = asking.done() or not has_died
     try:
         answer = await asking

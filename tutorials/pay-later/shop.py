@@ -21,7 +21,7 @@ BEGIN_MS = 1_800_000_000_000
 
 
 class Shop:
-    """Takes orders that are paid later. Order service and broker have one clock: the test's."""
+    """A shop for orders that are paid later. Order service and broker have one clock: the test's."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, deadline_minutes: float = DEADLINE_MINUTES) -> None:
         self.rocketmq = rocketmq
@@ -36,22 +36,22 @@ class Shop:
         return (BEGIN_MS + round(self.rocketmq.elapsed_s * 1000)) * 1_000_000
 
     def open(self) -> None:
-        """The order service runs: it can be asked."""
+        """Starts the order service's producer, which answers check-backs."""
         self.producer: SyncClient = self.rocketmq.transaction_producer("order_service", self.listeners())
 
     def close(self) -> None:
-        """The order service is away: nobody can be asked."""
+        """Stops the producer: nobody answers check-backs."""
         self.producer.shutdown()
 
     def listeners(self) -> TransactionListeners:
         return transaction_listeners(self.store, order_limit_cents=1_000_000, failpoints=Failpoints(), now_ms=self.world.wall_ms)
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
-        """Half message, local transaction, decision."""
+        """Sends the half message, runs the local transaction, and sends the decision."""
         self.producer.send_message_in_transaction(message, attempt)
 
     def order(self) -> str:
-        """An order that is to be paid later; returns its id."""
+        """Places an order that is to be paid later; returns its id."""
         items = (Item("book", 1, 2599),)
         placed = self.placing.place(customer="ada", items=items, currency="EUR", idempotency_key=None, is_paid_later=True)
         return placed.order.order_id
@@ -60,12 +60,12 @@ class Shop:
         self.paying.pay(order_id)
 
     def state(self, order_id: str) -> str:
-        """What the order's row says."""
+        """Returns the state in the order's row."""
         order = self.store.find_order(order_id)
         assert order is not None
         return order.state.value
 
     def checks(self, order_id: str) -> int:
-        """How often the broker has asked about an order that is pending."""
+        """Returns how often the broker has checked a pending order."""
         (transaction,) = self.rocketmq.pending(order_id)
         return transaction.checks

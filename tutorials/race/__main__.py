@@ -62,7 +62,7 @@ def race(
 
 
 def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) -> tuple[Sequence[type[Way]], list[Wanted]]:
-    """The ways that race, and the cells to play, in the order of the table. Raises BadParameter."""
+    """Returns the competing ways, and the cells to play, in the order of the table. Raises BadParameter."""
     in_real_time = {way.name for way in WAYS_ON_APACHE}
     if apache == 0 and (named := in_real_time & {text.partition("/")[0] for text in cell}):
         raise typer.BadParameter(f"{named.pop()} is played in real time: say with how many orders, such as --apache 50")
@@ -78,7 +78,7 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
 
 
 def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
-    """The figures in the order of what is wanted, with a bar meanwhile. Raises BrokerCannotRun, WayHangs."""
+    """Plays the wanted cells with a progress bar, and returns their figures in order. Raises BrokerCannotRun, WayHangs."""
     columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
     figures = []
     with Progress(*columns, console=console, transient=True) as progress:
@@ -91,7 +91,7 @@ def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | N
 
 
 def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence[type[Way]], list[Figures]]:
-    """With those on Apache's broker that were not played now, if an earlier run left all their figures in the file."""
+    """Adds the ways on Apache's broker that were not played now, if an earlier run left all their figures in the file."""
     figures = []
     for way in WAYS_ON_APACHE:
         earlier = kept(output, way.name)

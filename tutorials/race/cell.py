@@ -1,4 +1,4 @@
-"""Plays one cell: one way under one fault, order after order, until nothing is left to do; then the judge looks."""
+"""Plays one cell: one way under one fault, order after order, until nothing is left to do; then the judge decides."""
 
 import asyncio
 import logging
@@ -25,7 +25,7 @@ RESTART_TAKES_S: Final = 1.0
 
 
 async def play(way: type[Way], fault: Fault, *, orders: int, seed: int, folder: Path) -> Figures:
-    """The cell's figures. `folder` gets the databases; it must be empty.
+    """Returns the cell's figures. `folder` gets the databases; it must be empty.
 
     In virtual time the same seed gives the same figures. Raises BrokerCannotRun.
     """
@@ -53,12 +53,12 @@ class _Cell:
         self._customers = random.Random(f"{seed}/customers")
 
     async def begin(self) -> None:
-        """Both processes run when it returns."""
+        """Starts both processes."""
         await self._begin_credits()
         await self._begin_process()
 
     async def take(self, number: int) -> None:
-        """A customer comes, asks for one order, and goes, whatever the answer is."""
+        """Lets a customer ask for one order, and leave after any answer."""
         await self.stage.broker.pause(self._customers.uniform(*ORDER_EVERY_S))
         await self._raise_the_dead()
         await self._broker_is_down(self.stage.plan.is_broker_down(number))
@@ -75,12 +75,12 @@ class _Cell:
         except ProcessDied:
             pass
         except Exception:
-            pass  # the customer sees an error, and goes
+            pass  # the customer sees an error, and leaves
         if self.stage.plan.strikes(Fault.REDIS_EMPTIED, order.order_id):
             self.stage.task_queue.empty()
 
     async def end(self) -> None:
-        """Faults stop; what was begun comes to its end; then both processes end."""
+        """Ends the faults, lets started work finish, and ends both processes."""
         self.stage.plan.end()
         await self._broker_is_down(False)
         await self._raise_the_dead()
@@ -89,7 +89,7 @@ class _Cell:
         await self.credits.end()
 
     async def _raise_the_dead(self) -> None:
-        """What died loses its connections, as the system sees to, and is started again a second later."""
+        """Ends a dead process's connections, as the system does, and starts it again a second later."""
         everything = self.process.is_dead and self.process.kills_everything
         if everything:
             await self._broker_is_down(True)
@@ -126,7 +126,7 @@ class _Cell:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Lets the broker and its clients say nothing: faults are what the race consists of."""
+    """Silences the broker and its clients during the block: faults are the race's normal state."""
     logger = logging.getLogger("rocketmq_broker")
     was = logger.level
     logger.setLevel(logging.CRITICAL + 1)

@@ -1,7 +1,7 @@
-"""The credit process, which is the same for every way: it writes what it hears of into the credit database.
+"""The credit process, the same for each way: it writes each received order into the credit database.
 
-It keeps two ledgers. `credits` takes one credit for each order: its consumer is idempotent. `credits_without_key` takes all that
-comes. So one run shows what a way does to a consumer with a unique key, and to one without.
+It keeps two ledgers. `credits` takes one credit for each order: its consumer is idempotent. `credits_without_key` takes every
+message. So one run shows the effect of a way on a consumer with a unique key, and on one without.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ class Credits:
     """One life of the credit process."""
 
     def __init__(self, stage: Stage) -> None:
-        """Alive; nothing is consumed yet."""
+        """Creates it without consuming yet."""
         self.stage = stage
         self.is_dead = False
         self._ledger = sqlite3.connect(stage.credit_file, isolation_level=None)
@@ -43,12 +43,12 @@ class Credits:
         self._consumer = consumer
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs the work in the background, as long as the process."""
+        """Runs the work in the background, until the process ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
 
     async def credit(self, body: str) -> None:
-        """Writes the credit; when it returns both ledgers have it. If the process dies, it does not return."""
+        """Writes the credit to both ledgers before it returns. Does not return if the process dies."""
         order = json.loads(body)
         row = (order["order_id"], order["total_cents"] // 100)
         self._ledger.execute("BEGIN IMMEDIATE")
@@ -58,13 +58,13 @@ class Credits:
         await self.may_die(order["order_id"])
 
     async def may_die(self, point: str) -> None:
-        """Where the consumer dies if it does: nothing that comes after it is done."""
+        """Lets the consumer die here, if the plan says so: then no later work is done."""
         if self.is_dead or self.stage.plan.strikes(Fault.CONSUMER_DIES, point):
             self.is_dead = True
             await asyncio.Event().wait()
 
     async def end(self) -> None:
-        """Takes away what the system takes from a process that ended."""
+        """Releases what the system takes from an ended process."""
         self.is_dead = True
         for task in self._tasks:
             task.cancel()

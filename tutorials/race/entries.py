@@ -1,4 +1,4 @@
-"""Who races: the ways of this folder, and those of a file that somebody adds."""
+"""The competitors: the ways of this folder, and those of an added file."""
 
 import importlib.util
 import inspect
@@ -11,16 +11,16 @@ from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
 
 class NoSuchEntry(Exception):
-    """A way, a fault or a file of ways that does not exist; the text says which there are."""
+    """A way, a fault or a file of ways that does not exist; the text lists the existing ones."""
 
 
 def ways_with(file: Path | None, *, on_apache: bool = False) -> tuple[type[Way], ...]:
-    """The ways of the race, those on Apache's broker if they are wanted, and those that the file defines. Raises NoSuchEntry."""
+    """Returns the ways of the race, with those on Apache's broker on request, and those of the file. Raises NoSuchEntry."""
     return (*WAYS, *(WAYS_ON_APACHE if on_apache else ()), *(_ways_in(file) if file is not None else ()))
 
 
 def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
-    """The way of that name. Raises NoSuchEntry."""
+    """Returns the way of that name. Raises NoSuchEntry."""
     for way in ways:
         if way.name == name:
             return way
@@ -28,7 +28,7 @@ def find_way(ways: Sequence[type[Way]], name: str) -> type[Way]:
 
 
 def find_fault(name: str) -> Fault:
-    """The fault of that name. Raises NoSuchEntry."""
+    """Returns the fault of that name. Raises NoSuchEntry."""
     try:
         return Fault(name)
     except ValueError:
@@ -36,7 +36,7 @@ def find_fault(name: str) -> Fault:
 
 
 def cells(ways: Sequence[type[Way]], wanted: Sequence[str]) -> list[tuple[type[Way], Fault]]:
-    """The cells that are wanted, each as WAY/FAULT, WAY alone or /FAULT alone; without any, all. Raises NoSuchEntry."""
+    """Returns the wanted cells, each as WAY/FAULT, WAY alone or /FAULT alone; all without any. Raises NoSuchEntry."""
     found: dict[tuple[type[Way], Fault], None] = {}
     for text in wanted or ["/"]:
         way, _, fault = text.partition("/")

@@ -1,4 +1,4 @@
-"""The faults, and where each of them strikes: a plan that depends on the seed alone, and so is the same for every way."""
+"""The faults, and the places where each strikes: a plan that depends only on the seed, and so is the same for each way."""
 
 import random
 from collections import Counter
@@ -12,7 +12,7 @@ BLOCK: Final = 10
 
 
 class Fault(Enum):
-    """What goes wrong in a cell."""
+    """A fault of a cell."""
 
     NONE = "none"
     DIES_BEFORE_COMMIT = "dies-before-commit"
@@ -28,12 +28,12 @@ class Fault(Enum):
 
     @property
     def title(self) -> str:
-        """How people call it."""
+        """The title for people."""
         return _TITLES[self]
 
     @property
     def heading(self) -> str:
-        """Few words, for the head of a column."""
+        """The heading of a column, in a few words."""
         return _HEADINGS.get(self) or self.value.replace("-", " ")
 
 
@@ -54,12 +54,12 @@ _HEADINGS: Final = {Fault.COMMIT_LOST: "COMMIT lost", Fault.REDIS_EMPTIED: "Redi
 
 
 class FaultPlan:
-    """Says at each point of a run whether the cell's fault strikes there."""
+    """Decides at each point of a run whether the cell's fault strikes there."""
 
     def __init__(self, seed: int, fault: Fault, slow_commit_s: tuple[float, float]) -> None:
-        """Two plans with one seed and one fault say the same.
+        """Plans with the same seed and fault decide alike.
 
-        A slow local transaction takes `slow_commit_s`, from and to.
+        `slow_commit_s` is the least and the greatest time of a slow local transaction.
         """
         self.fault = fault
         self.struck = 0
@@ -70,7 +70,7 @@ class FaultPlan:
         self._is_over = False
 
     def strikes(self, fault: Fault, point: str) -> bool:
-        """Whether it does now; a point that is visited again gets another answer."""
+        """Returns whether the fault strikes now; a second visit of a point gets another answer."""
         if fault is not self.fault or self._is_over:
             return False
         self._visits[point] += 1
@@ -79,20 +79,20 @@ class FaultPlan:
         return does_strike
 
     def is_broker_down(self, number: int) -> bool:
-        """Whether the broker is down while the order with that number is placed."""
+        """Returns whether the broker is down while the order with that number is placed."""
         block = f"block {number // BLOCK}"
         return self.fault is Fault.BROKER_DOWN and self._chance(block).random() < 1 / ONE_IN
 
     def delay_s(self, point: str) -> float:
-        """How long the local transaction takes at that point, beyond the usual."""
+        """Returns the extra time of the local transaction at that point."""
         return self._chance(f"{point}/delay").uniform(*self._slow_commit_s) if self.strikes(Fault.SLOW_COMMIT, point) else 0.0
 
     def is_before_commit(self, point: str) -> bool:
-        """Whether what kills everything comes before the database commit, or after it."""
+        """Returns whether the death of everything comes before the database commit, or after it."""
         return self._chance(f"{point}/when").random() < 0.5
 
     def end(self) -> None:
-        """From now on nothing goes wrong any more."""
+        """Ends the faults."""
         self._is_over = True
 
     def _chance(self, point: str) -> random.Random:

@@ -1,4 +1,4 @@
-"""The judge: compares the two databases, and knows nothing of how the orders were told."""
+"""The judge: compares the two databases, and does not know the ways."""
 
 import sqlite3
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ _STORED_NUMBERS: Final = "SELECT number FROM orders"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the databases say."""
+    """The result of comparing the databases."""
 
     stored: int
     """Orders that the order database has."""
@@ -33,7 +33,7 @@ class Verdict:
 
 
 def judge(order_file: Path, credit_file: Path, requested_at_s: Mapping[str, float]) -> Verdict:
-    """Judges; `requested_at_s` says when each order was asked for."""
+    """Judges; `requested_at_s` is the time of each order's request."""
     with closing(sqlite3.connect(f"{order_file.as_uri()}?mode=ro", uri=True)) as connection:
         connection.execute("ATTACH ? AS credit", (f"{credit_file.as_uri()}?mode=ro",))
         stored, missing, phantom, doubled = (

@@ -1,4 +1,4 @@
-"""An order, and the message that tells of it."""
+"""An order, and its message."""
 
 import json
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ CONSUMER_GROUP: Final = "credits"
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a customer orders."""
+    """A customer's order."""
 
     number: int
     """From 0 on."""
@@ -25,6 +25,6 @@ class Order:
         return f"order-{self.number:06}"
 
     def message(self) -> Message:
-        """Tells the credit side of it."""
+        """Returns the message for the credit side."""
         body = json.dumps({"order_id": self.order_id, "total_cents": self.total_cents})
         return Message.of(TOPIC, body, keys=[self.order_id])

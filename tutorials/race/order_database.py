@@ -1,4 +1,4 @@
-"""The order database: a SQLite file, and the faults that strike where a process commits to it."""
+"""The order database: a SQLite file, and the faults that strike at a process's commits to it."""
 
 import asyncio
 import sqlite3
@@ -16,35 +16,35 @@ _SCHEMA: Final = "CREATE TABLE orders (order_id TEXT PRIMARY KEY, number INTEGER
 
 
 class ProcessDied(BaseException):
-    """The process is dead: as by kill -9, nothing after this line runs. No way catches it."""
+    """The process is dead: as by kill -9, no later line runs. No way catches it."""
 
 
 class DatabaseRefused(Exception):
-    """The database did not take the transaction, and says so. Nothing is stored."""
+    """The database refused the transaction. Nothing is stored."""
 
 
 class Writing:
     """One open transaction of the order database."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        """It began already."""
+        """The transaction has begun before."""
         self._connection = connection
         self.rows = 0
         """How many rows it wrote."""
 
     def store(self, order: Order) -> None:
-        """Writes the order's row. Raises sqlite3.IntegrityError if it is there."""
+        """Writes the order's row. Raises sqlite3.IntegrityError if it exists."""
         self.execute("INSERT INTO orders VALUES (?, ?, ?)", (order.order_id, order.number, order.total_cents))
 
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Runs a statement, and returns what it finds."""
+        """Runs a statement, and returns its rows."""
         cursor = self._connection.execute(statement, values)
         self.rows += max(0, cursor.rowcount)
         return cursor.fetchall()
 
 
 class OrderDatabase:
-    """What one process has of it."""
+    """One process's access to the order database."""
 
     def __init__(self, path: Path, plan: FaultPlan, die: Callable[..., ProcessDied], must_live: Callable[[], None]) -> None:
         """`die` marks the process as dead and returns what to raise; `must_live` raises ProcessDied in a dead process."""
@@ -58,18 +58,18 @@ class OrderDatabase:
 
     @staticmethod
     def create(path: Path, schema: str) -> None:
-        """Makes the file, with the orders' table and those of a way."""
+        """Creates the file, with the orders' table and those of a way."""
         with closing(_connect(path)) as connection:
             connection.executescript(_SCHEMA + schema)
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Reads what is committed. Only outside of `writing`: one connection serves both."""
+        """Reads committed rows. Only outside of `writing`: one connection serves both."""
         self._must_live()
         return self._connection.execute(statement, values).fetchall()
 
     @asynccontextmanager
     async def writing(self, what: Order | str) -> AsyncIterator[Writing]:
-        """A transaction: its rows are durable once the block is left. `what` it writes decides where faults strike.
+        """Opens a transaction: its rows are durable after the block. The order or work `what` determines the faults.
 
         Raises DatabaseRefused where nothing was stored, and ProcessDied.
         """
@@ -96,7 +96,7 @@ class OrderDatabase:
             raise self._die(everything=kills_all)
 
     def close(self) -> None:
-        """Gives the file back; what is not committed is gone."""
+        """Closes the file; uncommitted rows are lost."""
         self._connection.close()
 
     def _before_commit(self, point: str, kills_all: bool) -> None:
@@ -110,6 +110,6 @@ class OrderDatabase:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    # Processes die here, machines do not: what is written stays without a sync.
+    # Here processes die, but no machines: written data survives without a sync.
     connection.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;")
     return connection

@@ -1,4 +1,4 @@
-"""The order process: what a way has while it runs, and what it loses when it dies."""
+"""The order process: the state of a way while it runs, which it loses when it dies."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -12,10 +12,10 @@ P = TypeVar("P", bound=Producer)
 
 
 class Process:
-    """One life of the order process. The next one is another object: nothing but the stage outlives it."""
+    """One life of the order process. The next one is another object: only the stage survives."""
 
     def __init__(self, stage: Stage) -> None:
-        """Alive, without clients and tasks."""
+        """Creates it without clients and tasks."""
         self.stage = stage
         self.database = OrderDatabase(stage.order_file, stage.plan, self.die, self.must_live)
         self.is_dead = False
@@ -25,32 +25,32 @@ class Process:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def producer(self, group: str) -> Producer:
-        """A producer that runs as long as the process."""
+        """Starts a producer that runs until the process ends."""
         return await self._started(Producer(group, namesrv_addr=self.stage.namesrv_addr))
 
     async def transaction_producer(self, group: str, listener: TransactionListener) -> TransactionProducer:
-        """A producer of transactional messages that runs as long as the process."""
+        """Starts a producer of transactional messages that runs until the process ends."""
         return await self._started(TransactionProducer(group, listener, namesrv_addr=self.stage.namesrv_addr))
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Runs the work in the background, as long as the process."""
+        """Runs the work in the background, until the process ends."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(_hear)
 
     def must_live(self) -> None:
-        """Raises ProcessDied if it does not."""
+        """Raises ProcessDied if the process is dead."""
         if self.is_dead:
             raise ProcessDied
 
     def die(self, *, everything: bool = False) -> ProcessDied:
-        """From now on the process is dead; returns what to raise."""
+        """Marks the process as dead. Returns the error to raise."""
         self.is_dead = True
         self.kills_everything |= everything
         return ProcessDied()
 
     async def end(self) -> None:
-        """Takes away what the system takes from a process that ended: tasks, connections, files, memory."""
+        """Releases what the system takes from an ended process: tasks, connections, files, memory."""
         self.is_dead = True
         for task in self._tasks:
             task.cancel()

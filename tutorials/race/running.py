@@ -16,7 +16,7 @@ from tutorials.race.results.figures import Figures
 
 
 class WayHangs(Exception):
-    """A way waits for what never comes, so its cell has no end."""
+    """A way waits in vain, so its cell has no end."""
 
 
 class Wanted(NamedTuple):
@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
 
 
 def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = None) -> Figures:
-    """Plays the cell in an event loop and a temporary folder of its own. Raises NoSuchEntry, BrokerCannotRun, WayHangs."""
+    """Plays the cell in its own event loop and temporary folder. Raises NoSuchEntry, BrokerCannotRun, WayHangs."""
     found = find_way(ways_with(file, on_apache=True), way)
     with tempfile.TemporaryDirectory(prefix="race-") as folder, silence():
         try:
@@ -43,7 +43,7 @@ def play_cell(way: str, fault: str, orders: int, seed: int, file: Path | None = 
 def play_cells(
     cells: Sequence[Wanted], *, seed: int, file: Path | None = None, processes: int | None = None
 ) -> Iterator[Figures]:
-    """The figures of each cell, in the order in which they end. Raises BrokerCannotRun, WayHangs."""
+    """Yields the figures of each cell, in the order of their ends. Raises BrokerCannotRun, WayHangs."""
     if len(cells) == 1:
         yield play_cell(*cells[0], seed, file)
         return
@@ -53,7 +53,7 @@ def play_cells(
         for ended in as_completed(playing):
             yield ended.result()
     finally:
-        pool.shutdown(cancel_futures=True)  # what is played already ends; nothing more begins
+        pool.shutdown(cancel_futures=True)  # running cells end; no other begins
 
 
 def _leave_ctrl_c_to_the_parent() -> None:

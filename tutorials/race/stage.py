@@ -1,4 +1,4 @@
-"""What outlives the order process of a cell: broker, task queue, the files of both databases, and the plan of faults."""
+"""The parts that survive the order process: broker, task queue, the files of both databases, and the plan of faults."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -13,16 +13,16 @@ class TaskQueueAway(Exception):
 
 
 class TaskQueue:
-    """What Redis is to Celery: a list that tasks are pushed to and taken from, kept in memory."""
+    """Redis in its role for Celery: a list that tasks are pushed to and taken from, kept in memory."""
 
     def __init__(self) -> None:
-        """Up, and empty."""
+        """Starts up and empty."""
         self.is_down = False
         self.answers_to_lose = 0
         self._tasks: deque[str] = deque()
 
     def push(self, task: str) -> None:
-        """Raises TaskQueueAway; then the task may be there all the same."""
+        """Adds a task. Raises TaskQueueAway; then the task may have been added nevertheless."""
         if self.is_down:
             raise TaskQueueAway("connection refused")
         self._tasks.append(task)
@@ -31,20 +31,20 @@ class TaskQueue:
             raise TaskQueueAway("the answer was lost")
 
     def pop(self) -> str | None:
-        """Takes the oldest task, which is nowhere else from now on; None if there is none."""
+        """Takes the oldest task, which is then in no other place; None if there is none."""
         return self._tasks.popleft() if self._tasks and not self.is_down else None
 
     def empty(self) -> None:
-        """Redis was emptied, or killed: tasks that wait are gone.
+        """Empties Redis, as a kill does: waiting tasks are lost.
 
-        A Redis that is killed loses what it had not saved, and by default it saves after a minute at the earliest.
+        A killed Redis loses unsaved data, and by default it saves after a minute at the earliest.
         """
         self._tasks.clear()
 
 
 @dataclass(slots=True)
 class Stage:
-    """Where one cell is played."""
+    """The stage of one cell."""
 
     broker: RacedBroker
     plan: FaultPlan
@@ -65,7 +65,7 @@ class Stage:
 
     @property
     def namesrv_addr(self) -> str:
-        """Where clients find the broker, also while it is down."""
+        """The name server's address for clients, also while it is down."""
         return self.broker.namesrv_addr
 
     @property
@@ -74,6 +74,6 @@ class Stage:
         return self.broker.now_s
 
     def lose_answer_about(self, order_id: str) -> None:
-        """The message of that order, or the next task, is stored, and whoever sent it does not learn so."""
+        """Stores the order's message, or the next task, but loses the answer to its sender."""
         self.broker.lose_answer_about(order_id)
         self.task_queue.answers_to_lose += 1

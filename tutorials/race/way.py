@@ -1,4 +1,4 @@
-"""What a way has to be. One more is a class like those in tutorials/race/ways; `--add FILE` lets it race."""
+"""The interface of a way. A further one is a class like those in tutorials/race/ways; `--add FILE` lets it race."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
@@ -10,11 +10,11 @@ from tutorials.race.process import Process
 
 
 class Way(ABC):
-    """A way to tell the credit side of an order. One object is made for each life of the order process.
+    """A way to inform the credit side of an order. Each life of the order process has its own object.
 
-    What it keeps in attributes is lost when the process dies. What it commits to `process.database` stays. The faults strike
-    within `process.database.writing`, within the broker and within the credit process: a way has no code for them, other than
-    what it would have in production. Time passes only where a way awaits: one that tries again without a sleep stops the race.
+    Its attributes are lost when the process dies. Its commits to `process.database` stay. The faults strike within
+    `process.database.writing`, within the broker and within the credit process: a way has no code for them, other than its code
+    for production. Time passes only where a way awaits: a retry without a sleep stops the race.
     """
 
     name: ClassVar[str]
@@ -27,23 +27,23 @@ class Way(ABC):
     """What it is played on."""
 
     def __init__(self, process: Process) -> None:
-        """`process` has the database and makes clients."""
+        """`process` has the database and creates clients."""
         self.process = process
         self.database = process.database
 
     @abstractmethod
     async def start(self) -> None:
-        """The process begins: make clients, begin to relay what an earlier life left."""
+        """Begins a life of the process: creates clients, and relays what an earlier life left."""
 
     @abstractmethod
     async def place(self, order: Order) -> None:
-        """Stores the order and tells the credit side. What it raises, other than ProcessDied, the customer sees as an error.
+        """Stores the order and informs the credit side. The customer sees its errors, except ProcessDied.
 
-        The next order is placed once it has returned, and a broker that is down comes back after some orders: leave what takes
-        longer, such as sending until it works, to `process.run`.
+        The next order is placed after it has returned, and a broker that is down comes back after some orders: leave longer work,
+        such as sending until it succeeds, to `process.run`.
         """
 
     @classmethod
     async def consume(cls, credits: Credits) -> None:
-        """The credit process begins. By default it consumes the messages of the topic."""
+        """Begins the credit process. By default it consumes the messages of the topic."""
         await credits.consume_topic()

@@ -1,4 +1,4 @@
-"""A payment service that sends a half message and never says how its local transaction ended: it is switched off for good."""
+"""A payment service that sends a half message and never decides: it is switched off for good."""
 
 import asyncio
 import sys
@@ -7,7 +7,7 @@ from rocketmq_broker.client import LocalTransactionState, Message, MessageExt, T
 
 
 class Payments:
-    """Its database knew. It was switched off as well."""
+    """A listener without an answer: its database was switched off as well."""
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return LocalTransactionState.UNKNOWN
@@ -17,7 +17,7 @@ class Payments:
 
 
 async def main(key: str) -> None:
-    """Sends one payment; NAMESRV_ADDR says where."""
+    """Sends one payment to the name servers in NAMESRV_ADDR."""
     async with TransactionProducer("payment-service", Payments()) as producer:
         sent = await producer.send_message_in_transaction(Message.of("payments", "5000 EUR", keys=[key]))
         print(f"{key}: {sent.local_transaction_state.name}")

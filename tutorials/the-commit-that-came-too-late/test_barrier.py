@@ -25,7 +25,7 @@ class SlowOrders:
         try:
             self.database.execute("INSERT INTO transactions VALUES (?, 'COMMITTED')", (message.transaction_id,))
             self.database.execute("INSERT INTO orders VALUES (?)", (message.keys[0],))
-        except sqlite3.IntegrityError:  # the barrier: somebody decided this transaction before
+        except sqlite3.IntegrityError:  # the barrier: this transaction was decided before
             self.database.execute("ROLLBACK")
             return ROLLBACK
         self.database.execute("COMMIT")
@@ -41,7 +41,7 @@ class SlowOrders:
 
 
 class OrdersWithBarrier(SlowOrders):
-    """A check-back that finds no row writes one."""
+    """Writes a row when a check-back finds none."""
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         marker = "INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')"

@@ -1,4 +1,4 @@
-"""A listener as the official samples have it: states in a map, and COMMIT for a transaction that is not in it."""
+"""A listener like the official samples': states in a map, and COMMIT for a transaction that is not in it."""
 
 import sqlite3
 

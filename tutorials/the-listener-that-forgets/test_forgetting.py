@@ -14,7 +14,7 @@ ForgetfulOrders: Any = runpy.run_path(str(Path(__file__).with_name("forgetful.py
 
 
 def mended(orders: type[Any]) -> type[Any]:
-    """The exercise's solution: the transaction row is stored with the order, and the listener has no memory of its own."""
+    """Solves the exercise: the transaction row is stored with the order, and the listener keeps nothing in memory."""
 
     class MendedOrders(orders):  # type: ignore[misc]
         def __init__(self, database: sqlite3.Connection) -> None:

@@ -1,4 +1,4 @@
-"""Redelivery, and what a unique key is for."""
+"""Redelivery, and the purpose of a unique key."""
 
 import asyncio
 import sqlite3

@@ -11,7 +11,7 @@ chapter = runpy.run_path(str(Path(__file__).with_name("record.py")))
 
 
 def pending_bodies(commit_log: bytes) -> list[bytes]:
-    """The bodies of half messages that no op message names."""
+    """Returns the bodies of half messages that no op message names."""
     halves: dict[int, bytes] = {}
     for record in chapter["records"](commit_log):
         if record.topic == topics.HALF_TOPIC.encode():

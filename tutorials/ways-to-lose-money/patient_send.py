@@ -8,7 +8,7 @@ from tutorials.race.way import Way
 
 
 class PatientSend(Way):
-    """The message is lost all the same if the process dies meanwhile."""
+    """Sends until the broker has the message, which is lost nevertheless if the process dies meanwhile."""
 
     name = "patient-send"
     title = "commit, then send until it works"

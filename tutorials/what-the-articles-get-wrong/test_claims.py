@@ -1,4 +1,4 @@
-"""Claims that articles repeat about transactional messages, each with a test that shows what is so."""
+"""Claims that articles repeat about transactional messages, each with a test that shows the truth."""
 
 import pytest
 
@@ -14,7 +14,7 @@ COMMIT, ROLLBACK, UNKNOWN = (
 
 
 class Listener:
-    """Answers what it is told to answer."""
+    """Returns the configured answers."""
 
     def __init__(self, executed: LocalTransactionState, checked: LocalTransactionState = UNKNOWN) -> None:
         self.executed, self.checked = executed, checked
@@ -66,7 +66,7 @@ class DatabaseAway(Exception):
 
 
 class BookKeeper(Listener):
-    """An order is stored, and the database is away when the broker asks."""
+    """Stores the order, but cannot reach its database when the broker asks."""
 
     def __init__(self, if_the_database_is_away: LocalTransactionState) -> None:
         super().__init__(UNKNOWN)
@@ -90,10 +90,10 @@ async def test_who_cannot_ask_the_database_must_not_answer_rollback(
 
 
 class AmbiguousCommit(Listener):
-    """The order is stored, but the answer to the database commit was lost: the driver raised."""
+    """Stores the order, but the answer to the database commit was lost: the driver raised."""
 
     def __init__(self, answer: LocalTransactionState) -> None:
-        super().__init__(answer, COMMIT)  # later, the database can be asked, and it has the order
+        super().__init__(answer, COMMIT)  # later the database can be asked, and it has the order
 
 
 @pytest.mark.parametrize(("answer", "delivered"), [(ROLLBACK, 0), (UNKNOWN, 1)])

@@ -1,4 +1,4 @@
-"""Whom the broker asks for a decision, how often, and what comes after the last time."""
+"""The choice of producers for check-backs, their number, and the end after the last one."""
 
 from itertools import pairwise
 
@@ -9,7 +9,7 @@ COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UN
 
 
 class Program:
-    """A program with a listener that notes when it is asked."""
+    """A program whose listener notes its check-backs."""
 
     def __init__(self, rocketmq: RocketMQ, answer: LocalTransactionState = UNKNOWN) -> None:
         self.rocketmq = rocketmq

@@ -40,7 +40,7 @@ def main(
     folder: Annotated[Path, typer.Argument(exists=True, file_okay=False, help="where orders.db and credits.db are")],
     names: Annotated[list[str], typer.Argument(help=", ".join(ACCIDENTS))],
 ) -> None:
-    """Lets the accidents with these names happen."""
+    """Makes the accidents with these names happen."""
     if unknown := set(names) - set(ACCIDENTS):
         raise typer.BadParameter(f"there is no accident {', '.join(sorted(unknown))}; there are {', '.join(ACCIDENTS)}")
     for name in names:

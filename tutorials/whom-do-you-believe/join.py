@@ -1,4 +1,4 @@
-"""What one SQL join finds in both databases: orders without a credit, credits without an order, and different amounts."""
+"""The findings of one SQL join over both databases: missing credits, credits without an order, and different amounts."""
 
 import sqlite3
 import sys
@@ -17,7 +17,7 @@ JOIN = """
 
 
 def differences(folder: Path) -> list[tuple[str, int | None, int | None]]:
-    """Customer, cents ordered, cents credited."""
+    """Returns customer, cents ordered, and cents credited."""
     with closing(sqlite3.connect(f"{(folder / 'orders.db').absolute().as_uri()}?mode=ro", uri=True)) as database:
         database.execute("ATTACH ? AS ledger", (f"{(folder / 'credits.db').absolute().as_uri()}?mode=ro",))
         return database.execute(JOIN).fetchall()

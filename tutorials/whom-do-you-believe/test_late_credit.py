@@ -28,7 +28,7 @@ print(json.dumps([row["finding"], row["cause"], row["finding"] in ADVICE]))
 
 @pytest.fixture(scope="module")
 def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package `pipelines` with the solution."""
+    """Returns a copy of the package `pipelines` with the solution."""
     folder = tmp_path_factory.mktemp("patched")
     shutil.copytree(CHECKOUT / "pipelines", folder / "pipelines", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["git", "apply", "-C1", str(PATCH)], cwd=folder, check=True)

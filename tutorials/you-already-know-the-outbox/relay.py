@@ -14,14 +14,14 @@ class Outbox:
         self.database.execute("CREATE TABLE outbox (number INTEGER PRIMARY KEY, order_id TEXT, thing TEXT)")
 
     def place(self, order_id: str, thing: str) -> None:
-        """One database commit for both rows. No broker is needed here."""
+        """Stores both rows by one database commit, without a broker."""
         self.database.execute("BEGIN")
         self.database.execute("INSERT INTO orders VALUES (?, ?)", (order_id, thing))
         self.database.execute("INSERT INTO outbox (order_id, thing) VALUES (?, ?)", (order_id, thing))
         self.database.execute("COMMIT")
 
     async def relay(self, producer: Producer) -> int:
-        """Sends a message for each row, the oldest first, and returns their number. Call it again and again."""
+        """Sends a message for each row, the oldest first, and returns their number. Call it repeatedly."""
         rows = self.database.execute("SELECT number, order_id, thing FROM outbox ORDER BY number").fetchall()
         for number, order_id, thing in rows:
             await producer.send(Message.of("orders", thing, keys=[order_id]))

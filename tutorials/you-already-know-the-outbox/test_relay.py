@@ -1,4 +1,4 @@
-"""Which faults the relay survives, and which its consumers must cope with."""
+"""The faults that the relay survives, and those that its consumers must handle."""
 
 import runpy
 from pathlib import Path
@@ -36,7 +36,7 @@ async def test_a_relay_that_does_not_hear_the_answer_sends_twice(rocketmq: Rocke
 
 
 class Credits:
-    """The exercise's solution: a consumer that takes each order once."""
+    """A consumer that takes each order once: the exercise's solution."""
 
     def __init__(self) -> None:
         self.of_orders: dict[str, str] = {}

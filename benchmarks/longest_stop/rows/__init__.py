@@ -1,1 +1,1 @@
-"""What a client may do to stop the loop: one module for each, in a room for each kind of request."""
+"""The actions by which a client may stop the loop: one module for each, in a room for each kind of request."""

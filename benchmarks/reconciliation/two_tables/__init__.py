@@ -1,1 +1,1 @@
-"""Orders against credits, two tables and no more: ours beside datacompy on Spark and a full outer join of DuckDB."""
+"""Orders against credits, two tables only: ours beside datacompy on Spark and a full outer join of DuckDB."""

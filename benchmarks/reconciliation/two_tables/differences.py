@@ -1,4 +1,4 @@
-"""What two tables can show, what the bench's books hold of it, and what our reconciliation says of it."""
+"""The differences visible in two tables: those in the benchmark's books, and those found by our reconciliation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNEQUAL: Final = (Finding.AMOUNT_MISMATCH, Finding.WRONG_CUSTOMER)
 
 
 class Differences(msgspec.Struct, frozen=True):
-    """How two tables differ."""
+    """The differences of two tables."""
 
     orders_left: int
     """Orders without a credit."""
@@ -31,7 +31,7 @@ class Differences(msgspec.Struct, frozen=True):
 
 
 def in_books(orders: int) -> Differences:
-    """The differences between the two tables of `write_books` with so many orders."""
+    """Returns the differences between the two tables of `write_books` with so many orders."""
     count = injected(orders)
     return Differences(
         orders_left=sum(count[fault] for fault in UNCREDITED),
@@ -41,14 +41,14 @@ def in_books(orders: int) -> Differences:
 
 
 def rows_in_books(orders: int) -> int:
-    """The rows of both tables of `write_books` together."""
+    """Returns the number of rows in both tables of `write_books` together."""
     count = injected(orders)
     uncredited = sum(count[fault] for fault in UNCREDITED)
     return 2 * orders - count[Fault.ORDER_ROW_LOST] - uncredited + count[Fault.CREDITED_TWICE]
 
 
 def told_by_reconcile(findings: Sequence[Mapping[str, Any]]) -> Differences:
-    """The differences that `reconcile --json` tells among other findings. A double credit counts as one credit too many."""
+    """Returns the differences among the findings of `reconcile --json`. A double credit counts as one credit too many."""
     count = {found["finding"]: int(found["count"]) for found in findings}
     return Differences(
         orders_left=count.get(Finding.MISSING_CREDIT, 0),

@@ -1,4 +1,4 @@
-"""All tools in turn, round after round, and what their runs amount to."""
+"""Runs all tools in turn, round after round, and summarizes their runs."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ class ToolResult:
 
     @property
     def wall_s(self) -> float:
-        """The median, the start of the process included."""
+        """The median wall time, including the start of the process."""
         return statistics.median(run.usage.wall_s for run in self.runs)
 
     @property
     def least_and_most_s(self) -> tuple[float, float]:
-        """Of the runs' wall times."""
+        """The least and the greatest wall time."""
         times = [run.usage.wall_s for run in self.runs]
         return min(times), max(times)
 
     @property
     def cpu_s(self) -> float:
-        """The median."""
+        """The median processor time."""
         return statistics.median(run.usage.cpu_s for run in self.runs)
 
     @property
     def peak_bytes(self) -> int:
-        """The most of all runs."""
+        """The greatest memory of all runs."""
         return max(run.usage.peak_bytes for run in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class TwoTables:
-    """All tools on books of so many orders; `failed` says why runs gave no result."""
+    """All tools on books of so many orders; `failed` holds the reasons of failed runs."""
 
     orders: int
     results: tuple[ToolResult, ...]
@@ -52,16 +52,16 @@ class TwoTables:
 
     @property
     def is_right(self) -> bool:
-        """Whether all that ran found what was injected."""
+        """True if all tools that ran found the injected faults."""
         return not self.failed and all(result.is_right for result in self.results)
 
     def result(self, tool: Tool) -> ToolResult | None:
-        """The result of one tool; None if it has none."""
+        """Returns the result of one tool; None without one."""
         return next((result for result in self.results if result.tool is tool), None)
 
 
 def compared_in_turn(orders: int, tools: Sequence[Tool], rounds: int, run: Callable[[Tool], ToolRun]) -> TwoTables:
-    """Each round runs each tool once, so that what else the machine does falls on all of them. A tool that fails runs no more."""
+    """Runs each tool once in each round, so that other load affects all alike. A failed tool does not run again."""
     done: dict[Tool, list[ToolRun]] = {tool: [] for tool in tools}
     failed: dict[Tool, str] = {}
     for _ in range(rounds):

@@ -1,4 +1,4 @@
-"""The tools that compare the two tables, and one run of each as a process of its own."""
+"""The tools that compare the two tables, and one run of each in its own process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROOM: Final = "benchmarks.reconciliation.two_tables"
 
 
 class Tool(StrEnum):
-    """Who compares."""
+    """A tool of the comparison."""
 
     OURS = "ours"
     DATACOMPY = "datacompy"
@@ -43,13 +43,13 @@ class ToolRun:
 
 
 def tools_here(packages: Path) -> list[Tool]:
-    """Ours, and those whose package is in this folder or beside our own."""
+    """Returns ours, and the tools whose package is in this folder or beside our own."""
     path = [str(packages), *sys.path]
     return [tool for tool in Tool if tool not in _MODULES or PathFinder.find_spec(_MODULES[tool], path) is not None]
 
 
 def how_to_get(missing: Sequence[Tool], packages: Path) -> str:
-    """What to do for the tools that are not here, in a sentence."""
+    """Describes how to get the missing tools, in a sentence."""
     names = " and ".join(_MODULES[tool] for tool in missing)
     wanted = tomllib.loads((_PROJECT / "pyproject.toml").read_text())["dependency-groups"]["comparison"]
     command = f"{sys.executable} -m pip install --target {packages} {' '.join(wanted)}"
@@ -61,7 +61,7 @@ def compare(tool: Tool, folder: Path, memory: str, packages: Path) -> ToolRun:
     if tool is Tool.OURS:
         answer, usage = measured(reconcile_command(folder, memory, folder / "out-of-two-tables"))
         return ToolRun(tool, usage, told_by_reconcile(msgspec.json.decode(answer)["findings"]))
-    # In a folder of their own: pandas in ours would change what pyspark does.
+    # In a separate folder: pandas beside our packages would change pyspark's behaviour.
     paths = [str(packages), str(_PROJECT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     answer, usage = measured([sys.executable, "-m", _PROGRAMS[tool], str(folder), memory], environment=environment)

@@ -1,6 +1,6 @@
 """python -m benchmarks.reconciliation.two_tables.with_datacompy FOLDER MEMORY: prints the differences as JSON.
 
-datacompy has our Spark session, reads by our source, and finds the tables cached: it reads them several times.
+datacompy uses our Spark session and our source, and gets cached tables: it reads them several times.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pipelines.spark.session import spark_session
 
 
 def compare(folder: Path, memory: str) -> Differences:
-    """The differences between the two tables of `write_books` in this folder."""
+    """Returns the differences between the two tables of `write_books` in this folder."""
     datacompy: Any = import_module("datacompy.spark")
     with spark_session(None, memory=memory) as spark:
         reading = Reading(spark)
@@ -36,7 +36,7 @@ def compare(folder: Path, memory: str) -> Differences:
 
 
 def _cached(reading: Reading, path: Path, table: Table, amount: str) -> DataFrame:
-    """The table; columns that are compared have one name in both."""
+    """Returns the cached table; compared columns have one name in both tables."""
     frame = read_table(reading, parse_database_url(f"sqlite:///{path}"), table)
     return frame.withColumnRenamed(amount, "cents").persist()
 

@@ -1,6 +1,6 @@
 """python -m benchmarks.reconciliation.two_tables.with_duckdb FOLDER MEMORY: prints the differences as JSON.
 
-DuckDB's own reader of SQLite is an extension that DuckDB downloads. So the tables come in as Arrow batches by ADBC, as ours do.
+DuckDB's own reader of SQLite is an extension that it downloads. So the tables come as Arrow batches by ADBC, as ours do.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ QUERY: Final = """
 
 
 def compare(folder: Path, memory: str) -> Differences:
-    """The differences between the two tables of `write_books` in this folder."""
+    """Returns the differences between the two tables of `write_books` in this folder."""
     duckdb: Any = import_module("duckdb")
     with closing(duckdb.connect(config={"memory_limit": f"{memory}b"})) as database:
         database.register("orders", _reader(folder / "orders.db", ORDERS))

@@ -106,12 +106,12 @@ class SyncRocketMQ:
             self._end()
 
     def __enter__(self) -> Self:
-        """Started."""
+        """Starts."""
         self.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Stopped."""
+        """Stops."""
         self.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -185,7 +185,7 @@ class SyncRocketMQ:
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
-        """Until the end of the `with` block check-backs do not reach their producers; then those that were held do."""
+        """Holds check-backs until the end of the `with` block, and then sends them."""
         self._rocketmq.faults.are_checks_held = True
         try:
             yield
@@ -206,7 +206,7 @@ class SyncRocketMQ:
         return self._rocketmq.timeline(word)
 
     def story(self) -> str:
-        """All that happened, the latest hundred events of it."""
+        """Returns the story of the latest hundred events."""
         return self._rocketmq.story()
 
     # within

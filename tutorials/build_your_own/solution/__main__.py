@@ -14,7 +14,7 @@ LOOK_EVERY_S = 0.02
 
 
 def read_settings(path: Path) -> dict[str, str]:
-    """broker.conf: NAME=VALUE on each line."""
+    """Reads broker.conf: NAME=VALUE on each line."""
     pairs = (line.partition("=") for line in path.read_text().splitlines() if not line.startswith("#"))
     return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 

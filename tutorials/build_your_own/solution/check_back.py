@@ -1,4 +1,4 @@
-"""Stages 9 and 10: the broker asks the producers for the decisions that it lacks."""
+"""Stages 9 and 10: the broker asks the producers for missing decisions."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ class CheckPolicy:
 
 
 class CheckBack:
-    """Knows which producers are online, and what each pending transaction is due for."""
+    """The producers online, and the checks of pending transactions."""
 
     def __init__(self, transactions: Transactions, policy: CheckPolicy) -> None:
         self.producers: dict[str, list[Send]] = {}
@@ -34,7 +34,7 @@ class CheckBack:
         self._policy = policy
 
     def forget(self, send: Send) -> None:
-        """A connection ended."""
+        """Forgets a connection that ended."""
         for online in self.producers.values():
             if send in online:
                 online.remove(send)
@@ -51,13 +51,13 @@ class CheckBack:
         if pending.checks >= self._policy.check_max:
             self._transactions.discard(pending)
         elif online := self.producers.get(pending.group):
-            # Only a question that was asked counts. With nobody to ask, the half message waits.
+            # Only a sent question counts. Without a producer to ask, the half message waits.
             pending.checks += 1
             online[pending.checks % len(online)](check_request(pending))
 
 
 def check_request(pending: Pending) -> bytes:
-    """The frame that asks. Nobody waits for its answer: the producer sends END_TRANSACTION, as after its local transaction."""
+    """Returns the frame that asks. It expects no answer: the producer sends END_TRANSACTION, as after its local transaction."""
     half = pending.half
     fields: Mapping[str, str] = {
         "tranStateTableOffset": str(half.queue_offset),
@@ -71,7 +71,7 @@ def check_request(pending: Pending) -> bytes:
 
 
 def as_sent(half: Record, checks: int) -> Record:
-    """The half message under its own topic, numbered: a producer must recognise what it sent."""
+    """Returns the half message under its own topic, with its number of checks: a producer must recognise its message."""
     properties = {**half.message.properties, "TRANSACTION_CHECK_TIMES": str(checks)}
     message = replace(
         half.message, topic=half.property("REAL_TOPIC"), queue_id=int(half.property("REAL_QID")), properties=properties

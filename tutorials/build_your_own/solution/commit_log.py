@@ -16,10 +16,10 @@ class LogFull(Exception):
 
 
 class CommitLog:
-    """Grows from the file's beginning. The file has its full length from the first day, zeros behind the last record."""
+    """A log that grows from the file's beginning. The file has its full length at once, with zeros behind the last record."""
 
     def __init__(self, folder: Path, file_size: int) -> None:
-        """Apache's broker opens no file that has another length than `file_size` (mappedFileSizeCommitLog)."""
+        """Apache's broker opens only files of the length `file_size` (mappedFileSizeCommitLog)."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / FILE_NAME
         self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
@@ -37,23 +37,23 @@ class CommitLog:
         self.end += len(records)
 
     def read(self, commit_log_offset: int, size: int) -> bytes:
-        """Bytes of the log."""
+        """Returns bytes of the log."""
         self._file.seek(commit_log_offset)
         return self._file.read(size)
 
     def size_at(self, commit_log_offset: int) -> int:
-        """The TOTALSIZE of the record that begins there."""
+        """Returns the TOTALSIZE of the record that begins there."""
         return int.from_bytes(self.read(commit_log_offset, 4))
 
     def record_at(self, commit_log_offset: int) -> Record | None:
-        """The record that begins there, if one does."""
+        """Returns the record that begins there, or None."""
         if not 0 <= commit_log_offset < self.file_size:
             return None
         found = record.decode(self.read(commit_log_offset, self.size_at(commit_log_offset)))
         return found if found is not None and found.commit_log_offset == commit_log_offset else None
 
     def recover(self) -> Iterator[tuple[Record, int]]:
-        """Every whole record with its size. What follows the last one is a record that a crash tore: it goes."""
+        """Yields each whole record with its size. A crash may have torn the next one: it is dropped."""
         while (found := self.record_at(self.end)) is not None:
             size = self.size_at(self.end)
             yield found, size
@@ -61,6 +61,6 @@ class CommitLog:
         self.cut_torn_tail()
 
     def cut_torn_tail(self) -> None:
-        """Nothing but zeros is left behind the last whole record: the next one begins there."""
+        """Leaves only zeros behind the last whole record, where the next one begins."""
         self._file.truncate(self.end)
         self._file.truncate(self.file_size)

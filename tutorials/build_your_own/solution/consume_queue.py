@@ -16,7 +16,7 @@ _UNIT = struct.Struct(">qiq")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Where one message is, and the hash of its tag, by which pulls leave out what nobody asked for."""
+    """The position of one message, and the hash of its tag, by which pulls skip unwanted messages."""
 
     commit_log_offset: int
     size: int
@@ -28,7 +28,7 @@ class ConsumeQueue:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        # The commit log has all that a queue says. So a start writes the queues anew, and a lost file is no loss.
+        # The commit log holds all data of a queue. So a start rewrites the queues, and a lost file is no loss.
         self._file = (folder / FILE_NAME).open("wb", buffering=0)
         self._file.truncate(FILE_SIZE)
         self.units: list[Unit] = []
@@ -40,12 +40,12 @@ class ConsumeQueue:
 
 
 def encode(unit: Unit) -> bytes:
-    """The 20 bytes of a unit."""
+    """Returns the 20 bytes of a unit."""
     return _UNIT.pack(unit.commit_log_offset, unit.size, unit.tags_code)
 
 
 def tags_code(tag: str) -> int:
-    """Java's String.hashCode: h = 31 * h + c for each character, as a signed number of 32 bits. 0 without a tag."""
+    """Computes Java's String.hashCode: h = 31 * h + c for each character, as a signed number of 32 bits. 0 without a tag."""
     code = 0
     utf_16 = tag.encode("utf-16-be")
     for high, low in zip(utf_16[::2], utf_16[1::2], strict=True):

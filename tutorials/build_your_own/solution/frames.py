@@ -29,18 +29,18 @@ class Command:
 
     @property
     def is_oneway(self) -> bool:
-        """Whether nobody waits for an answer."""
+        """True if no answer is wanted."""
         return self.flag & ONEWAY_FLAG != 0
 
 
 class FrameReader:
-    """Makes commands of the bytes of one connection. TCP cuts the bytes where it likes, so the reader keeps what is not whole."""
+    """Splits the bytes of one connection into commands. TCP cuts the bytes anywhere, so the reader keeps incomplete ones."""
 
     def __init__(self) -> None:
         self._kept = b""
 
     def feed(self, data: bytes) -> list[Command]:
-        """The commands that are whole now. Raises ValueError if the bytes are no frame."""
+        """Returns the commands that are complete now. Raises ValueError if the bytes are no frame."""
         self._kept += data
         commands = []
         while len(self._kept) >= 4:
@@ -53,7 +53,7 @@ class FrameReader:
 
 
 def decode(frame: bytes) -> Command:
-    """The command of a frame, LENGTH left out. Raises ValueError."""
+    """Decodes a frame without its LENGTH. Raises ValueError."""
     header_end = 4 + int.from_bytes(frame[1:4])
     header = json.loads(frame[4:header_end])
     return Command(
@@ -67,7 +67,7 @@ def decode(frame: bytes) -> Command:
 
 
 def encode(command: Command) -> bytes:
-    """The whole frame of a command."""
+    """Encodes a command as a whole frame."""
     fields = {name: str(value) for name, value in command.fields.items()}
     header = json.dumps(
         {

@@ -21,7 +21,7 @@ class MessageStore:
         self._queues: dict[tuple[str, int], ConsumeQueue] = {}
 
     def recover(self) -> list[Record]:
-        """Reads the commit log and makes the consume queues anew. Returns all records."""
+        """Reads the commit log and rebuilds the consume queues. Returns all records."""
         records = []
         for found, size in self.log.recover():
             self._dispatch(found, size)
@@ -46,16 +46,16 @@ class MessageStore:
         return records
 
     def max_offset(self, topic: str, queue_id: int) -> int:
-        """The queue offset that the next message gets."""
+        """Returns the queue offset of the next message."""
         return len(self.units(topic, queue_id))
 
     def units(self, topic: str, queue_id: int) -> list[Unit]:
-        """The units of a queue, by queue offset."""
+        """Returns the units of a queue, by queue offset."""
         queue = self._queues.get((topic, queue_id))
         return queue.units if queue is not None else []
 
     def read(self, units: Iterable[Unit]) -> bytes:
-        """The records of units, one after the other."""
+        """Returns the records of units, one after the other."""
         return b"".join(self.log.read(unit.commit_log_offset, unit.size) for unit in units)
 
     def _dispatch(self, stored: Record, size: int) -> None:

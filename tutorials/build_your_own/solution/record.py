@@ -1,4 +1,4 @@
-"""Stages 2 to 4: the record. What the commit log stores is what a pull returns.
+"""Stages 2 to 4: the record. The commit log stores exactly the bytes that a pull returns.
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
     BORNTIMESTAMP 8 | BORNHOST 8 | STORETIMESTAMP 8 | STOREHOST 8 | RECONSUMETIMES 4 | PREPAREDTRANSACTIONOFFSET 8 |
@@ -26,7 +26,7 @@ _HEAD = struct.Struct(">IIIiiqqiq8sq8siqI")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What a producer sends, and where from."""
+    """A message from a producer, and the producer's address."""
 
     topic: str
     queue_id: int
@@ -51,12 +51,12 @@ class Record:
     store_host: bytes
 
     def property(self, name: str) -> str:
-        """A property of the message; empty if it has none of that name."""
+        """Returns a property of the message; empty without one of that name."""
         return self.message.properties.get(name, "")
 
 
 def encode(record: Record) -> bytes:
-    """The bytes of a record."""
+    """Encodes a record."""
     message = record.message
     topic = message.topic.encode()
     properties = encode_properties(message.properties)
@@ -82,7 +82,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes) -> Record | None:
-    """The record at the beginning of the bytes; None if it is torn, damaged or none at all."""
+    """Decodes the record at the beginning of the bytes; None if it is torn, damaged or none."""
     if len(data) < _HEAD.size:
         return None
     (
@@ -105,21 +105,21 @@ def decode(data: bytes) -> Record | None:
 
 
 def body_crc(body: bytes) -> int:
-    """The CRC-32 of a body without its highest bit: Java has no unsigned numbers."""
+    """Returns the CRC-32 of a body without its highest bit: Java has no unsigned numbers."""
     return zlib.crc32(body) & 0x7FFFFFFF
 
 
 def encode_properties(properties: Mapping[str, str]) -> bytes:
-    """NAME 0x01 VALUE 0x02 NAME 0x01 VALUE, in UTF-8."""
+    """Encodes properties as NAME 0x01 VALUE 0x02 NAME 0x01 VALUE, in UTF-8."""
     return "\x02".join(f"{name}\x01{value}" for name, value in properties.items()).encode()
 
 
 def decode_properties(data: bytes) -> dict[str, str]:
-    """The properties by name."""
+    """Decodes properties."""
     pairs = (pair.partition("\x01") for pair in data.decode().split("\x02"))
     return {name: value for name, _, value in pairs if name and value}
 
 
 def host_bytes(host: str, port: int) -> bytes:
-    """An IPv4 address and a port as a record holds them."""
+    """Encodes an IPv4 address and a port as a record holds them."""
     return socket.inet_aton(host) + port.to_bytes(4)

@@ -1,4 +1,4 @@
-"""Stages 1 to 3 and 7: what each request code asks for."""
+"""Stages 1 to 3 and 7: the requests, by request code."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ class Requests:
         }
 
     def answer(self, request: Command, client: Client) -> Command:
-        """The answer to any request. A fault of one request is no fault of the next."""
+        """Returns the answer to any request. A failed request does not affect the next."""
         method = self._by_code.get(request.code)
         if method is None:
             return answer(request, Answer.REQUEST_CODE_NOT_SUPPORTED, remark=f"request code {request.code} is not known here")
@@ -71,7 +71,7 @@ class Requests:
             return answer(request, Answer.SYSTEM_ERROR, remark=str(error))
 
     def heart_beat(self, request: Command, client: Client) -> Command:
-        """A client says which groups live in it."""
+        """Notes the producer groups of a client."""
         for producer in json.loads(request.body).get("producerDataSet", ()):
             online = self._check_back.producers.setdefault(producer["groupName"], [])
             if client.send not in online:
@@ -89,7 +89,7 @@ class Requests:
             body=request.body,
             properties=record.decode_properties(fields.get("properties", "").encode()),
             flag=int(fields["flag"]),
-            # Only the broker says what a record is to a transaction.
+            # Only the broker sets a record's transaction bits.
             sys_flag=int(fields["sysFlag"]) & ~record.TRANSACTION_BITS,
             born_timestamp=int(fields["bornTimestamp"]),
             born_host=client.host,
@@ -101,7 +101,7 @@ class Requests:
         return answer(request, Answer.SUCCESS, place_of(stored, message.queue_id))
 
     def pull_message(self, request: Command, client: Client) -> Command:
-        """The records of a queue from an offset on."""
+        """Answers with the records of a queue, starting at an offset."""
         topic, queue_id, offset = request.fields["topic"], int(request.fields["queueId"]), int(request.fields["queueOffset"])
         if topic not in self._store.topics:
             return answer(request, Answer.TOPIC_NOT_EXIST, remark=f"topic {topic} does not exist")
@@ -114,7 +114,7 @@ class Requests:
         return answer(request, code, fields, self._store.read(wanted))
 
     def end_transaction(self, request: Command, client: Client) -> Command:
-        """COMMIT, ROLLBACK, or neither. Raises Refused."""
+        """Handles COMMIT, ROLLBACK, or neither. Raises Refused."""
         fields = request.fields
         self.transactions.end(
             int(fields["commitOrRollback"]),
@@ -128,23 +128,23 @@ class Requests:
 def answer(
     request: Command, code: Answer, fields: Mapping[str, str] | None = None, body: bytes = b"", remark: str = ""
 ) -> Command:
-    """The answer to a request: it has the request's opaque."""
+    """Returns the answer to a request, with the request's opaque."""
     return Command(code, request.opaque, RESPONSE_FLAG, fields or {}, body, remark)
 
 
 def place_of(stored: Record, queue_id: int) -> Mapping[str, str]:
-    """Where a message was stored. msgId is 16 bytes in digits: address, port, commit log offset."""
+    """Returns the position of a stored message. msgId is 16 bytes in digits: address, port, commit log offset."""
     msg_id = (stored.store_host + stored.commit_log_offset.to_bytes(8)).hex().upper()
     return {"msgId": msg_id, "queueId": str(queue_id), "queueOffset": str(stored.queue_offset)}
 
 
 def is_wanted(unit: Unit, subscription: str) -> bool:
-    """Whether a subscription asks for a tag of that hash: `*` for all, or tags separated by `||`."""
+    """Returns whether a subscription wants a tag of that hash: `*` for all, or tags separated by `||`."""
     return subscription in ("*", "") or unit.tags_code in {tags_code(tag.strip()) for tag in subscription.split("||")}
 
 
 def pull_code(offset: int, end: int, *, has_found: bool) -> Answer:
-    """How a pull ended."""
+    """Returns the response code of a pull."""
     if has_found:
         return Answer.SUCCESS
     if offset == end:

@@ -4,7 +4,7 @@
      half message         ├── roll back ─► op message
                           └── discard ───► message in TRANS_CHECK_MAX_TIME_TOPIC, op message
 
-An op message says that the half message at a queue offset is decided. Without one it is pending, also after a restart.
+An op message marks the half message at a queue offset as decided. Without one it is pending, also after a restart.
 """
 
 import time
@@ -24,12 +24,12 @@ REMOVE_TAG = "d"
 
 
 class Refused(Exception):
-    """A decision that does not count; the text says why."""
+    """A decision that does not count; the text gives the reason."""
 
 
 @dataclass(slots=True)
 class Pending:
-    """A half message that nobody has decided."""
+    """An undecided half message."""
 
     half: Record
     due_s: float
@@ -44,7 +44,7 @@ class Pending:
 
 
 class Transactions:
-    """The pending half messages by commit log offset, and what ends them."""
+    """The pending half messages by commit log offset, and their decisions."""
 
     def __init__(self, store: MessageStore, timeout_s: float) -> None:
         self.pending: dict[int, Pending] = {}
@@ -52,7 +52,7 @@ class Transactions:
         self._timeout_s = timeout_s
 
     def recover(self, records: Iterable[Record]) -> None:
-        """Finds what is pending in all the records of the log."""
+        """Finds the pending half messages in all the records of the log."""
         for found in records:
             if found.message.topic == HALF_TOPIC:
                 self._begin(found)
@@ -61,7 +61,7 @@ class Transactions:
         self._complete(records)
 
     def prepare(self, message: Message, group: str) -> Record:
-        """Stores a message where no consumer looks. Its own topic and queue are in its properties."""
+        """Stores a message in the half topic, with its own topic and queue in its properties."""
         properties = {"PGROUP": group, **message.properties}
         properties |= {"REAL_TOPIC": message.topic, "REAL_QID": str(message.queue_id)}
         [half] = self.store.append(replace(message, topic=HALF_TOPIC, queue_id=0, properties=properties))
@@ -69,7 +69,7 @@ class Transactions:
         return half
 
     def end(self, decision: int, commit_log_offset: int, queue_offset: int, group: str) -> None:
-        """COMMIT or ROLLBACK. The first decision ends the transaction; raises Refused for every other."""
+        """Carries out COMMIT or ROLLBACK. Only the first decision counts; raises Refused for every other."""
         pending = self.pending.get(commit_log_offset)
         if pending is None:
             raise Refused(f"no transaction is pending at commit log offset {commit_log_offset}")
@@ -83,17 +83,17 @@ class Transactions:
             self.roll_back(pending)
 
     def commit(self, pending: Pending) -> None:
-        """Delivers the message. Message and op message are one write, the message first: a crash may keep the message alone."""
+        """Delivers the message. Message and op message are one write, the message first: a crash may keep only the message."""
         self.store.append(committed(pending.half), op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
     def roll_back(self, pending: Pending) -> None:
-        """Nobody will see the message."""
+        """Closes the half message without delivery."""
         self.store.append(op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
     def discard(self, pending: Pending) -> None:
-        """Stage 10: nobody decided. A person finds the message in a topic of its own."""
+        """Stage 10: moves an undecided message to a topic for people."""
         self.store.append(discarded(pending), op_message(pending.half))
         del self.pending[pending.half.commit_log_offset]
 
@@ -116,7 +116,7 @@ class Transactions:
 
 
 def committed(half: Record) -> Message:
-    """The message for its consumers, with all properties of the half message."""
+    """Returns the message for its consumers, with all properties of the half message."""
     return replace(
         half.message,
         topic=half.property("REAL_TOPIC"),
@@ -127,13 +127,13 @@ def committed(half: Record) -> Message:
 
 
 def discarded(pending: Pending) -> Message:
-    """The message for a person, with all properties of the half message."""
+    """Returns the message for a person, with all properties of the half message."""
     properties = {**pending.half.message.properties, "TRANSACTION_CHECK_TIMES": str(pending.checks)}
     offset = pending.half.commit_log_offset
     return replace(pending.half.message, topic=DISCARD_TOPIC, properties=properties, prepared_transaction_offset=offset)
 
 
 def op_message(half: Record) -> Message:
-    """Says that the half message is decided: its body is the half message's queue offset in digits."""
+    """Returns the op message that decides a half message: its body is the half message's queue offset in digits."""
     body = str(half.queue_offset).encode()
     return Message(OP_TOPIC, 0, body, {"TAGS": REMOVE_TAG}, born_timestamp=int(time.time() * 1000), born_host=half.store_host)

@@ -1,1 +1,1 @@
-"""The twelve stages: for each a text (NAME.md) and what the tester does (NAME.py)."""
+"""The twelve stages: a text (NAME.md) and the tester's checks (NAME.py) for each."""

@@ -1,4 +1,4 @@
-"""Stage 9: the broker asks for the decision that it lacks."""
+"""Stage 9: the broker asks for a missing decision."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def play(trial: Trial) -> None:
 
 
 def next_check(connection: Connection, transaction_id: str) -> tuple[Frame, Record]:
-    """The next check-back about a transaction: the frame, and the record in its body. Raises Failed."""
+    """Waits for the next check-back about a transaction. Returns the frame, and the record in its body. Raises Failed."""
 
     def is_it(frame: Frame) -> bool:
         return frame.code == CODES["CHECK_TRANSACTION_STATE"] and transaction_id.encode() in frame.body
@@ -59,7 +59,7 @@ def next_check(connection: Connection, transaction_id: str) -> tuple[Frame, Reco
 
 
 def check_times(record: Record) -> int:
-    """Which check-back the record says it is. Raises Failed."""
+    """Returns the number of the check-back, by the record's property. Raises Failed."""
     times = record.properties.get("TRANSACTION_CHECK_TIMES", "")
     check(times.isdecimal(), "the property TRANSACTION_CHECK_TIMES: which check-back this is, from 1 on", f'"{times}"')
     return int(times)
@@ -127,9 +127,9 @@ def _believes_the_answer(trial: Trial, producer: Connection) -> None:
         frame, _ = next_check(producer, "T-2")
         answer_check(producer, frame, ROLLBACK)
         send_half(producer, TOPIC, b"order 3", "T-3")
-        # What the broker asked before it read the ROLLBACK lies before its answer to this half message.
+        # Check-backs sent before the broker read the ROLLBACK arrive before its answer to this half message.
         producer.forget(lambda frame: b"T-2" in frame.body)
-        # Whoever asks about this one twice has had the time to ask about the other again.
+        # A broker that asks about this one twice has had the time to ask about the other again.
         for _ in range(2):
             frame, _ = next_check(producer, "T-3")
             answer_check(producer, frame, UNKNOWN)

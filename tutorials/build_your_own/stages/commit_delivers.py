@@ -63,7 +63,7 @@ def _delivers_what_was_committed(trial: Trial, connection: Connection, half: Hal
 
 
 def _where_else(connection: Connection) -> str:
-    """Looks for the message where it does not belong."""
+    """Looks for the message in other queues. Describes the queue that has it; empty without one."""
     for queue_id in (0, 1, 3):
         if b"order 2" in [record.body for record in pull_all(connection, TOPIC, queue_id=queue_id)]:
             return f"The message is in queue {queue_id}. It was sent to queue {QUEUE_ID}: REAL_QID says so."

@@ -20,7 +20,7 @@ _CLOCK_SLACK_MS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that was sent, and what the broker said of it."""
+    """A sent message, and the broker's answer."""
 
     topic: str
     queue_id: int
@@ -52,7 +52,7 @@ def _send(connection: Connection, topic: str, queue_id: int, body: bytes, flag: 
 
 
 def _with_high_crc() -> bytes:
-    """A body whose CRC-32 has its highest bit set: a record leaves that bit out."""
+    """Returns a body whose CRC-32 has its highest bit set: a record leaves that bit out."""
     return next(body for body in (b"a paid order %d" % number for number in range(100)) if zlib.crc32(body) >> 31)
 
 

@@ -1,4 +1,4 @@
-"""Stage 5: for each queue a file that says where its messages are."""
+"""Stage 5: a file for each queue, with the positions of its messages."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _compare(unit: bytes, record: Record, tag: str, place: str) -> None:
 
 
 def java_hash_code(text: str) -> int:
-    """Java's String.hashCode, for the plane of Unicode in which a character is one UTF-16 unit."""
+    """Returns Java's String.hashCode, for characters of one UTF-16 unit."""
     code = 0
     for character in text:
         code = (31 * code + ord(character)) & 0xFFFFFFFF

@@ -83,7 +83,7 @@ def _uses_no_check_up_for_nobody(trial: Trial) -> None:
         ours="broker/rocketmq_broker/server/transactions/check_service.py",
         apache="TransactionalMessageServiceImpl.check",
     ):
-        # It was sent before the message that is discarded by now, so it had the time to be discarded too.
+        # It was sent before the message discarded by now, so the broker had the time to discard it too.
         producer = trial.connect("producer that was down")
         discarded = [record.properties.get("UNIQ_KEY") for record in pull_all(producer, DISCARD_TOPIC)]
         check("T-down" not in discarded, "a half message that still waits for its producer", "it was discarded, unasked")

@@ -1,4 +1,4 @@
-"""Stage 12: one outcome for each transaction, whatever comes again, too late, or from a stranger."""
+"""Stage 12: one outcome for each transaction, despite repeated, late and foreign decisions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def play(trial: Trial) -> None:
 
 
 def _count(trial: Trial, connection: Connection, body: bytes) -> int:
-    """How often a message is visible, now that everything before has been carried out."""
+    """Returns how often a message is visible, after all earlier requests have been carried out."""
     return [record.body for record in fence(connection, TOPIC, trial.patience_s)].count(body)
 
 
@@ -171,7 +171,7 @@ def _a_kill_between_delivers_once(trial: Trial) -> None:
 
 
 def _cut_later_record(trial: Trial, half: Half) -> None:
-    """Takes the later of the two records that a COMMIT writes off the log, with whatever follows it."""
+    """Cuts the later of a COMMIT's two records off the log, with everything behind it."""
     position, later = 0, 0
     for record in trial.files.records():
         is_op = record.topic == OP_TOPIC and record.body == b"%d" % half.stored.queue_offset

@@ -1,4 +1,4 @@
-"""Stage 11: kill -9, damage as a crash leaves it, and everything goes on."""
+"""Stage 11: kill -9 and a crash's damage, after which everything goes on."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def play(trial: Trial) -> None:
 
 
 def _fill(trial: Trial, connection: Connection) -> Half:
-    """Three messages, a committed transaction and a pending one."""
+    """Sends three messages, commits a transaction, and leaves one pending."""
     with trial.claim(
         "Messages, half messages and a COMMIT are answered with 0",
         hint="Stages 2, 6 and 7 have this.",
@@ -57,7 +57,7 @@ def _fill(trial: Trial, connection: Connection) -> Half:
 
 
 def _kill_and_damage(trial: Trial) -> int:
-    """Tears a record behind the log's end and takes the queues away; returns where the log ends."""
+    """Kills the broker, tears a record behind the log's end, and deletes the queues. Returns the log's end."""
     with trial.claim(
         "What was acknowledged is in the commit log after kill -9",
         hint="Bytes that your program keeps in a buffer of its own die with it. Write them before you answer.",
@@ -105,7 +105,7 @@ def _goes_on_behind_the_last_record(trial: Trial, connection: Connection, end: i
 
 
 def _check_whole(trial: Trial, end: int, commit_log_offset: int) -> None:
-    """Raises Failed unless whole records follow each other from where the log ended at the kill to the next message."""
+    """Raises Failed unless whole records follow each other between the log's end at the kill and the next message."""
     wanted = f"whole records from byte {end} on, where the last whole one ended at the kill, and the next message among them"
     if commit_log_offset < end:
         raise Failed(wanted, f"the next message at byte {commit_log_offset}, written over records that were acknowledged")

@@ -1,1 +1,1 @@
-"""The tester: starts a learner's broker, talks to it, kills it, reads its files, and says what it found."""
+"""The tester: starts a learner's broker, sends requests, kills it, reads its files, and reports its findings."""

@@ -24,7 +24,7 @@ class BrokerProcess:
     """One broker on one port and one store."""
 
     def __init__(self, command: Sequence[str], home: Path, port: int, settings: Mapping[str, str], children: Children) -> None:
-        """Writes its broker.conf below `home`. `settings` are those that this stage adds."""
+        """Writes its broker.conf below `home`. `settings` are the stage's own."""
         home.mkdir(parents=True, exist_ok=True)
         self.store = home / "store"
         self.port = port
@@ -63,7 +63,7 @@ class BrokerProcess:
         timeline.add(Kind.PROCESS, f"your broker accepts connections on 127.0.0.1:{self.port}")
 
     def kill(self, timeline: Timeline) -> None:
-        """kill -9."""
+        """Kills the broker by kill -9."""
         assert self._child is not None
         self._children.kill(self._child)
         deadline = time.monotonic() + _DEATH_PATIENCE_S
@@ -79,12 +79,12 @@ class BrokerProcess:
             )
 
     def end(self) -> None:
-        """Sees to it that nothing of it runs any more."""
+        """Kills all that is left of the broker."""
         if self._child is not None:
             self._children.kill(self._child)
 
     def stop(self, timeline: Timeline, patience_s: float) -> None:
-        """SIGTERM, and -9 for one that stays."""
+        """Stops the broker by SIGTERM, or by -9 if it does not end."""
         assert self._child is not None
         self._child.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
@@ -93,7 +93,7 @@ class BrokerProcess:
         timeline.add(Kind.PROCESS, "ended with SIGTERM")
 
     def refuse_dead(self, wanted: str = "a broker that goes on running") -> None:
-        """Raises Failed if the process has ended by itself."""
+        """Raises Failed if the process has ended itself."""
         code = self._child.poll() if self._child is not None else None
         if code is None:
             return
@@ -102,7 +102,7 @@ class BrokerProcess:
         raise Failed(wanted, f"it ended with {how}{': ' if last else ''}{last}", hint=_known_cause(self.output()))
 
     def output(self) -> str:
-        """The last lines that it printed, over all its starts."""
+        """Returns the last lines of its output, over all its starts."""
         if not self._log.exists():
             return ""
         return "\n".join(self._log.read_text(errors="replace").splitlines()[-_TAIL_LINES:])

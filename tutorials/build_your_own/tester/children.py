@@ -1,4 +1,4 @@
-"""The processes that the tester starts. None is left behind: not by Ctrl-C, not by a time-out, not if the tester is killed."""
+"""The tester's processes. None is left behind: not by Ctrl-C, not by a time-out, not if the tester is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROOT: Final = Path(__file__).resolve().parents[3]
 
 
 class Children:
-    """Each child leads a process group, so that what it starts ends with it."""
+    """Child processes, each the leader of a process group, so that its own children end with it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -33,14 +33,14 @@ class Children:
         self._reaper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
-        """Starts the reaper: it outlives a tester that is killed, and kills what that one left."""
+        """Starts the reaper: it outlives a killed tester, and kills its remaining processes."""
         self._reaper = subprocess.Popen(
             [sys.executable, "-S", "-m", "demo.reaper"], cwd=_ROOT, stdin=subprocess.PIPE, text=True, start_new_session=True
         )
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Kills whoever is left."""
+        """Kills all remaining processes."""
         self.stop()
         assert self._reaper is not None
         assert self._reaper.stdin is not None
@@ -48,7 +48,7 @@ class Children:
         self._reaper.wait()
 
     def spawn(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> subprocess.Popen[bytes]:
-        """Starts a program whose output is added to a file. Raises Failed if there is no such program."""
+        """Starts a program whose output is appended to a file. Raises Failed if there is no such program."""
         with self._lock, log.open("ab") as output:
             if self.is_stopping:
                 raise Interrupted
@@ -74,12 +74,12 @@ class Children:
         return child
 
     def kill(self, child: subprocess.Popen[bytes]) -> None:
-        """kill -9 to a child and to all that it started."""
+        """Kills a child and all its children by kill -9."""
         with self._lock:
             self._kill(child)
 
     def stop(self) -> None:
-        """Kills all, and starts no more."""
+        """Kills all processes, and prevents further starts."""
         with self._lock:
             self.is_stopping = True
             for child in list(self._groups.values()):
@@ -102,7 +102,7 @@ class Children:
 
 
 def _processes_with(mark: str) -> Iterator[int]:
-    """The processes whose environment began with that mark in it, on systems that tell (Linux does)."""
+    """Yields the processes with that mark in their first environment, on systems that show it (Linux does)."""
     for environment in Path("/proc").glob("[0-9]*/environ") if mark else ():
         with suppress(OSError):
             if mark.encode() in environment.read_bytes().split(b"\0"):

@@ -1,4 +1,4 @@
-"""One TCP connection to the broker under test. It writes down all that goes over it."""
+"""A TCP connection to the broker under test, which records all its traffic."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _MOST_TOLD: Final = 6
 
 
 class Connection:
-    """Sends requests and waits for frames, never longer than its patience."""
+    """Sends requests and waits for frames, within its patience."""
 
     def __init__(self, name: str, port: int, timeline: Timeline, patience_s: float, refuse_dead: Callable[[], None]) -> None:
-        """`refuse_dead` raises Failed if the broker's process has ended: nobody waits for its answer then."""
+        """`refuse_dead` raises Failed if the broker's process has ended, which ends the wait for an answer."""
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience_s)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.name = name
@@ -48,7 +48,7 @@ class Connection:
 
     @property
     def prefix(self) -> str:
-        """The connection's name for the timeline, where there are several."""
+        """The connection's name for the timeline, if there are several."""
         return f"[{self.name}] " if self.name else ""
 
     def close(self) -> None:
@@ -70,11 +70,11 @@ class Connection:
         return opaque
 
     def next_opaque(self) -> int:
-        """A number for a request that the caller sends in its own way."""
+        """Returns a number for a request that the caller encodes itself."""
         return next(self._opaques)
 
     def send_bytes(self, data: bytes, text: str) -> None:
-        """Sends bytes as they are. Raises Failed if the broker has closed the connection."""
+        """Sends bytes unchanged. Raises Failed if the broker has closed the connection."""
         self._timeline.add(Kind.SENT, self.prefix + text, data)
         try:
             self._socket.sendall(data)
@@ -83,7 +83,7 @@ class Connection:
             raise Failed("an open connection", f"your broker closed it ({error.strerror or error})") from None
 
     def take(self, is_it: Callable[[Frame], bool], waiting_for: str, *, patience_s: float | None = None) -> Frame:
-        """The next frame of that kind; others stay in the inbox. Raises Failed if none comes in time."""
+        """Returns the next frame of that kind; others stay in the inbox. Raises Failed if none comes in time."""
         patience_s = self._patience_s if patience_s is None else patience_s
         deadline = time.monotonic() + patience_s
         while True:
@@ -96,11 +96,11 @@ class Connection:
             self._read_some(waiting_for)
 
     def forget(self, is_it: Callable[[Frame], bool]) -> None:
-        """Throws away frames of that kind that have come by now."""
+        """Removes frames of that kind from the inbox."""
         self.inbox[:] = [frame for frame in self.inbox if not is_it(frame)]
 
     def take_none_until(self, is_bad: Callable[[Frame], bool], is_over: Callable[[], bool], wanted: str) -> None:
-        """Waits for something else to happen. Raises Failed if a frame of that kind comes before, or nothing happens."""
+        """Waits for another event. Raises Failed if a frame of that kind comes before, or nothing happens."""
         deadline = time.monotonic() + self._patience_s
         is_last_look = False
         while True:
@@ -115,13 +115,13 @@ class Connection:
             time.sleep(0.02)
 
     def wait_until_read(self) -> None:
-        """Waits until the broker has read all that was sent, or half a second where the system does not tell."""
+        """Waits until the broker has read all data, or half a second if the system does not show it."""
         deadline = time.monotonic() + 0.5
         while time.monotonic() < deadline and unread_bytes(self._port, self.address[1]) != 0:
             time.sleep(0.005)
 
     def poll(self) -> None:
-        """Puts into the inbox what has come by now."""
+        """Moves arrived frames into the inbox."""
         with suppress(TimeoutError):
             self._socket.settimeout(0.001)
             self._feed(self._socket.recv(65536))
@@ -138,7 +138,7 @@ class Connection:
         else:
             reason = ""
         if not data:
-            time.sleep(_SLICE_S)  # a process that dies closes its connections first
+            time.sleep(_SLICE_S)  # a dying process closes its connections first
             self._refuse_dead()
             raise Failed(waiting_for, f"your broker closed the connection{reason}", hint=self._half_frame())
         self._feed(data)
@@ -158,7 +158,7 @@ class Connection:
         return Failed(waiting_for, got, hint=self._half_frame())
 
     def _half_frame(self) -> str:
-        """What bytes that are no whole frame suggest."""
+        """Describes bytes that are no whole frame."""
         if not self._received:
             return ""
         came, said = len(self._received), int.from_bytes(self._received[:4])
@@ -168,7 +168,7 @@ class Connection:
 
 
 def unread_bytes(listening_port: int, client_port: int) -> int | None:
-    """How much of what a client sent the listening program has not read yet; None if the system does not tell."""
+    """Returns how much of a client's data the listening program has not read yet; None if the system does not show it."""
     ends = f":{listening_port:04X}", f":{client_port:04X}"
     for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
         for line in table.read_text().splitlines()[1:] if table.exists() else ():
@@ -179,7 +179,7 @@ def unread_bytes(listening_port: int, client_port: int) -> int | None:
 
 
 def told(frame: Frame) -> str:
-    """A frame in one line."""
+    """Formats a frame in one line."""
     if not frame.is_answer:
         return f"{request_name(frame.code)} from your broker, opaque {frame.opaque}{_told_body(frame.body)}"
     remark = f', remark "{frame.remark[:100]}"' if frame.remark and frame.code else ""
@@ -187,7 +187,7 @@ def told(frame: Frame) -> str:
 
 
 def _told_body(body: bytes) -> str:
-    """What a body holds: its records, if it is made of records."""
+    """Describes a body by its records, if it has any."""
     if not body:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What a check says when the broker does something else than it should."""
+"""The findings of a failed check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One field of a frame or file: the bytes that are there, and the bytes that should be there."""
+    """One field of a frame or file: the present bytes, and the expected ones."""
 
     name: str
     got: bytes
@@ -16,15 +16,15 @@ class Compared:
 
     @property
     def is_right(self) -> bool:
-        """Whether both are equal."""
+        """True if both are equal."""
         return self.got == self.wanted
 
 
 class Failed(Exception):
-    """A claim that does not hold: what was wanted, what there was instead, and the bytes if bytes show it best."""
+    """A failed claim: the expected result, the actual one, and the bytes if they show it best."""
 
     def __init__(self, wanted: str, got: str, *, fields: Sequence[Compared] = (), place: str = "", hint: str = "") -> None:
-        """`place` says which bytes `fields` are; `hint` says what this very difference suggests."""
+        """`place` names the bytes of `fields`; `hint` explains this difference."""
         super().__init__(f"wanted {wanted}; got {got}")
         self.wanted = wanted
         self.got = got

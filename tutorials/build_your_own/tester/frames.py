@@ -1,4 +1,4 @@
-"""Frames, written and read byte by byte, so that a verdict can point at each of them."""
+"""Frames, encoded and decoded byte by byte, so that a verdict can point at each of them."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _NAMES: Final = {code: name for name, code in CODES.items()}
 
 
 def request_name(code: int) -> str:
-    """A request code as people read it."""
+    """Formats a request code for people."""
     return f"{_NAMES[code]} ({code})" if code in _NAMES else f"request code {code}"
 
 
 def answer_name(code: int) -> str:
-    """A response code as people read it."""
+    """Formats a response code for people."""
     return f"{code} ({ANSWERS[code]})" if code in ANSWERS else str(code)
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One frame from the broker: an answer, or a request of its own."""
+    """A frame from the broker: an answer, or its own request."""
 
     data: bytes
     """All of it, LENGTH included."""
@@ -60,17 +60,17 @@ class Frame:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the flag says that it answers a request."""
+        """True if the flag marks an answer."""
         return self.flag & RESPONSE_FLAG != 0
 
     def field(self, name: str) -> str:
-        """One of extFields. Raises Failed where it is missing."""
+        """Returns one of extFields. Raises Failed if it is missing."""
         if name not in self.fields:
             raise Failed(f"{name} among the extFields of the header", f"extFields {json.dumps(dict(self.fields))}")
         return self.fields[name]
 
     def number(self, name: str) -> int:
-        """One of extFields that is a number. Raises Failed."""
+        """Returns one of extFields as a number. Raises Failed."""
         text = self.field(name)
         if not text.removeprefix("-").isdecimal():
             raise Failed(f"a whole number as {name}", f'"{text}"')
@@ -78,7 +78,7 @@ class Frame:
 
 
 def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: bytes = b"", *, oneway: bool = False) -> bytes:
-    """The frame of a request, its header in JSON as a Java client writes it."""
+    """Encodes the frame of a request, with a header in JSON like a Java client's."""
     header = {
         "code": code,
         "extFields": dict(fields),
@@ -93,7 +93,7 @@ def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: byte
 
 
 def frame_length(data: bytes) -> int:
-    """How many bytes the frame at the beginning of the data has, its LENGTH included. Raises Failed."""
+    """Returns the length of the frame at the beginning of the data, including its LENGTH. Raises Failed."""
     length = int.from_bytes(data[:4], signed=True)
     if not 4 <= length <= LONGEST_FRAME:
         raise Failed(
@@ -105,7 +105,7 @@ def frame_length(data: bytes) -> int:
 
 
 def decode_frame(data: bytes) -> Frame:
-    """A whole frame. Raises Failed and says which part is wrong."""
+    """Decodes a whole frame. Raises Failed with the wrong part."""
     header_length = int.from_bytes(data[5:8])
     if data[4] != 0:
         raise Failed("SERIALIZETYPE 0, which means JSON: the request had it", f"{data[4]}: {_beginning(data)}")

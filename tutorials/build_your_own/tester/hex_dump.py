@@ -1,4 +1,4 @@
-"""Bytes as people read them: frames with their parts named, everything else in rows of sixteen."""
+"""Bytes in a form for people: frames with named parts, everything else in rows of sixteen."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT_WIDTH: Final = 88
 
 
 def hex_lines(data: bytes) -> Iterator[str]:
-    """Rows of sixteen bytes, with the characters that are printable ASCII; a long middle is left out."""
+    """Yields rows of sixteen bytes, with the characters that are printable ASCII; leaves out a long middle."""
     rows = [data[at : at + _ROW] for at in range(0, len(data), _ROW)]
     for number, row in enumerate(rows[:_MOST_ROWS]):
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
@@ -27,7 +27,7 @@ def hex_lines(data: bytes) -> Iterator[str]:
 
 
 def frame_lines(data: bytes) -> Iterator[str]:
-    """A frame: LENGTH, SERIALIZETYPE, HEADERLENGTH, the header's text and the body."""
+    """Yields the lines of a frame: LENGTH, SERIALIZETYPE, HEADERLENGTH, the header's text and the body."""
     if not _is_frame(data):
         yield from hex_lines(data)
         return
@@ -44,7 +44,7 @@ def frame_lines(data: bytes) -> Iterator[str]:
 
 
 def record_lines(record: Record) -> Iterator[str]:
-    """A record, a line for each field."""
+    """Yields a record, a line for each field."""
     for field in record.fields:
         shown = field.data[:_HALF_ROW].hex(" ") + (" …" if len(field.data) > _HALF_ROW else "")
         yield f"{field.at:>5}  {shown:<{3 * _HALF_ROW + 4}}{field.name}{_meaning(field.name, field.data)}"
@@ -61,7 +61,7 @@ def _meaning(name: str, data: bytes) -> str:
 
 
 def _wrapped(text: str) -> Iterator[str]:
-    """JSON in lines that end behind a comma, where one comes in time."""
+    """Yields JSON in lines that end behind a comma, if possible."""
     line = ""
     for part in re.split(r"(?<=,)", text):
         if line and len(line) + len(part) > _TEXT_WIDTH:

@@ -37,7 +37,7 @@ HEAD_SIZE: Final = sum(size for _, size in RECORD_HEAD)
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field where it was found."""
+    """A field, and its position."""
 
     name: str
     at: int
@@ -52,13 +52,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of the broker under test, as it is: right or wrong."""
+    """A record of the broker under test, right or wrong."""
 
     fields: tuple[Field, ...]
 
     @property
     def size(self) -> int:
-        """How many bytes its parts have."""
+        """The bytes of all its parts together."""
         return sum(len(field.data) for field in self.fields)
 
     @property
@@ -67,11 +67,11 @@ class Record:
         return b"".join(field.data for field in self.fields)
 
     def bytes_of(self, name: str) -> bytes:
-        """A field's bytes."""
+        """Returns a field's bytes."""
         return next(field.data for field in self.fields if field.name == name)
 
     def number(self, name: str) -> int:
-        """A field as a number."""
+        """Returns a field as a number."""
         return int.from_bytes(self.bytes_of(name), signed=True)
 
     @property
@@ -92,16 +92,16 @@ class Record:
 
     @property
     def transaction_bits(self) -> int:
-        """What it is to a transaction: 0, 4, 8 or 12."""
+        """Its part in a transaction: 0, 4, 8 or 12."""
         return self.number("SYSFLAG") & 0xC
 
     def compare(self, wanted: Mapping[str, bytes]) -> tuple[Compared, ...]:
-        """The fields that are named, as they are and as they should be."""
+        """Returns the named fields, with their present and expected bytes."""
         return tuple(Compared(field.name, field.data, wanted[field.name]) for field in self.fields if field.name in wanted)
 
 
 def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
-    """The fields of a layout of fixed sizes."""
+    """Yields the fields of a layout of fixed sizes."""
     at = 0
     for name, size in layout:
         yield Field(name, at, bytes(data[at : at + size]))
@@ -109,12 +109,12 @@ def cut(layout: Sequence[tuple[str, int]], data: bytes) -> Iterator[Field]:
 
 
 def encode_properties(properties: Mapping[str, str]) -> str:
-    """The one string that carries properties."""
+    """Encodes properties in one string."""
     return "\x02".join(f"{name}\x01{value}" for name, value in properties.items())
 
 
 def read_record(data: bytes, at: int, where: str) -> Record:
-    """The record that begins at `at`; `where` names the bytes for a verdict. Raises Failed where its lengths cannot be."""
+    """Reads the record that begins at `at`; `where` names the bytes for a verdict. Raises Failed for impossible lengths."""
     place = f"{where}, from byte {at} on"
     head = tuple(cut(RECORD_HEAD, data[at : at + HEAD_SIZE]))
     if len(data) - at < HEAD_SIZE:
@@ -138,7 +138,7 @@ def read_record(data: bytes, at: int, where: str) -> Record:
 
 
 def read_records(data: bytes, where: str) -> list[Record]:
-    """Records one after the other, to the end of the data. Raises Failed."""
+    """Reads records one after the other, to the end of the data. Raises Failed."""
     records, at = [], 0
     while at < len(data):
         records.append(read_record(data, at, where))
@@ -147,13 +147,13 @@ def read_records(data: bytes, where: str) -> list[Record]:
 
 
 def shown(body: bytes) -> str:
-    """A body as verdicts show it."""
+    """Formats a body for verdicts."""
     text = body.decode(errors="backslashreplace")
     return f'"{text}"' if len(text) <= 40 else f'"{text[:37]}..."'
 
 
 def _rest(data: bytes, at: int, body_length: int) -> Iterator[Field]:
-    """The parts whose lengths differ from record to record."""
+    """Yields the parts of variable length."""
     position = HEAD_SIZE
     for name, length_size in (("body", 0), ("topic", 1), ("properties", 2)):
         if length_size:

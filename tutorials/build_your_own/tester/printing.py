@@ -1,4 +1,4 @@
-"""Verdicts on the screen. A failing one has everything that its reader needs: what was wanted, what came, and where to look."""
+"""Verdicts on the screen. A failed one shows the expected result, the actual one, and the place to look."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Printer:
         self._shows_bytes = shows_bytes
 
     def verdict(self, verdict: Verdict, *, is_short: bool = False) -> None:
-        """One stage: a line if it passed or is to be short, else everything."""
+        """Prints one stage: a line if it passed or is to be short, else everything."""
         took = f"{verdict.took_ms / 1000:.1f} s"
         title = f"{verdict.stage.number:>2}  {verdict.stage.title:<22}"
         if verdict.failure is None:
@@ -51,12 +51,12 @@ class Printer:
             self._failure(verdict)
 
     def timeline(self, verdict: Verdict) -> None:
-        """All that happened in a stage."""
+        """Prints all events of a stage."""
         for line in _event_lines(verdict.events, shows_bytes=self._shows_bytes):
             self._line(line)
 
     def summary(self, verdicts: Sequence[Verdict], command: str) -> None:
-        """How many stages passed, and what to do next."""
+        """Prints how many stages passed, and the next step."""
         passed = [verdict for verdict in verdicts if verdict.is_passed]
         failed = [verdict.stage for verdict in verdicts if not verdict.is_passed]
         self._line("")
@@ -104,7 +104,7 @@ class Printer:
         self._line("")
 
     def _last_exchange(self, events: Sequence[Event]) -> None:
-        """The bytes of the last request and of the last answer."""
+        """Prints the bytes of the last request and of the last answer."""
         for kind, title in ((Kind.SENT, "The last frame to your broker"), (Kind.RECEIVED, "The last frame from your broker")):
             last = next((event for event in reversed(events) if event.kind is kind and event.data), None)
             if last is not None:
@@ -134,14 +134,14 @@ class Printer:
 
 
 def _tester() -> str:
-    """The command that runs the tester, by the interpreter that runs it now."""
+    """Returns the command that runs the tester with this interpreter."""
     interpreter = Path(sys.executable)
     shown = interpreter.relative_to(Path.cwd()) if interpreter.is_relative_to(Path.cwd()) else interpreter
     return f"{shown} -m tutorials.build_your_own test"
 
 
 def shown_path(stage: Stage) -> str:
-    """Where the text of a stage is, from the root of the checkout."""
+    """Returns the path of a stage's text, from the root of the checkout."""
     return str(stage.text.relative_to(stage.text.parents[3]))
 
 
@@ -163,7 +163,7 @@ def _as_number(data: bytes) -> str:
 
 
 def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]:
-    """A line for each event. An exchange that is repeated, as while the tester waits, is shown once."""
+    """Yields a line for each event. Shows a repeated exchange once, such as those while the tester waits."""
     at = 0
     while at < len(events):
         exchange = _exchange(events, at)
@@ -179,7 +179,7 @@ def _event_lines(events: Sequence[Event], *, shows_bytes: bool) -> Iterator[str]
 
 
 def _exchange(events: Sequence[Event], at: int) -> tuple[str, str] | None:
-    """A request and its answer, if they follow each other there, without the numbers that differ each time."""
+    """Returns a request and its answer, without varying numbers, if they follow each other there."""
     pair = events[at : at + 2]
     if [event.kind for event in pair] != [Kind.SENT, Kind.RECEIVED]:
         return None

@@ -1,4 +1,4 @@
-"""The requests of producers and consumers, as stages send them."""
+"""The stages' requests, in the roles of producers and consumers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _fences = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What the broker says of a message that it took."""
+    """The broker's answer about a stored message."""
 
     queue_id: int
     queue_offset: int
@@ -54,7 +54,7 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What a pull brought."""
+    """The result of a pull."""
 
     answer: Frame
     records: list[Record] = field(default_factory=list)
@@ -95,7 +95,7 @@ def try_to_send(connection: Connection, topic: str, body: bytes, properties: Map
 def send_fields(
     topic: str, queue_id: int, properties: Mapping[str, str], sys_flag: int = 0, group: str = PRODUCERS, flag: int = 0
 ) -> dict[str, str]:
-    """extFields of SEND_MESSAGE."""
+    """Returns extFields of SEND_MESSAGE."""
     return {
         "producerGroup": group,
         "topic": topic,
@@ -113,7 +113,7 @@ def send_fields(
 
 
 def half_properties(transaction_id: str, group: str = PRODUCERS) -> dict[str, str]:
-    """The properties by which a producer says that a message is a half message."""
+    """Returns the properties by which a producer marks a half message."""
     return {"UNIQ_KEY": transaction_id, "TRAN_MSG": "true", "PGROUP": group, "KEYS": "order-1", "TAGS": "created"}
 
 
@@ -136,13 +136,13 @@ def end_transaction(connection: Connection, half: Half, decision: int, **changed
 
 
 def end_transaction_oneway(connection: Connection, half: Half, decision: int) -> None:
-    """Sends a decision as producers do: without waiting for an answer."""
+    """Sends a decision as producers do, without waiting for an answer."""
     fields = decision_fields(half, decision)
     connection.oneway(CODES["END_TRANSACTION"], fields, said=_decided(fields, decision))
 
 
 def answer_check(connection: Connection, check: Frame, decision: int, group: str = PRODUCERS) -> None:
-    """Answers a check-back, with the offsets that it names."""
+    """Answers a check-back with its offsets."""
     fields = {
         "producerGroup": group,
         "tranStateTableOffset": check.field("tranStateTableOffset"),
@@ -156,7 +156,7 @@ def answer_check(connection: Connection, check: Frame, decision: int, group: str
 
 
 def decision_fields(half: Half, decision: int) -> dict[str, str]:
-    """extFields of END_TRANSACTION."""
+    """Returns extFields of END_TRANSACTION."""
     return {
         "producerGroup": half.group,
         "tranStateTableOffset": str(half.stored.queue_offset),
@@ -169,14 +169,14 @@ def decision_fields(half: Half, decision: int) -> dict[str, str]:
 
 
 def heart_beat(connection: Connection, group: str = PRODUCERS) -> Frame:
-    """Says that a producer of the group lives in this client. Raises Failed unless the answer is 0."""
+    """Registers a producer of the group in this client. Raises Failed unless the answer is 0."""
     answer = connection.request(CODES["HEART_BEAT"], {}, heart_beat_body(group), said=f"producer group {group}")
     expect_code(answer, 0)
     return answer
 
 
 def heart_beat_body(group: str) -> bytes:
-    """The body of HEART_BEAT."""
+    """Returns the body of HEART_BEAT."""
     body = {"clientID": f"127.0.0.1@{group}", "consumerDataSet": [], "producerDataSet": [{"groupName": group}]}
     return json.dumps(body, separators=(",", ":")).encode()
 
@@ -194,7 +194,7 @@ def pull(
 
 
 def pull_fields(topic: str, offset: int, queue_id: int, most: int, subscription: str = "*") -> dict[str, str]:
-    """extFields of PULL_MESSAGE."""
+    """Returns extFields of PULL_MESSAGE."""
     return {
         "consumerGroup": CONSUMERS,
         "topic": topic,
@@ -211,7 +211,7 @@ def pull_fields(topic: str, offset: int, queue_id: int, most: int, subscription:
 
 
 def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[Record]:
-    """All records of a queue as a consumer sees them now. Raises Failed."""
+    """Returns all records of a queue visible to a consumer now. Raises Failed."""
     records: list[Record] = []
     while (pulled := pull(connection, topic, len(records), queue_id=queue_id)).records:
         records += pulled.records
@@ -221,7 +221,7 @@ def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[R
 
 
 def pull_until(connection: Connection, topic: str, body: bytes, patience_s: float, *, queue_id: int = 0) -> list[Record]:
-    """All records of a queue up to the one with that body; asks again until it is there. Raises Failed."""
+    """Returns all records of a queue up to the one with that body; pulls until it is there. Raises Failed."""
     deadline = time.monotonic() + patience_s
     while True:
         records = pull_all(connection, topic, queue_id=queue_id)
@@ -237,9 +237,9 @@ def pull_until(connection: Connection, topic: str, body: bytes, patience_s: floa
 
 
 def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: int = 0) -> list[Record]:
-    """What was visible in a queue before a plain message that is sent now. So nobody has to guess how long to wait.
+    """Returns the records visible in a queue before a new plain message, so that no wait has to be guessed.
 
-    Whatever the broker has answered lies before this message in its log, and queues are made in the order of the log.
+    All records that the broker has acknowledged are before this message in its log, and queues are built in the order of the log.
     Raises Failed.
     """
     body = b"fence %d" % next(_fences)
@@ -249,7 +249,7 @@ def fence(connection: Connection, topic: str, patience_s: float, *, queue_id: in
 
 
 def stored(answer: Frame) -> Stored:
-    """What the answer to SEND_MESSAGE says. Raises Failed."""
+    """Reads the answer to SEND_MESSAGE. Raises Failed."""
     msg_id = answer.field("msgId")
     try:
         parts = bytes.fromhex(msg_id)

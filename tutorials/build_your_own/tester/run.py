@@ -1,4 +1,4 @@
-"""Runs stages, several side by side: each has a broker, a port and a store of its own."""
+"""Runs stages, several side by side: each has its own broker, port and store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GOES_ON: Final = Claim(
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be tested, and how."""
+    """The broker under test, and the limits of the test."""
 
     command: Sequence[str]
     """Starts the broker; `-c FILE` is added."""
@@ -39,20 +39,20 @@ class Order:
 
 
 def run_stages(order: Order, stages: Sequence[Stage]) -> Iterator[Verdict]:
-    """The verdicts in the order of the stages, each as soon as it is known. No process is left behind, however this ends."""
+    """Yields the verdicts in the order of the stages, each as soon as it is known. Leaves no process behind."""
     with Children() as children, ThreadPoolExecutor(order.side_by_side) as pool:
         try:
             coming = [pool.submit(run_stage, order, stage, children) for stage in stages]
             for verdict in coming:
                 yield verdict.result()
         finally:
-            # With its broker killed, a stage under way ends at once; the pool waits for it.
+            # With its broker killed, a running stage ends at once; the pool waits for it.
             pool.shutdown(wait=False, cancel_futures=True)
             children.stop()
 
 
 def run_stage(order: Order, stage: Stage, children: Children) -> Verdict:
-    """One stage from the broker's start to its end. Raises Interrupted if the tester is told to stop."""
+    """Runs one stage from the broker's start to its end. Raises Interrupted if the tester is told to stop."""
     home = order.home / f"{stage.number:02}-{stage.name}"
     with held_port() as port:
         broker = BrokerProcess(order.command, home, port, stage.settings, children)

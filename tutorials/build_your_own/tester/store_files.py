@@ -1,4 +1,4 @@
-"""The files of the broker under test: read as they lie there, and damaged as a crash would damage them."""
+"""The files of the broker under test: it reads them, and damages them as a crash would."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class StoreFiles:
 
     @property
     def log_path(self) -> Path:
-        """The first file of the commit log."""
+        """The path of the commit log's first file."""
         return self._store / "commitlog" / FIRST_FILE
 
     def name(self, path: Path) -> str:
-        """A file's name as verdicts say it: below the store."""
+        """Returns a file's name for verdicts, relative to the store."""
         return str(path.relative_to(self._store))
 
     def records(self) -> list[Record]:
-        """All records of the commit log. Raises Failed if the file is missing, or something in it is no record."""
+        """Returns all records of the commit log. Raises Failed if the file is missing, or holds anything else."""
         data = self._read(self.log_path)
         where = self.name(self.log_path)
         found: list[Record] = []
@@ -41,11 +41,11 @@ class StoreFiles:
         return found
 
     def records_of(self, topic: str) -> list[Record]:
-        """The records of one topic, in the order of the log."""
+        """Returns the records of one topic, in the order of the log."""
         return [record for record in self.records() if record.topic == topic]
 
     def units(self, topic: str, queue_id: int) -> list[bytes]:
-        """The units of a consume queue, 20 bytes each; unused zeros at the file's end are left out. Raises Failed."""
+        """Returns the units of a consume queue, 20 bytes each, without unused zeros at the file's end. Raises Failed."""
         path = self.queue_path(topic, queue_id)
         data = self._read(path)
         units = [data[at : at + UNIT_SIZE] for at in range(0, len(data), UNIT_SIZE)]
@@ -55,18 +55,18 @@ class StoreFiles:
         return units
 
     def queue_path(self, topic: str, queue_id: int) -> Path:
-        """The first file of a consume queue."""
+        """Returns the path of a consume queue's first file."""
         return self._store / "consumequeue" / topic / str(queue_id) / FIRST_FILE
 
     def tear(self, end: int, torn: bytes) -> None:
-        """Puts the beginning of a record behind the log's end: what a crash in the middle of a write leaves."""
+        """Writes the beginning of a record behind the log's end, as a crash in the middle of a write does."""
         with self.log_path.open("r+b") as log:
             log.seek(end)
             log.write(torn)
         self._timeline.add(Kind.FILE, f"{len(torn)} bytes of a torn record put behind the log's end, at byte {end}", torn)
 
     def cut_log(self, position: int) -> None:
-        """Takes all from that position on out of the log. A file that was made with its full length keeps it."""
+        """Removes everything behind that position from the log. A file created with its full length keeps it."""
         size = self.log_path.stat().st_size
         is_ahead = size > max(position, self._used())
         with self.log_path.open("r+b") as log:
@@ -94,7 +94,7 @@ class StoreFiles:
 
 
 def _is_unused(data: bytes, at: int) -> bool:
-    """Whether the log ends here: at the file's end, at a blank record, or at zeros that nothing was written over."""
+    """Returns whether the log ends here: at the file's end, at a blank record, or at unused zeros."""
     head = data[at : at + 8]
     if len(head) < 8 and not any(head):
         return True

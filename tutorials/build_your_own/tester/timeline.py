@@ -1,4 +1,4 @@
-"""What happened in one stage, with the time of each event."""
+"""The events of one stage, with their times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """Who did it; the value is the sign in front of the event."""
+    """The source of an event; the value is its sign."""
 
     SENT = "→"
     RECEIVED = "←"
@@ -30,7 +30,7 @@ class Event:
 
 
 class Timeline:
-    """Grows while a stage runs."""
+    """The events of a running stage."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()

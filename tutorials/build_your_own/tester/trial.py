@@ -1,4 +1,4 @@
-"""What one stage has in hand: the broker, connections to it, its files, and the claims that are checked."""
+"""The means of one stage: the broker, connections to it, its files, and the checked claims."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tutorials.build_your_own.tester.timeline import Timeline
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One sentence that must hold for the broker, and what helps where it does not."""
+    """A sentence that must hold for the broker, and the help if it does not."""
 
     sentence: str
     hint: str
@@ -26,7 +26,7 @@ class Claim:
 
 
 class ClaimFailed(Exception):
-    """A claim that does not hold, and what was found instead."""
+    """A failed claim, and the finding."""
 
     def __init__(self, claim: Claim, failed: Failed) -> None:
         super().__init__(f"{claim.sentence}: {failed}")
@@ -48,7 +48,7 @@ class Trial:
 
     @contextmanager
     def claim(self, sentence: str, *, hint: str, ours: str, apache: str) -> Iterator[None]:
-        """The checks in the block prove the sentence. Raises ClaimFailed where one of them fails."""
+        """Proves the sentence by the checks in the block. Raises ClaimFailed if one of them fails."""
         claim = Claim(sentence, hint, ours, apache)
         try:
             yield
@@ -59,7 +59,7 @@ class Trial:
         self.held.append(claim)
 
     def connect(self, name: str = "") -> Connection:
-        """A new connection to the broker; `name` tells it from others in the timeline. Raises Failed."""
+        """Opens a connection to the broker; `name` identifies it in the timeline. Raises Failed."""
         try:
             connection = Connection(name, self.broker.port, self.timeline, self.patience_s, self.broker.refuse_dead)
         except OSError as error:
@@ -85,12 +85,12 @@ class Trial:
             self.broker.start(self.timeline, self.patience_s)
 
     def kill(self) -> None:
-        """Ends all connections, then the broker with -9."""
+        """Ends all connections, then kills the broker by -9."""
         self.hang_up()
         self.broker.kill(self.timeline)
 
     def stop(self) -> None:
-        """Ends the broker with SIGTERM."""
+        """Stops the broker by SIGTERM."""
         self.hang_up()
         self.broker.stop(self.timeline, self.patience_s)
 
@@ -106,6 +106,6 @@ Play = Callable[[Trial], None]
 
 
 def check(is_right: bool, wanted: str, got: str, *, hint: str = "") -> None:
-    """Raises Failed unless it is right."""
+    """Raises Failed if `is_right` is false."""
     if not is_right:
         raise Failed(wanted, got, hint=hint)

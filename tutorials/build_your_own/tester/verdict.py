@@ -1,4 +1,4 @@
-"""What the tester found out about one stage."""
+"""The tester's verdict on one stage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tutorials.build_your_own.tester.trial import Claim, ClaimFailed
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The claims that held, and the first one that did not."""
+    """The claims that held, and the first one that failed."""
 
     stage: Stage
     held: Sequence[Claim]
@@ -24,5 +24,5 @@ class Verdict:
 
     @property
     def is_passed(self) -> bool:
-        """Whether all claims of the stage hold."""
+        """True if all claims of the stage hold."""
         return self.failure is None

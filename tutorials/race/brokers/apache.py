@@ -1,4 +1,4 @@
-"""Apache's broker as a cell has it: real processes in real time, killed for real, behind a relay that loses frames."""
+"""Apache's broker in a cell: real processes in real time, killed for real, behind a relay that loses frames."""
 
 import asyncio
 import os
@@ -42,14 +42,14 @@ _SETTINGS: Final = {
 
 
 class ApacheBroker(RacedBroker):
-    """Apache RocketMQ as tests/apache/peer starts it: name server and broker, a JVM each. Faults strike the broker."""
+    """Apache RocketMQ started by tests/apache/peer: name server and broker, a JVM each. Faults strike the broker."""
 
     version: ClassVar = "4.9.7"
     slow_commit_s: ClassVar = (0.7, 4.7)
     """A thirtieth of the default, as the check interval is."""
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """See RacedBroker. Nothing here is left to chance by a seed."""
+        """Prepares the broker's folder and ports. The seed has no effect here."""
         self._home = folder / "apache"
         self._namesrv_port, self._port = free_ports(2)
         self.namesrv_addr = f"127.0.0.1:{self._namesrv_port}"
@@ -59,7 +59,7 @@ class ApacheBroker(RacedBroker):
         self._is_running = False
 
     async def __aenter__(self) -> Self:
-        """See RacedBroker."""
+        """Starts name server, broker and relay. Raises BrokerCannotRun."""
         if (missing := missing_for_apache(self.version)) is not None:
             raise BrokerCannotRun(missing)
         self._entered.enter_context(self._processes)
@@ -78,7 +78,7 @@ class ApacheBroker(RacedBroker):
         return self
 
     async def _registered(self) -> None:
-        """Waits until the name server knows the broker: RocketMQ 5 says that it has started before it has registered."""
+        """Waits until the name server knows the broker: RocketMQ 5 reports its start before it has registered."""
         remoting = RemotingClient()
         name_servers = NameServers((self.namesrv_addr,), remoting)
         try:
@@ -89,44 +89,44 @@ class ApacheBroker(RacedBroker):
             await remoting.close()
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """See RacedBroker. Its store is of no use any more, so it is killed."""
+        """Stops the relay, and kills the broker, whose store is no longer of use."""
         await self._detour.stop()
         self._entered.close()
 
     @property
     def is_running(self) -> bool:
-        """See RacedBroker."""
+        """True while the broker serves."""
         return self._is_running
 
     @property
     def now_s(self) -> float:
-        """See RacedBroker."""
+        """Real seconds since the start."""
         return asyncio.get_running_loop().time() - self._began_s
 
     async def pause(self, seconds: float) -> None:
-        """See RacedBroker."""
+        """Waits in real time."""
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
-        """See RacedBroker. The name server runs on."""
+        """Kills the broker by kill -9. The name server keeps running."""
         self._is_running = False
         await self._run(self._peer("kill"))
 
     async def restart(self) -> None:
-        """See RacedBroker."""
+        """Starts the killed broker again on its store. Raises BrokerCannotRun."""
         await self._run(self._restarting)
         self._is_running = True
 
     def lose_answer_about(self, order_id: str) -> None:
-        """See RacedBroker."""
+        """Loses the answer to the order's next message at the relay."""
         self._detour.losses.answers_to_lose.add(order_id)
 
     def lose_next_decision(self) -> None:
-        """See RacedBroker."""
+        """Loses the next COMMIT or ROLLBACK at the relay."""
         self._detour.losses.decisions_to_lose += 1
 
     async def come_to_rest(self) -> None:
-        """See RacedBroker. A settled half message is one that the broker's own consumer group has passed."""
+        """Waits until the broker's own group has passed all half messages, and the consumers all messages."""
         remoting = RemotingClient()
         broker = BrokerRequests(remoting, f"127.0.0.1:{self._port}")
         end_s = self.now_s + MOST_REST_S
@@ -138,7 +138,7 @@ class ApacheBroker(RacedBroker):
             await remoting.close()
 
     def count_records(self) -> int:
-        """See RacedBroker."""
+        """Counts the records of the first segment."""
         segment = self._home / "store" / "commitlog" / f"{0:020}"
         with segment.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as commit_log:
             return sum(1 for _ in records_of(commit_log))
@@ -158,17 +158,17 @@ class ApacheBroker(RacedBroker):
 
 
 class ApacheFiveBroker(ApacheBroker):
-    """RocketMQ 5 before 5.4.0: it writes its op messages together, up to 6 s late.
+    """RocketMQ 5 before 5.4.0, which writes its op messages together, up to 6 s late.
 
-    Until then it asks about decided transactions as well, and delivers once more what is committed again
-    (apache/rocketmq issue 10199; TransactionalMessageServiceImpl).
+    Until then it also checks decided transactions, and delivers again if one is committed again (apache/rocketmq issue 10199;
+    TransactionalMessageServiceImpl).
     """
 
     version: ClassVar = "5.3.3"
 
 
 def missing_for_apache(version: str) -> str | None:
-    """Returns what this machine lacks to run Apache's broker, and what to do; None if it lacks nothing."""
+    """Returns what this machine lacks to run Apache's broker, with the remedy; None if nothing."""
     if shutil.which("java") is None:
         return "Apache's broker needs Java 17, and there is no java on the PATH: apt-get install openjdk-17-jre-headless"
     jars = Path(os.environ.get("JARS") or Path.home() / ".cache" / "rocketmq-peer") / version
@@ -178,12 +178,12 @@ def missing_for_apache(version: str) -> str | None:
 
 
 async def _is_at_rest(broker: BrokerRequests) -> bool:
-    """First the half messages: whoever settles one stores its message before."""
+    """Checks the half messages first: a decision stores its message before it settles the half message."""
     return not await _lag(broker, TRANSACTION_CONSUMER_GROUP, HALF_TOPIC) and not await _lag(broker, CONSUMER_GROUP, TOPIC)
 
 
 async def _lag(broker: BrokerRequests, group: str, topic: str) -> int:
-    """How many messages of the topic the group has not passed; 1 as long as the broker does not say."""
+    """Returns how many messages of the topic the group has not passed; 1 while the broker does not answer."""
     try:
         stats = await consume_stats(broker, group, topic)
     except AdminError:

@@ -1,4 +1,4 @@
-"""A detour for real connections to a broker: frame by frame through a relay, which loses what it is told to lose."""
+"""A detour for real connections to a broker: a relay that can lose frames."""
 
 import asyncio
 import contextlib
@@ -19,7 +19,7 @@ _LENGTH: Final = struct.Struct(">i")
 
 
 class Detour:
-    """A TCP relay in front of a broker on this machine. A connection that one side ends is ended on the other side too."""
+    """A TCP relay in front of a broker on this machine. The end of one side's connection ends the other side's."""
 
     def __init__(self, broker_port: int, losses: Losses) -> None:
         """Does not listen yet."""
@@ -28,12 +28,12 @@ class Detour:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Relays when it returns."""
+        """Starts relaying."""
         self._server = await asyncio.start_server(self._relay, _HOST, 0)
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Ends all connections, and takes no more."""
+        """Ends all connections, and accepts no more."""
         self._server.close()
         for connection in self._connections:
             connection.cancel()
@@ -67,7 +67,7 @@ class Detour:
 
 
 class DetourNetwork(TcpNetwork):
-    """The real network, on which connections to one broker take the detour."""
+    """The real network, with a detour for connections to one broker."""
 
     def __init__(self, broker_port: int, detour: Detour) -> None:
         """The detour leads to the broker at that port."""
@@ -75,7 +75,7 @@ class DetourNetwork(TcpNetwork):
         self._detour = detour
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """See Network."""
+        """Connects, through the detour if the port is the broker's."""
         return await super().connect(new_protocol, host, self._detour.port if port == self._broker_port else port, tls)
 
 

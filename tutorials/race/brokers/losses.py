@@ -1,4 +1,4 @@
-"""What is lost between clients and a broker: decides for each frame whether it arrives."""
+"""The losses between clients and a broker: decides for each frame whether it arrives."""
 
 from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
@@ -6,16 +6,16 @@ from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 
 
 class Losses:
-    """What is still to be lost, on whatever connection it comes."""
+    """The losses still to come, on any connection."""
 
     def __init__(self) -> None:
-        """Everything arrives."""
+        """Starts without losses."""
         self.decisions_to_lose = 0
         self.answers_to_lose: set[str] = set()
         """The orders of which the next message's answer is lost."""
 
     def take_answer(self, message: RemotingCommand) -> bool:
-        """Whether the answer to the message is lost, which uses the loss up. An order's message has its id in the body."""
+        """Returns whether to lose the answer to the message, and counts the loss. An order's message has its id in the body."""
         found = {order_id for order_id in self.answers_to_lose if order_id.encode() in message.body}
         self.answers_to_lose -= found
         return bool(found)
@@ -31,7 +31,7 @@ class Line:
         """The opaques of requests whose answers do not arrive."""
 
     def reaches_broker(self, command: RemotingCommand) -> bool:
-        """Whether what the client wrote arrives. An answer that will be lost is chosen here, with its request."""
+        """Returns whether the client's frame arrives. Chooses here, by its request, an answer that will be lost."""
         if command.is_response:
             return True
         if command.code in SEND_REQUESTS and self._losses.take_answer(command):
@@ -42,7 +42,7 @@ class Line:
         return True
 
     def reaches_client(self, command: RemotingCommand) -> bool:
-        """Whether what the broker wrote arrives."""
+        """Returns whether the broker's frame arrives."""
         if command.is_response and command.opaque in self._answers_to_lose:
             self._answers_to_lose.remove(command.opaque)
             return False
@@ -50,7 +50,7 @@ class Line:
 
 
 def _decides(command: RemotingCommand) -> bool:
-    """Whether it is a COMMIT or a ROLLBACK; UNKNOWN decides nothing."""
+    """Returns whether it is a COMMIT or a ROLLBACK; UNKNOWN decides nothing."""
     if command.code != RequestCode.END_TRANSACTION:
         return False
     return command.decode_header(EndTransactionRequestHeader).commit_or_rollback != 0

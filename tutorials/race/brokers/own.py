@@ -1,4 +1,4 @@
-"""This project's broker as a cell has it: in the cell's event loop, in virtual time, the same for the same seed."""
+"""This project's broker in a cell: in the cell's event loop, in virtual time, the same for the same seed."""
 
 import asyncio
 from pathlib import Path
@@ -15,57 +15,57 @@ MOST_ROUNDS: Final = 20
 
 
 class OwnBroker(RacedBroker):
-    """`rocketmq_broker.testing.RocketMQ` with RocketMQ's own settings: it first checks back after 6 s, and looks every 60 s."""
+    """`rocketmq_broker.testing.RocketMQ` with RocketMQ's own settings: the first check-back after 6 s, and checks every 60 s."""
 
     slow_commit_s: ClassVar = (20.0, 140.0)
 
     def __init__(self, seed: int, folder: Path) -> None:
-        """See RacedBroker. Its store is in memory."""
+        """Prepares a broker with its store in memory."""
         self._rocketmq = RocketMQ(seed=seed)
 
     async def __aenter__(self) -> Self:
-        """See RacedBroker."""
+        """Starts the broker."""
         await self._rocketmq.start()
         self.namesrv_addr = self._rocketmq.namesrv_addr
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """See RacedBroker."""
+        """Stops the broker."""
         await self._rocketmq.stop()
 
     @property
     def is_running(self) -> bool:
-        """See RacedBroker."""
+        """True while the broker serves."""
         return self._rocketmq.is_running
 
     @property
     def now_s(self) -> float:
-        """See RacedBroker."""
+        """Virtual seconds since the start."""
         return self._rocketmq.time.elapsed_s
 
     async def pause(self, seconds: float) -> None:
-        """See RacedBroker."""
+        """Waits in virtual time."""
         self._rocketmq.time.wanted()
         await asyncio.sleep(seconds)
 
     async def kill(self) -> None:
-        """See RacedBroker. The name server ends too."""
+        """Kills the broker and the name server as kill -9 does."""
         await self._rocketmq.crash()
 
     async def restart(self) -> None:
-        """See RacedBroker."""
+        """Starts the killed broker again on its store."""
         await self._rocketmq.restart()
 
     def lose_answer_about(self, order_id: str) -> None:
-        """See RacedBroker."""
+        """Loses the answer to the order's next message."""
         self._rocketmq.lose_next_answer(key=order_id)
 
     def lose_next_decision(self) -> None:
-        """See RacedBroker."""
+        """Loses the next COMMIT or ROLLBACK."""
         self._rocketmq.lose_next_decision()
 
     async def come_to_rest(self) -> None:
-        """See RacedBroker. Whoever still sends, such as a relay that is behind, lets the commit log grow."""
+        """Passes time until the commit log stops growing: a sender that is behind, such as a relay, lets it grow."""
         for _ in range(MOST_ROUNDS):
             records = self.count_records()
             await self._rocketmq.advance(minutes=QUIET_MINUTES)
@@ -73,5 +73,5 @@ class OwnBroker(RacedBroker):
                 break
 
     def count_records(self) -> int:
-        """See RacedBroker."""
+        """Counts the records of the commit log."""
         return sum(1 for _ in records_of(self._rocketmq.commit_log()))

@@ -1,4 +1,4 @@
-"""What a cell needs of a broker: to run it, to harm it, to pass its time, and to know when it has nothing left to do."""
+"""The interface of a cell's broker: running, harming, passing time, and knowing when it has nothing left to do."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -7,13 +7,13 @@ from typing import ClassVar, Self
 
 
 class BrokerCannotRun(Exception):
-    """The broker cannot be started on this machine; the text says what is missing, or what it said."""
+    """The broker cannot be started on this machine; the text names what is missing, or the broker's last output."""
 
 
 class RacedBroker(ABC):
-    """A broker with its name server. `async with` runs both, and clients that are made within reach them.
+    """A broker with its name server. `async with` runs both, and clients created within reach them.
 
-    A broker decides what time is: `now_s` and `pause` are those of the cell.
+    The broker determines the cell's time by `now_s` and `pause`.
     """
 
     slow_commit_s: ClassVar[tuple[float, float]]
@@ -23,20 +23,20 @@ class RacedBroker(ABC):
 
     @abstractmethod
     def __init__(self, seed: int, folder: Path) -> None:
-        """Does not run yet. `folder` is empty and for the broker alone; `seed` is for what it leaves to chance."""
+        """Prepares without starting. `folder` is empty and only for the broker; `seed` determines its random choices."""
 
     @abstractmethod
     async def __aenter__(self) -> Self:
-        """Serves when it returns. Raises BrokerCannotRun."""
+        """Starts serving. Raises BrokerCannotRun."""
 
     @abstractmethod
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Ends it."""
+        """Ends the broker."""
 
     @property
     @abstractmethod
     def is_running(self) -> bool:
-        """Whether it serves: not between `kill` and `restart`."""
+        """True while it serves, so not between `kill` and `restart`."""
 
     @property
     @abstractmethod
@@ -49,24 +49,24 @@ class RacedBroker(ABC):
 
     @abstractmethod
     async def kill(self) -> None:
-        """Ends the broker as by kill -9."""
+        """Ends the broker as kill -9 does."""
 
     @abstractmethod
     async def restart(self) -> None:
-        """The killed broker serves again when it returns, with what its disk has. Raises BrokerCannotRun."""
+        """Starts the killed broker again on its disk; it serves on return. Raises BrokerCannotRun."""
 
     @abstractmethod
     def lose_answer_about(self, order_id: str) -> None:
-        """The broker stores the next message or half message of that order, and its answer is lost."""
+        """Loses the answer to the order's next message or half message, which the broker stores."""
 
     @abstractmethod
     def lose_next_decision(self) -> None:
-        """The next COMMIT or ROLLBACK is lost on its way to the broker."""
+        """Loses the next COMMIT or ROLLBACK on its way to the broker."""
 
     @abstractmethod
     async def come_to_rest(self) -> None:
-        """Returns once no transaction is pending and no message waits to be consumed; after a bound in any case."""
+        """Returns once no transaction is pending and no message waits to be consumed, or after a time limit."""
 
     @abstractmethod
     def count_records(self) -> int:
-        """How many records its commit log has."""
+        """Returns the number of records in its commit log."""

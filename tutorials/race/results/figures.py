@@ -1,4 +1,4 @@
-"""What a cell of the race shows."""
+"""The figures of a cell."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """One way under one fault. Times are those of the cell, in which a database commit takes 2 ms and the network nothing."""
+    """One way under one fault. Times are the cell's, in which a database commit takes 2 ms and the network nothing."""
 
     way: str
     fault: str
@@ -32,12 +32,12 @@ class Figures:
 
     @property
     def wrong(self) -> int:
-        """Orders whose two databases disagree."""
+        """The number of orders whose two databases disagree."""
         return self.missing + self.phantom
 
 
 def percentile(ascending: Sequence[float], share: float) -> float:
-    """The value below which that share of the values lies; 0 where there is none."""
+    """Returns the value below which that share of the values lies; 0 without values."""
     if not ascending:
         return 0.0
     return ascending[min(len(ascending) - 1, int(share * len(ascending)))]

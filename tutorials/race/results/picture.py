@@ -1,4 +1,4 @@
-"""The race as a picture: an SVG with a square for each cell, made from the figures."""
+"""The race as a picture: an SVG with a square for each cell, drawn from the figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -19,7 +19,7 @@ _INK: Final = "#1f2328"
 
 
 def picture(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], *, orders: int, seed: int) -> str:
-    """The SVG's text. A row is a way and a column a fault; a number is how many orders went wrong."""
+    """Returns the SVG's text. A row is a way and a column a fault; a number counts the wrong orders."""
     width, bottom = _LEFT + _CELL_WIDTH * (len(faults) + 1) + 40, _TOP + _CELL_HEIGHT * len(ways)
     parts = [
         f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {bottom + 70}' role='img' {_FONT} font-size='13'>",

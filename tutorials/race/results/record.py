@@ -1,4 +1,4 @@
-"""The race on file: figures as JSON, so that table and picture can be made again without playing."""
+"""The race on file: figures as JSON, so that table and picture can be drawn again without playing."""
 
 import dataclasses
 import json
@@ -19,19 +19,19 @@ class Record:
     figures: Sequence[Figures]
 
     def written(self) -> str:
-        """As JSON."""
+        """Formats the record as JSON."""
         cells = [dataclasses.asdict(one) for one in self.figures]
         return json.dumps({"orders": self.orders, "seed": self.seed, "cells": cells}, indent=1) + "\n"
 
 
 def read_record(text: str) -> Record:
-    """What `written` made. Raises ValueError, KeyError, TypeError."""
+    """Reads the text of `written`. Raises ValueError, KeyError, TypeError."""
     found = json.loads(text)
     return Record(found["orders"], found["seed"], [Figures(**cell) for cell in found["cells"]])
 
 
 def kept(file: Path | None, way: str) -> list[Figures]:
-    """The figures of this way that the file holds; nothing if there is no such file."""
+    """Returns the file's figures of this way; nothing without such a file."""
     if file is None or not file.exists():
         return []
     return [one for one in read_record(file.read_text()).figures if one.way == way]

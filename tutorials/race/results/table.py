@@ -11,7 +11,7 @@ from tutorials.race.way import Way
 
 
 def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str, str]:
-    """What a row is called, by the way's name: with its number of orders where others had more."""
+    """Returns a row's title by the way's name: with its number of orders if others had more."""
     orders = {one.way: one.orders for one in figures}
     most = max(orders.values(), default=0)
     return {
@@ -20,7 +20,7 @@ def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str
 
 
 def table_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures]) -> Table:
-    """A row for each way, a column for each fault: orders whose databases disagree in the end."""
+    """Returns a row for each way, a column for each fault: orders whose databases disagree in the end."""
     table = Table(title="-n: orders without their credit   +n: credits without an order", show_lines=True)
     table.add_column("way", min_width=20)
     for fault in faults:
@@ -33,7 +33,7 @@ def table_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures:
 
 
 def table_of_costs(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Table:
-    """A row for each way: what went wrong in all its cells, and what the way costs."""
+    """Returns a row for each way: the wrong orders in all its cells, and its costs."""
     table = Table(title="all faults together, and what each way costs")
     table.add_column("way")
     for title in ("missing", "phantom", "doubled without a unique key", "taken while the broker is down"):
@@ -62,7 +62,7 @@ def _costs(cells: Sequence[Figures]) -> Iterator[str]:
 
 
 def duration(milliseconds: float) -> str:
-    """In the unit that people read."""
+    """Formats a duration for people."""
     if milliseconds < 1000:
         return f"{milliseconds:.0f} ms"
     return f"{milliseconds / 1000:.1f} s"
@@ -76,7 +76,7 @@ def _wrong(figures: Figures) -> Text:
 
 
 def table_of_cells(figures: Sequence[Figures]) -> Table:
-    """A row for each cell, with all that it shows."""
+    """Returns a row for each cell, with all its figures."""
     table = Table()
     for title in ("way", "fault"):
         table.add_column(title, no_wrap=True)

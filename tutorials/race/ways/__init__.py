@@ -1,4 +1,4 @@
-"""The ways that race, in the order of the table."""
+"""The competing ways, in the order of the table."""
 
 from typing import Final
 

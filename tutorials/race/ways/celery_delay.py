@@ -1,7 +1,7 @@
 """A Celery task after the database commit.
 
-Celery itself needs threads and real time. So this is its behaviour with default settings, in process: `delay()` tries a push to
-Redis again up to three times, the worker takes a task off the list before it runs it (acks_late is off), and Redis keeps its
+Celery itself needs threads and real time. So this class does in process what Celery does with default settings: `delay()` retries
+a push to Redis up to three times, the worker takes a task off the list before it runs it (acks_late is off), and Redis keeps its
 list in memory.
 """
 
@@ -19,16 +19,16 @@ LOOK_EVERY_S: Final = 0.05
 
 
 class CeleryDelayAfterCommit(Way):
-    """The task may never be pushed, and one that was taken may never be done."""
+    """The process may die before it pushes the task, or the worker after taking it."""
 
     name = "celery-delay"
     title = "Celery delay() after commit"
 
     async def start(self) -> None:
-        """Nothing to prepare."""
+        """Needs no preparation."""
 
     async def place(self, order: Order) -> None:
-        """Stores; then pushes a task."""
+        """Stores the order; then pushes a task."""
         async with self.database.writing(order) as writing:
             writing.store(order)
         await self._delay(order.message().body.decode())
@@ -45,7 +45,7 @@ class CeleryDelayAfterCommit(Way):
 
     @classmethod
     async def consume(cls, credits: Credits) -> None:
-        """The worker."""
+        """Starts the worker."""
         credits.run(_work(credits))
 
 
@@ -55,5 +55,5 @@ async def _work(credits: Credits) -> None:
         if task is None:
             await asyncio.sleep(LOOK_EVERY_S)
             continue
-        await credits.may_die("task taken")  # acknowledged, and not yet done
+        await credits.may_die("task taken")  # acknowledged, but not yet done
         await credits.credit(task)

@@ -1,4 +1,4 @@
-"""The outbox: the database commit stores the order together with a row that says "to be sent", and a relay sends it."""
+"""The outbox: the database commit stores the order together with a row "to be sent", and a relay sends it."""
 
 import asyncio
 from typing import Final
@@ -14,7 +14,7 @@ BATCH: Final = 100
 
 
 class OutboxPolled(Way):
-    """A relay looks for rows every second. A row that it sent and could not mark is sent again."""
+    """A relay looks for rows every second. It sends a row again that it sent but could not mark."""
 
     name = "outbox-polled"
     title = "outbox, polled"
@@ -23,7 +23,7 @@ class OutboxPolled(Way):
     producer: Producer
 
     async def start(self) -> None:
-        """Makes the producer and begins to relay: also what an earlier life of the process left."""
+        """Creates the producer and starts the relay, also for rows of an earlier life of the process."""
         self.producer = await self.process.producer("order-relay")
         self.filled = asyncio.Event()
         self.process.run(self._relay())
@@ -57,13 +57,13 @@ class OutboxPolled(Way):
 
 
 class OutboxNotified(OutboxPolled):
-    """Whoever fills the outbox wakes the relay, as LISTEN and NOTIFY of PostgreSQL do; polling stays, for what was missed."""
+    """Each writer to the outbox wakes the relay, as LISTEN and NOTIFY of PostgreSQL do; polling stays, for missed notices."""
 
     name = "outbox-notified"
     title = "outbox, notified"
 
     async def place(self, order: Order) -> None:
-        """Stores as the outbox does, and wakes the relay."""
+        """Stores the order and its outbox row, and wakes the relay."""
         await super().place(order)
         self.filled.set()
 

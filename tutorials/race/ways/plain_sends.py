@@ -1,4 +1,4 @@
-"""Three ways to send a plain message beside a database commit. Each of them loses, or invents."""
+"""Three ways to send a plain message beside a database commit. Each of them loses or invents messages."""
 
 from rocketmq_broker.client import Producer
 from tutorials.race.order import Order
@@ -9,12 +9,12 @@ class _PlainSend(Way):
     producer: Producer
 
     async def start(self) -> None:
-        """Makes the producer."""
+        """Creates the producer."""
         self.producer = await self.process.producer("order-producers")
 
 
 class SendThenCommit(_PlainSend):
-    """The message may tell of an order that is never stored."""
+    """Sends first: the message may tell of an order that is never stored."""
 
     name = "send-then-commit"
     title = "send, then commit"
@@ -27,7 +27,7 @@ class SendThenCommit(_PlainSend):
 
 
 class CommitThenSend(_PlainSend):
-    """The message may never be sent."""
+    """Stores first: the message may never be sent."""
 
     name = "commit-then-send"
     title = "commit, then send"
@@ -40,7 +40,7 @@ class CommitThenSend(_PlainSend):
 
 
 class SendInsideTheTransaction(_PlainSend):
-    """A send that fails rolls the order back. But a send cannot be rolled back when the database commit fails."""
+    """Sends before the commit: a failed send rolls the order back, but a failed commit does not roll the send back."""
 
     name = "send-inside"
     title = "send inside the database transaction"

@@ -1,4 +1,4 @@
-"""Three ways to use a transactional message. They differ in where the listener finds its answer to a check-back."""
+"""Three ways to use a transactional message. They differ in the source of the listener's answer to a check-back."""
 
 import sqlite3
 from typing import Any
@@ -14,14 +14,14 @@ ROLLBACK = LocalTransactionState.ROLLBACK_MESSAGE
 
 
 class OrderNotTaken(Exception):
-    """The order is not stored, or it is unknown for now whether it is."""
+    """The order is not stored, or its state is unknown for now."""
 
 
 class _Transactional(Way):
     producer: TransactionProducer
 
     async def start(self) -> None:
-        """Makes the producer, whose listener is this object."""
+        """Creates the producer, whose listener is this object."""
         self.producer = await self.process.transaction_producer("order-producers", self)
 
     async def place(self, order: Order) -> None:
@@ -40,13 +40,13 @@ class _Transactional(Way):
 
 
 class StateInMemory(_Transactional):
-    """As Apache's sample does it: states in a map, and COMMIT for a transaction that is not in it."""
+    """Follows Apache's sample: states in a map, and COMMIT for a transaction that is not in it."""
 
     name = "state-in-memory"
     title = "transactional, state in memory"
 
     async def start(self) -> None:
-        """Knows nothing of earlier lives."""
+        """Starts without states of earlier lives."""
         self.states: dict[str | None, LocalTransactionState] = {}
         await super().start()
 
@@ -62,12 +62,12 @@ class StateInMemory(_Transactional):
         return COMMIT
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Looks into memory."""
+        """Answers from memory."""
         return self.states.get(message.transaction_id, COMMIT)
 
 
 class WithoutBarrier(_Transactional):
-    """A transaction row is stored with the order, and a check-back looks for it. Where it finds none it answers ROLLBACK."""
+    """Stores a transaction row with the order. A check-back that does not find it answers ROLLBACK."""
 
     name = "without-barrier"
     title = "transactional, database, no barrier"
@@ -84,7 +84,7 @@ class WithoutBarrier(_Transactional):
         return COMMIT
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Looks for the row. No row may also mean: not yet."""
+        """Looks for the row. A missing row may also mean: not yet."""
         found = self.database.query("SELECT state FROM transactions WHERE transaction_id = ?", (message.transaction_id,))
         return COMMIT if found else ROLLBACK
 
@@ -96,7 +96,7 @@ class WithBarrier(WithoutBarrier):
     title = "transactional, database and barrier (this kit)"
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        """Writes ROLLED_BACK where there is no row, and answers what the row says. If the database refuses: UNKNOWN."""
+        """Writes ROLLED_BACK if there is no row, and answers by the row. Answers UNKNOWN if the database refuses."""
         async with self.database.writing("check-back") as writing:
             writing.execute("INSERT OR IGNORE INTO transactions VALUES (?, 'ROLLED_BACK')", (message.transaction_id,))
             query = "SELECT state FROM transactions WHERE transaction_id = ?"

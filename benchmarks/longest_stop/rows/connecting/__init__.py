@@ -1,1 +1,1 @@
-"""Clients that come, say who they are, and go."""
+"""Clients that connect, register, and disconnect."""

@@ -1,4 +1,4 @@
-"""A thousand members of one consumer group connect at once, as after a restart, and divide the queues when told to."""
+"""A thousand members of one consumer group connect at once, as after a restart, and divide the queues on notice."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ GROUP = "crowd"
 
 
 async def run(stage: Stage) -> None:
-    """Heartbeats, what the members are told, and the questions for the list of members that follow count."""
+    """Measures the heartbeats, the notices, and the following questions for the list of members."""
     peers = [await stage.connect() for _ in range(MEMBERS)]
     consumer = ConsumerData(group_name=GROUP, subscription_data_set=[SubscriptionData(topic="orders")])
     await stage.begin()

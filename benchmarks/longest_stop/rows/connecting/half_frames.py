@@ -12,7 +12,7 @@ PEERS = 60
 
 
 async def run(stage: Stage) -> None:
-    """The memory is what counts."""
+    """Measures the memory of half frames."""
     peers = [await stage.connect() for _ in range(PEERS)]
     await stage.begin()
     frame = struct.pack(">I", MAX_FRAME_LENGTH - 4) + bytes(MAX_FRAME_LENGTH - 1024)

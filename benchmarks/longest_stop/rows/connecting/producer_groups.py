@@ -1,4 +1,4 @@
-"""Two producers say that they are in the same 12,000 groups, and the younger one hangs up."""
+"""Two producers register in the same 12,000 groups, and the younger one disconnects."""
 
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
@@ -9,7 +9,7 @@ GROUPS = 12_000
 
 
 async def run(stage: Stage) -> None:
-    """Heartbeat and end of the connection count."""
+    """Measures the heartbeat and the end of the connection."""
     heartbeat = HeartbeatData(
         client_id="greedy", producer_data_set=[ProducerData(group_name=f"group-{number}") for number in range(GROUPS)]
     ).encode()

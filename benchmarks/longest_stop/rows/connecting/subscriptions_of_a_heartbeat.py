@@ -1,4 +1,4 @@
-"""One heartbeat brings as many subscriptions as a frame holds."""
+"""One heartbeat carries as many subscriptions as fit into a frame."""
 
 import contextlib
 
@@ -10,7 +10,7 @@ SUBSCRIPTIONS = 600_000
 
 
 async def run(stage: Stage) -> None:
-    """The heartbeat counts."""
+    """Measures the heartbeat."""
     subscriptions = b",".join(b'{"topic":"%d"}' % number for number in range(SUBSCRIPTIONS))
     body = b'{"clientID":"greedy","consumerDataSet":[{"groupName":"g","subscriptionDataSet":[' + subscriptions + b"]}]}"
     peer = await stage.connect()

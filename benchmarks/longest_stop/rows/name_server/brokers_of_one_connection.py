@@ -1,4 +1,4 @@
-"""One client registers 8,000 brokers at a name server that knows 20,000 topics, and hangs up."""
+"""One client registers 8,000 brokers at a name server with 20,000 topics, and disconnects."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ TOPICS = 20_000
 
 
 async def run(stage: Stage) -> None:
-    """Registrations and the end of their connection count."""
+    """Measures the registrations and the end of their connection."""
     peer = await stage.connect(stage.name_server)
     topics = {f"topic-{number}": TopicConfig(topic_name=f"topic-{number}") for number in range(TOPICS)}
     body = RegisterBrokerBody(
@@ -29,7 +29,7 @@ async def run(stage: Stage) -> None:
 
 
 def header(name: str, number: int) -> RegisterBrokerRequestHeader:
-    """Who registers; the number makes an address of its own."""
+    """Returns the header of a registration; each number has its own address."""
     return RegisterBrokerRequestHeader(
         broker_name=name,
         broker_addr=f"10.1.{number >> 8}.{number & 255}:10911",

@@ -1,4 +1,4 @@
-"""Registrations that are 50 kB long as they come and have megabytes when inflated: one of valid topics, one bomb."""
+"""Registrations of 50 kB that inflate to megabytes: one of valid topics, one bomb."""
 
 import zlib
 
@@ -15,7 +15,7 @@ BOMB_BYTES = 50_000_000
 
 
 async def run(stage: Stage) -> None:
-    """The registrations count."""
+    """Measures the registrations."""
     bodies = [compressed(TOPICS), compressed(MANY_TOPICS), zlib.compress(bytes(BOMB_BYTES), 9)]
     peer = await stage.connect(stage.name_server)
     await stage.begin()
@@ -26,7 +26,7 @@ async def run(stage: Stage) -> None:
 
 
 def compressed(topics: int) -> bytes:
-    """A registration with that many topics."""
+    """Returns a compressed registration with that many topics."""
     table = {f"t{number}": TopicConfig(topic_name=f"t{number}") for number in range(topics)}
     wrapper = TopicConfigSerializeWrapper(topic_config_table=table)
     return RegisterBrokerBody(topic_config_serialize_wrapper=wrapper).encode_compressed()

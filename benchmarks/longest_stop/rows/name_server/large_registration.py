@@ -11,7 +11,7 @@ SIZES = (30_000, 88_000)
 
 
 async def run(stage: Stage) -> None:
-    """The registrations count."""
+    """Measures the registrations."""
     bodies = [registration(topics) for topics in SIZES]
     peer = await stage.connect(stage.name_server)
     await stage.begin()
@@ -20,7 +20,7 @@ async def run(stage: Stage) -> None:
 
 
 def registration(topics: int) -> bytes:
-    """A registration with that many topics."""
+    """Returns a registration with that many topics."""
     table = {f"some-topic-name-{number}": TopicConfig(topic_name=f"some-topic-name-{number}") for number in range(topics)}
     wrapper = TopicConfigSerializeWrapper(topic_config_table=table)
     return RegisterBrokerBody(topic_config_serialize_wrapper=wrapper).encode()

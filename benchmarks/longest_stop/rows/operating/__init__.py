@@ -1,1 +1,1 @@
-"""What operators ask and do."""
+"""Requests of operators."""

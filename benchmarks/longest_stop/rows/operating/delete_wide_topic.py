@@ -1,4 +1,4 @@
-"""A topic of 8,000 queues, each with a file, is deleted."""
+"""An operator deletes a topic of 8,000 queues, each with a file."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ WHAT = "deletion of a topic of 8,000 queues"
 
 
 async def run(stage: Stage) -> None:
-    """The deletion counts."""
+    """Measures the deletion."""
     topic = Topic()
     await topic.make(stage)
     await topic.fill(stage)

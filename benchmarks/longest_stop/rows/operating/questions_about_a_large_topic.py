@@ -1,4 +1,4 @@
-"""An operator asks how far a group has come in a topic with as many queues as a topic may have."""
+"""An operator asks for a group's progress in a topic with as many queues as possible."""
 
 from benchmarks.longest_stop.stage import Stage
 from rocketmq_broker.protocol.codes import RequestCode
@@ -16,7 +16,7 @@ QUEUES = 10_000
 
 
 async def run(stage: Stage) -> None:
-    """Three questions count."""
+    """Measures three questions."""
     peer = await stage.connect()
     await peer.ask(
         RequestCode.UPDATE_AND_CREATE_TOPIC, CreateTopicRequestHeader(TOPIC, "TBW102", QUEUES, QUEUES, 6, "SINGLE_TAG")

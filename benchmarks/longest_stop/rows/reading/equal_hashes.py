@@ -15,7 +15,7 @@ SEND = SendMessageRequestHeaderV2(
 
 
 async def run(stage: Stage) -> None:
-    """The query counts."""
+    """Measures the query."""
     peer = await stage.connect()
     for _ in range(0, MESSAGES, AT_ONCE):
         await peer.ask_all([peer.frame(RequestCode.SEND_MESSAGE_V2, SEND, b"x") for _ in range(AT_ONCE)])

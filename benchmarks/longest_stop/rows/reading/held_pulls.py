@@ -1,4 +1,4 @@
-"""Four clients let 32,768 pulls wait, each for a tag of its own that never comes, and another one sends messages."""
+"""Four clients hold 32,768 pulls, each for its own tag that never comes, while another client sends messages."""
 
 from benchmarks.longest_stop.rows.reading.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
@@ -12,7 +12,7 @@ MESSAGES = 20
 
 
 async def run(stage: Stage) -> None:
-    """The messages count."""
+    """Measures the messages."""
     sender = await stage.connect()
     await sender.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"the queue is there")
     for peer_number in range(PEERS):
@@ -26,7 +26,7 @@ async def run(stage: Stage) -> None:
 
 
 def header(tag: str) -> PullMessageRequestHeader:
-    """A pull that waits for messages with the tag, behind the first message."""
+    """Returns the header of a pull that waits for messages with the tag, behind the first message."""
     return PullMessageRequestHeader(
         consumer_group="patient",
         topic="views",

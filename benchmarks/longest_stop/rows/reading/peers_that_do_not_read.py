@@ -15,7 +15,7 @@ VIEWS = 15
 
 
 async def run(stage: Stage) -> None:
-    """The memory is what counts."""
+    """Measures the memory of unread answers."""
     answer = await (await stage.connect()).ask(RequestCode.SEND_MESSAGE_V2, SEND, bytes(BODY_BYTES))
     view = ViewMessageRequestHeader(offset=int(answer.decode_header(SendMessageResponseHeader).msg_id[16:], 16))
     peers = [await stage.connect() for _ in range(PEERS)]

@@ -1,4 +1,4 @@
-"""One pull brings a subscription of 9 MB, another one as long as the broker takes."""
+"""One pull carries a subscription of 9 MB, another the longest that the broker takes."""
 
 import contextlib
 
@@ -11,7 +11,7 @@ LENGTHS = (60_000, 500_000, 9_000_000)
 
 
 async def run(stage: Stage) -> None:
-    """The pulls count."""
+    """Measures the pulls."""
     await stage.begin()
     for length in LENGTHS:
         pull = PullMessageRequestHeader(

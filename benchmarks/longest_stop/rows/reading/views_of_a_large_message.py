@@ -22,7 +22,7 @@ SEND = SendMessageRequestHeaderV2(
 
 
 async def run(stage: Stage) -> None:
-    """The requests and the end of their connection count."""
+    """Measures the requests and the end of their connection."""
     peer = await stage.connect()
     answer = await peer.ask(RequestCode.SEND_MESSAGE_V2, SEND, bytes(BODY_BYTES))
     offset = int(answer.decode_header(SendMessageResponseHeader).msg_id[16:], 16)

@@ -1,4 +1,4 @@
-"""Short batches whose properties as a whole hold thousands of keys, and those that the broker takes."""
+"""Short batches whose common properties hold thousands of keys, and those that the broker accepts."""
 
 from benchmarks.longest_stop.rows.reading.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
@@ -11,7 +11,7 @@ EMPTY_MESSAGE = b"\x00\x00\x00\x16" + bytes(18)
 
 
 async def run(stage: Stage) -> None:
-    """The batches, single messages with as many keys, and the index after them count."""
+    """Measures the batches, single messages with as many keys, and their indexing."""
     peer = await stage.connect()
     await peer.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"the queue is there")
     await stage.begin()

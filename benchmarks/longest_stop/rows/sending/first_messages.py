@@ -15,17 +15,17 @@ CHECKPOINT_S = 7.0
 
 @dataclass
 class Topic:
-    """A topic with all those queues."""
+    """A topic with all these queues."""
 
     name: str = "wide"
 
     async def make(self, stage: Stage) -> None:
-        """There is none yet."""
+        """Creates the topic."""
         header = CreateTopicRequestHeader(self.name, "TBW102", QUEUES, QUEUES, 6, "SINGLE_TAG")
         await (await stage.connect()).ask(RequestCode.UPDATE_AND_CREATE_TOPIC, header)
 
     async def fill(self, stage: Stage) -> None:
-        """One message into each queue."""
+        """Sends one message to each queue."""
         peer = await stage.connect()
         for first in range(0, QUEUES, 1000):
             await peer.ask_all(
@@ -40,7 +40,7 @@ class Topic:
 
 
 async def run(stage: Stage) -> None:
-    """The messages and the checkpoint after them count."""
+    """Measures the messages and the following checkpoint."""
     topic = Topic()
     await topic.make(stage)
     await stage.begin()

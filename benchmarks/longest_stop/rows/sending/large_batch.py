@@ -1,4 +1,4 @@
-"""A batch with as many messages as 4 MB hold, and one with as many as a batch may have."""
+"""A batch with as many messages as fit into 4 MB, and one with as many as a batch may have."""
 
 from benchmarks.longest_stop.rows.reading.views_of_a_large_message import SEND
 from benchmarks.longest_stop.stage import Stage
@@ -11,7 +11,7 @@ EMPTY_MESSAGE = b"\x00\x00\x00\x16" + bytes(18)
 
 
 async def run(stage: Stage) -> None:
-    """The batches count."""
+    """Measures the batches."""
     peer = await stage.connect()
     await peer.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"the queue is there")
     await stage.begin()

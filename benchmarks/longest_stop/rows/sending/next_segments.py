@@ -16,7 +16,7 @@ SEND = SendMessageRequestHeaderV2(
 
 
 async def run(stage: Stage) -> None:
-    """All of it counts."""
+    """Measures all of it."""
     peer = await stage.connect()
     await peer.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"x")
     body = os.urandom(SEGMENT_BYTES // 16)

@@ -33,7 +33,7 @@ class QueueRow(NamedTuple):
 
 
 class TopicFacts(NamedTuple):
-    """One topic."""
+    """Converts one topic."""
 
     topic: str
     queues: list[QueueRow]
