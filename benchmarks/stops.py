@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -28,7 +29,8 @@ _LOOK_EVERY_S: Final = 0.001
 _BEYOND_READY: Final = 1.1
 _INSTANTS_S: Final = 0.02
 _CHECKOUT: Final = str(Path(__file__).parents[1])
-"""A traceback that names no file below it comes from Python's own start."""
+_FIRST_LINE: Final = re.compile(rf'File "{_CHECKOUT}/(?!\S*(__main__|told_to_stop)\.py)')
+"""A traceback without a match comes from Python's own start, or from what a program imports so that signals end it quietly."""
 PROGRAMS: Final = (
     "name_server", "broker", "console", "order_service", "credit_service", "inventory_service", "credit_worker", "up",
 )  # fmt: skip
@@ -98,7 +100,7 @@ def _judge(ends: Ends, process: Process, told: signal.Signals, moment: str) -> N
         ends.left_behind += 1
     if code == 0 and not has_traceback:
         ends.in_order += 1
-    elif (code == -told and not output.strip()) or (told is signal.SIGINT and has_traceback and _CHECKOUT not in output):
+    elif (code == -told and not output.strip()) or (told is signal.SIGINT and has_traceback and not _FIRST_LINE.search(output)):
         ends.before_python += 1
     else:
         ends.tracebacks += has_traceback
