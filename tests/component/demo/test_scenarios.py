@@ -24,6 +24,7 @@ from demo.scenarios.scenario import Run, Scenario, State
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
+from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 
@@ -138,7 +139,7 @@ class TestRuns:
     def test_a_failpoint_that_is_hit_is_one_of_the_steps(self, play: Play, tmp_path: Path) -> None:
         def hit(stage: Stage) -> None:
             stage.note("POST /orders")
-            assert ArmedFailpoints(tmp_path / "failpoints", lambda: 1_000).is_hit(
+            assert ArmedFailpoints(tmp_path / "failpoints", World().wall_ms).is_hit(
                 "lose-commit", stage.run.customer.encode(), "T1"
             )
 
