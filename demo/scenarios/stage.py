@@ -38,7 +38,7 @@ class Interrupted(DemoError):
 
 
 class Played(Protocol):
-    """What a stage has to do with the run that is played on it."""
+    """The part of a run that a stage uses."""
 
     customer: str
     transaction_id: str | None

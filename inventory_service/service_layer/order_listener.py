@@ -104,7 +104,7 @@ class ShippingListener:
 
 
 def _deed_of(message: MessageExt) -> Deed:
-    """What a message asks the stock room for. Raises UnreadableBody."""
+    """Returns the stock room's work for a message. Raises UnreadableBody."""
     if message.topic == order_cancelled.TOPIC:
         cancelled = OrderCancelled.read(message.body)
         return lambda stock_room: stock_room.call_off(cancelled.order_id)

@@ -1,4 +1,4 @@
-"""What leads from one state of an order to another. `order_messages.states` has the states themselves.
+"""The transitions between the states of an order, which `order_messages.states` defines.
 
                      paid at once                                   CANCEL
         (request) ─────────────────────────────────────> PLACED ───────────────┐

@@ -91,7 +91,7 @@ class _Increment:
     def _judge(
         self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: pyarrow.Table
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """Returns the rows of the outcome, and the run that has each window from now on."""
+        """Returns the rows of the outcome, and the run that has each window after this one."""
         held = self.reading.held
         kept_new, passing = held(_keyed(grouped(new.kept))), held(_keyed(grouped(new.passing)))
         touched_keys = held(kept_new.select("key").union(passing.select("key")).distinct())

@@ -128,6 +128,6 @@ def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def _last_state(state: str) -> str:
-    """The last of the events' states. One that no service writes counts as later than all others: it is not overlooked."""
+    """Returns the SQL of the last of the events' states. An unknown state counts as the latest: it is not overlooked."""
     ranks = " ".join(f"WHEN '{known}' THEN '{rank}'" for rank, known in enumerate(OrderState, 10))
     return f"SUBSTR(MAX(CASE {state} {ranks} ELSE '99' END || {state}), 3)"

@@ -41,9 +41,9 @@ class RequestLane:
 
 
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
-    """The lane of each route: a service's own ones, one for health checks, and one for all that is left.
+    """Returns the lane of each route: a service's own lanes, one for health checks, and one for all other routes.
 
-    Of the server's `threads` the last one has what the others do not need.
+    The last one has the rest of the server's `threads`.
     """
     limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
     reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")
