@@ -26,7 +26,7 @@ class OrderRow:
     customer: str
     total_cents: int
     committed_at_ms: int
-    """When the local transaction wrote it, in milliseconds since the epoch."""
+    """The time of the local transaction, in milliseconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class OpenedService(Generic[S]):
     world: World
     """Clock, chance and ids for all parts."""
     closing: ExitStack
-    """What is put here is closed after all parts have stopped, and before the database."""
+    """Its resources are closed after all parts have stopped, and before the database."""
 
     @property
     def database(self) -> str:
@@ -62,9 +62,9 @@ class ServiceParts:
     app: Flask
     consumer: ConsumerThread
     sender: Sender | None
-    """What application and consumer need to the last: it starts first and stops last."""
+    """The sender, which application and consumer need to the last: it starts first and stops last."""
     places: str
-    """What the service keeps, and where: for the log."""
+    """The service's stores and their places, for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +74,12 @@ class Service(Generic[S]):
     program: str
     """The name of its package: order_service."""
     migrations: str
-    """Where Alembic finds what brings the tables to this version."""
+    """Alembic's place of the migrations."""
     settings_class: type[S]
     migration_settings_class: type[DatabaseSettings]
     build: Callable[[OpenedService[S]], ServiceParts]
     commands: Mapping[str, Command[Any]] = field(default_factory=dict)
-    """What it does beside serving and migrating, by the names of the commands."""
+    """The commands besides serving and migrating, by name."""
 
     def main(self) -> int:
         """Serves, migrates or runs a command, by the command line. Returns the exit status of `run_service`."""

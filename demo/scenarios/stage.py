@@ -27,7 +27,7 @@ from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6
-"""How long an order that is paid later waits for its payment: long enough for two check-backs."""
+"""The time for the payment of an order that is paid later: long enough for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _CONSUMER_GROUP: Final = "credit_service"

@@ -28,7 +28,7 @@ from service_runtime.observing.tracing import span_about
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries: no redelivery makes a message readable."""
 IN_A_MINUTE: Final = 5
-"""The delay level of what gives way; `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level of messages that give way; `service_runtime.failing.holds.ASIDE_S`."""
 
 Deed = Callable[[StockRoom], Shipment]
 

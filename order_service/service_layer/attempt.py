@@ -17,7 +17,7 @@ from rocketmq_broker.client import LocalTransactionState
 from service_runtime.http.problem import KnowsItsProblem, Problem
 
 Wanted = Order | Cancellation
-"""What a transaction is about."""
+"""The subject of a transaction."""
 
 
 DECISION_OF: Final = {
@@ -26,7 +26,7 @@ DECISION_OF: Final = {
     TransactionState.PENDING: LocalTransactionState.UNKNOWN,
     TransactionState.UNKNOWN: LocalTransactionState.UNKNOWN,
 }
-"""What the broker is told of a transaction in each state: after its local transaction, and at each check-back."""
+"""The decision for the broker in each state of a transaction: after its local transaction, and at each check-back."""
 
 _ROLLED_BACK: Final = TransactionState.ROLLED_BACK
 

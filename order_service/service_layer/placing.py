@@ -33,7 +33,7 @@ class OrderPlacing:
     store: OrderStore
     sender: TransactionalSender
     payment_deadline_ms: int
-    """How long an order that is to be paid later waits for its payment."""
+    """The time for the payment of an order to be paid later."""
     now_ms: Callable[[], int]
     new_uuid: Callable[[], UUID]
 

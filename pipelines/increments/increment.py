@@ -28,7 +28,7 @@ from pipelines.sources.reading import Reading
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
-"""Counted anew in each run, from the records that are carried."""
+"""Counted again in each run, from the carried records."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 

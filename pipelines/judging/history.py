@@ -14,7 +14,7 @@ KEY: Final = {
     "order_id": "string",
     "unnamed": "string",
 }
-"""What an event is about: an order; or a record that names no order, by itself."""
+"""The subject of an event: an order; or a record that names no order."""
 
 COUNTS: Final = (
     "order_rows",
@@ -78,9 +78,8 @@ FIRST: Final = {
     "message_items": "decimal(38,0)",
     "message_placed_at_ms": "bigint",
 }
-"""The least of the events' values.
-
-Of `order_state` it is the last one, in the order of `OrderState`: a run that reads what is new may read an order twice.
+"""The least of the events' values. Of `order_state` it is the last one, in the order of `OrderState`: a run over new rows may
+read an order twice.
 """
 
 LAST: Final = {

@@ -16,7 +16,7 @@ CHECKS_AT_ONCE: Final = 4
 """Health checks that ask databases and brokers, and so may hang with them."""
 CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
-"""For those checks, for one request that reads, and for one that asks nobody: /livez always has a thread."""
+"""Threads for those checks, for one request that reads, and for /livez, which asks no lane: it always has a thread."""
 
 _RETRY_AFTER_S: Final = 1
 

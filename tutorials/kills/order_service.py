@@ -12,7 +12,7 @@ from tutorials.race.order_database import ProcessDied
 
 TOPIC: Final = "orders"
 PLACED, REFUSED, UNKNOWN = "placed", "refused", "cannot say"
-"""What a customer can hear."""
+"""The possible answers to a customer."""
 _ANSWERS: Final = {
     LocalTransactionState.COMMIT_MESSAGE: PLACED,
     LocalTransactionState.ROLLBACK_MESSAGE: REFUSED,

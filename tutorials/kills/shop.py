@@ -16,7 +16,7 @@ from tutorials.kills.halt import Halt
 from tutorials.kills.order_service import TOPIC, OrderService
 
 _KINDS: Final = {topics.HALF_TOPIC: "half message", TOPIC: "message", topics.OP_HALF_TOPIC: "op message"}
-"""What a record in the commit log is, by its topic."""
+"""The kind of a record in the commit log, by its topic."""
 
 
 @dataclass(slots=True)

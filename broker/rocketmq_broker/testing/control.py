@@ -196,4 +196,4 @@ _COMMANDS: Final = {
         _Command(RocketMQ.restart),
     ),
 }
-"""What a program can ask for, by the HTTP method."""
+"""The commands by HTTP method and name."""

@@ -27,7 +27,7 @@ COLUMNS: Final = {
     "decided_queue_offsets": "string",
     "body": "binary",
 }
-"""What the reconciliation reads of each record."""
+"""The columns of a record that the reconciliation reads."""
 
 
 def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:

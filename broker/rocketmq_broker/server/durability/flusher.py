@@ -29,7 +29,7 @@ class Flushing(Protocol):
 
 
 NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
-"""Makes one, given what `Flusher` is given."""
+"""Creates one with the arguments of `Flusher`."""
 
 
 class Flusher:
