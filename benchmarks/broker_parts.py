@@ -42,7 +42,7 @@ class BrokerParts:
         settings = BrokerSettings(store_path_root_dir=str(self._home), flush_disk_type=self._flush_disk_type.value)
         identity = BrokerIdentity(cluster="DefaultCluster", name="broker-a", broker_id=0, host=LOOPBACK, port=10911)
         world = current_world()
-        clock = BrokerClock(world.wall_ms, world.steady_ns)
+        clock = BrokerClock(world.wall_ns, world.steady_ns)
         self._store = open_store(settings, identity, clock())
         self._group_commit = GroupCommit(self._store.messages, self._flush_disk_type)
         await self._group_commit.start()

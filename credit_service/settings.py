@@ -1,6 +1,5 @@
 """The settings of the credit service and its worker, given by environment variables or flags; `--help` lists them."""
 
-import socket
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -8,6 +7,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_valida
 from pydantic_settings import SettingsConfigDict
 from redis.connection import parse_url
 
+from rocketmq_broker.world import current_world
 from service_runtime.settings.common import (
     DatabaseSettings,
     DatabaseUrl,
@@ -77,7 +77,7 @@ class WorkerSettings(LedgerSettings):
 
     processes: int = Field(2, ge=1, le=64, validation_alias="CREDIT_WORKER_PROCESSES", description="worker processes")
     worker_name: str = Field(
-        default_factory=socket.gethostname,
+        default_factory=lambda: current_world().host_name(),
         min_length=1,
         validation_alias="CREDIT_WORKER_NAME",
         description="its name in the credit service's /healthz and for --check; the machine's name unless given",

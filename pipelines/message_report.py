@@ -17,7 +17,7 @@ from pipelines.errors import UnwritableOutput
 from pipelines.judging.cut_off import CutOff
 from pipelines.outputs import local_folder
 from pipelines.run_folders import replaced_together
-from pipelines.sources.logs.log_records import count_records, read_records
+from pipelines.sources.logs.message_logs import read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
 from rocketmq_broker.message.printable import printable
@@ -75,6 +75,15 @@ def report_messages(reading: Reading, store: Path, topic: str, cut_off: CutOff, 
         found.write.mode("overwrite").parquet(path)
         counts = _counts(reading.spark.read.schema(found.schema).parquet(path), cut_off)
     return MessageReport(topics, counts)
+
+
+def count_records(records: DataFrame) -> DataFrame:
+    """Counts the records of each kind in each topic, and their bytes. Columns: topic, kind, records, bytes."""
+    return (
+        records.groupBy("topic", "kind")
+        .agg(F.count(F.lit(1)).alias("records"), F.sum("size").alias("bytes"))
+        .orderBy("topic", "kind")
+    )
 
 
 @contextmanager

@@ -31,14 +31,15 @@ settings.load_profile("tests")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-_processes_key = pytest.StashKey[Processes]()
+PROCESSES = pytest.StashKey[Processes]()
+"""The processes of a test: their logs are shown when it fails."""
 
 
 @pytest.fixture
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
     """Processes that are stopped when the test ends."""
     with Processes(tmp_path / "logs") as running:
-        request.node.stash[_processes_key] = running
+        request.node.stash[PROCESSES] = running
         yield running
 
 
@@ -123,7 +124,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     """Shows the logs of a failed test's processes."""
     report = yield
-    running = item.stash.get(_processes_key, None)
+    running = item.stash.get(PROCESSES, None)
     if report.failed and running is not None:
         report.sections += [(f"log of {name}", log) for name, log in running.logs().items()]
     return report

@@ -1,4 +1,4 @@
-"""Tells HTTP requests for this server from those that a page of another site made a browser send.
+"""The guard of HTTP servers against requests that a page of another site made a browser send.
 
 A browser sends requests to a loopback address for any page, and an unguarded service accepts them in two cases:
 
@@ -30,7 +30,7 @@ class KnownHosts:
     bound_host: str = "127.0.0.1"
     names: frozenset[str] = frozenset()
     knows_any_name: bool = False
-    """For a server with a password: a page that rebinds a name to its address does not know that."""
+    """Whether every name is accepted: for a server with a password, which a page with a rebound name does not know."""
 
     @classmethod
     def of(cls, bound_host: str, names: str) -> Self:

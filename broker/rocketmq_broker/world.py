@@ -1,11 +1,12 @@
 """Everything that differs between two runs: time, chance, and the names of process and machine.
 
-Broker, name server and client read the clock, draw random numbers and ask for the process id only here, or by the event loop
-(`loop.time()`, `call_later`, `asyncio.sleep`). So a test can replace the real world, and a run can be repeated byte for byte.
-Two other things from outside have their own ports: files
+Broker, name server, clients and services read the clock, draw random numbers and ask for the process id only here; broker and
+clients also live by the event loop (`loop.time()`, `call_later`, `asyncio.sleep`). So a test can replace the real world, and a
+run can be repeated byte for byte. Two other things from outside have their own ports: files
 `rocketmq_broker.store.files.FileSystem`, connections `rocketmq_broker.remoting.network.Network`.
 
-An object takes what it needs from `current_world()` when it is made, and keeps it: no message costs a look-up.
+Only roots ask for `current_world()`: what a process or a program makes first. They hand in what other objects need, which keep
+it: no message costs a look-up.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 Chance: TypeAlias = random.Random
-"""Draws random numbers: in a test those of a seed."""
+"""A source of random numbers, in a test with a seed."""
 
 
 def address_of_this_machine() -> str:
@@ -57,7 +58,7 @@ class World:
     steady_ns: Callable[[], int] = time.monotonic_ns
     """Nanoseconds since an arbitrary moment; they never go back."""
     sleep: Callable[[float], None] = time.sleep
-    """Lets the calling thread wait for so many seconds."""
+    """Makes the calling thread wait for that many seconds."""
     random: Chance = field(default_factory=Chance)
     process_id: Callable[[], int] = os.getpid
     nonce: Callable[[int], bytes] = os.urandom
@@ -74,7 +75,7 @@ class World:
         return self.wall_ns() // 1_000_000
 
     def new_uuid(self) -> uuid.UUID:
-        """Makes a random UUID."""
+        """Returns a random UUID."""
         return uuid.UUID(bytes=self.nonce(16), version=4)
 
     def steady_s(self) -> float:

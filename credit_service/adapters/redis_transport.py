@@ -5,11 +5,11 @@ acknowledgement that failed: that place would be lost for good, and a worker wit
 """
 
 import logging
-import time
-from collections.abc import Callable
 from typing import Any, Final
 
 from kombu.transport import redis, virtual
+
+from rocketmq_broker.world import current_world
 
 MOST_OWED: Final = 1000
 """The most acknowledgements kept for another try. Redis does not learn of further ones, and gives their tasks out again."""
@@ -20,12 +20,10 @@ logger = logging.getLogger(__name__)
 class ReturningQoS(redis.QoS):
     """The places of one worker. Each is freed when its task ends, or when Redis gives the task to another worker."""
 
-    now_s: Callable[[], float] = staticmethod(time.monotonic)
-    """A clock that is never set back."""
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Takes kombu's arguments."""
         super().__init__(*args, **kwargs)
+        self._now_s = current_world().steady_s
         self._taken_s: dict[str, float] = {}
         self._owed: dict[str, None] = {}
         """The acknowledgements that Redis lacks, oldest first."""
@@ -40,7 +38,7 @@ class ReturningQoS(redis.QoS):
         super().append(message, delivery_tag)
         # Redis may give out a task again if it has not been told of its end.
         self._owed.pop(delivery_tag, None)
-        self._taken_s[delivery_tag] = self.now_s()
+        self._taken_s[delivery_tag] = self._now_s()
 
     def ack(self, delivery_tag: str) -> None:
         """Frees the place, and tells Redis now or with a later acknowledgement. Raises nothing."""
@@ -74,7 +72,7 @@ class ReturningQoS(redis.QoS):
 
     def _give_back_what_redis_takes_back(self) -> None:
         """Frees the places of tasks without an end, such as one with an unstored time-out, when Redis gives them out again."""
-        overdue_s = self.now_s() - self.visibility_timeout
+        overdue_s = self._now_s() - self.visibility_timeout
         while self._taken_s and (oldest := next(iter(self._taken_s.items())))[1] < overdue_s:
             logger.warning("a task has not ended after %d s; its place is free again", self.visibility_timeout)
             self._give_back(oldest[0])

@@ -10,8 +10,6 @@ from typing import Final, Never
 from billiard import active_children
 from celery import signals
 from celery.worker import state
-from pydantic import ValidationError
-from pydantic_settings import CliApp
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.credit_task import WriteEntries, register_credit_task
@@ -23,12 +21,10 @@ from credit_service.settings import WorkerSettings
 from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
 from credit_service.worker.taking import Taking
 from rocketmq_broker.world import current_world
-from service_runtime.database.engine import DatabaseUnusable
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
-from service_runtime.observing.log_format import set_log_format
 from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_tasks
 from service_runtime.starting.configured_database import open_to_serve
-from service_runtime.starting.start import first_error, interrupt_on_signals, log_to_stderr, say
+from service_runtime.starting.start import run_program
 
 PROGRAM: Final = "credit_service.worker"
 _PAUSE_BEFORE_NEW_START_S: Final = 1.0
@@ -37,29 +33,14 @@ logger = logging.getLogger(PROGRAM)
 
 
 def main() -> int:
-    """Returns the process's exit status: 0 after a signal, 1 if it cannot start, 2 for a wrong setting."""
-    try:
-        interrupt_on_signals()
-        return _run()
-    except KeyboardInterrupt:
-        return say(PROGRAM, "told to stop while it started", 0)
+    """Works until a signal; returns the exit status of `run_program`."""
+    return run_program(PROGRAM, WorkerSettings, _work_until_told, sys.argv[1:])
 
 
-def _run() -> int:
-    log_to_stderr()
-    try:
-        settings = CliApp.run(WorkerSettings)
-    except ValidationError as error:
-        return say(PROGRAM, first_error(error), 2)
-    set_log_format(settings.log_format)
-    try:
-        heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=TIMEOUT_S)
-        status = work(settings, heartbeats)
-    except DatabaseUnusable as error:
-        return say(PROGRAM, str(error), 1)
-    if status and not was_told_to_stop():
+def _work_until_told(settings: WorkerSettings) -> None:
+    heartbeats = WorkerHeartbeats(settings.redis_url.get_secret_value(), timeout_s=TIMEOUT_S)
+    if work(settings, heartbeats) and not was_told_to_stop():
         start_again("Celery stopped without a signal")
-    return 0
 
 
 def work(settings: WorkerSettings, heartbeats: WorkerHeartbeats) -> int:

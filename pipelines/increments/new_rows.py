@@ -16,7 +16,7 @@ from pipelines.judging.table_events import credit_events, ending_events, item_ev
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import Since
 from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, TRANSACTIONS, read_table
-from pipelines.sources.logs.log_records import read_records
+from pipelines.sources.logs.message_logs import read_records
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.record_columns import RecordKind
 

@@ -59,7 +59,7 @@ Progress = Mapping[str, Mapping[int, int] | None]
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
-    """Returns the events of one broker's records (the columns of log_records.COLUMNS), one for each record of the route."""
+    """Returns the events of one broker's records (the columns of message_logs.COLUMNS), one for each record of the route."""
     return events_of(told_records(records, route, progress))
 
 

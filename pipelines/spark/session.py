@@ -46,6 +46,8 @@ _FOR_SMALL_BOOKS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.artifact.isolation.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
+    # It asks the JVM five times about each column, only to name our line in an error.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
 }
 _JVM_FOR_SMALL_BOOKS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto")
 """Compiling for a long run costs more than it brings where a table has some thousand rows."""

@@ -9,8 +9,7 @@ import pytest
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
 from demo.system import QUICK_CHECKS
-from pipelines.sources.logs.log_records import COLUMNS
-from pipelines.sources.logs.message_logs import StoreLog
+from pipelines.sources.logs.message_logs import COLUMNS, StoreLog
 from pipelines.sources.logs.pulled_log import BrokerLog
 from pipelines.sources.logs.pulled_log_source import PulledLogSource
 from pipelines.sources.logs.queue_ranges import decided_without_record, queue_ranges

@@ -76,7 +76,7 @@ class Broker:
         self._pace = pace
         self._files = files
         self._new_flushing = new_flushing
-        self._clock = BrokerClock(world.wall_ms, world.steady_ns)
+        self._clock = BrokerClock(world.wall_ns, world.steady_ns)
         self._tasks = Tasks()
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._contexts, client_tls = _tls(settings)

@@ -1,4 +1,4 @@
-"""How often a broker does what no client waits for."""
+"""The intervals of a broker's background work, for which no client waits."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """Intervals in seconds. Whoever owns the broker's time may lengthen them: each turn costs, and brings nobody an answer."""
+    """Intervals in seconds. A maker that owns the broker's time may lengthen them: each turn costs, and answers no client."""
 
     upkeep_s: float = 1.0
     """Statistics, the store's lock, and messages that were kept for too long."""
     checkpoint_s: float = 5.0
     silent_clients_s: float = 10.0
-    """Closing clients that no longer send heartbeats, and forgetting their locks."""
+    """Removal of clients that no longer send heartbeats, and of their locks."""
     silent_brokers_s: float = 10.0
-    """Forgetting brokers that no longer register with the name server in this process."""
+    """Removal of brokers that no longer register with the name server in this process."""
     idle_notes_s: float = 2.0
     """Notes for the next start while no transaction changes."""
     wall_clock_s: float = 0.1
-    """Looking whether somebody has set the wall clock."""
+    """Checks whether the wall clock was set."""
     longest_sleep_s: float = 1.0
-    """The event loop's clock may go slower than the wall clock: what is due at a date is late by no more than this."""
+    """The most delay of work due at a date: the event loop's clock may go slower than the wall clock."""

@@ -28,7 +28,7 @@ class NoRoute(ClientError):
 
 
 class BrokerUnreachable(ClientError):
-    """No connection to a broker, or none until its answer. The broker may or may not have carried out the request."""
+    """A missing connection to a broker, or one lost before the answer. The broker may or may not have carried out the request."""
 
 
 class RequestTimedOut(BrokerUnreachable):

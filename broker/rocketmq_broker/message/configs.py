@@ -20,7 +20,7 @@ class TopicConfig(msgspec.Struct, rename="camel"):
     topic_sys_flag: int = 0
     order: bool = False
     attributes: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
-    """Of RocketMQ 5, such as `{"message.type": "FIFO"}`: not written where a topic has none, so that it says what 4.9.7 says."""
+    """RocketMQ 5's, such as `{"message.type": "FIFO"}`. Left out for a topic without them, as by 4.9.7."""
 
 
 class SubscriptionGroupConfig(msgspec.Struct, rename="camel"):

@@ -31,7 +31,7 @@ class MessageQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message that a program sends. `Message.of` knows the names of the well-known properties."""
+    """A message that a program sends. `Message.of` sets the well-known properties by parameters."""
 
     topic: str
     body: bytes

@@ -261,7 +261,7 @@ def decode_records(data: bytes | memoryview) -> list[Record]:
 
 
 def records_of(segment: bytes | mmap) -> Iterator[Record]:
-    """The records of a commit log segment, in order. Ends where no intact record begins, such as where nothing is written yet."""
+    """Yields the records of a commit log segment, in order, until no intact record begins, such as in its unwritten part."""
     position = 0
     with memoryview(segment) as view, suppress(CorruptRecord):
         while (record := decode_record(view, position)).is_intact:

@@ -57,7 +57,7 @@ class RouteTable:
     def __init__(self) -> None:
         self._live = LiveBrokers()
         self._brokers: dict[str, _Broker] = {}
-        """By broker name."""
+        """Brokers by name."""
 
     def register(self, connection: Hashable, registration: BrokerRegistration, now_ms: int) -> Generator[None, None, Master]:
         """Stores a registration, in steps, and returns the master for a slave. Raises RequestRefused."""

@@ -39,7 +39,7 @@ class NameServer:
         contexts: ServerContexts | None = None,
         memory: MemoryBudget | None = None,
     ) -> None:
-        """Port 0 takes any that is free. `steady_ns` shows steady nanoseconds: setting the wall clock must expire no broker.
+        """Port 0 takes any free port. `steady_ns` returns steady nanoseconds: setting the wall clock must expire no broker.
 
         `guard_changes` decides who may change the data (`rocketmq_broker.nameserver.changes`); without it everybody may, as
         in RocketMQ. `memory` is the budget that its connections share with others.

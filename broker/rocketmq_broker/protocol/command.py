@@ -151,7 +151,7 @@ def encode_response(
 def encode_answer(
     serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
 ) -> bytes:
-    """Encodes what `encode_response` does, for a request of which only those two numbers are known."""
+    """Encodes a response like `encode_response`, from the two numbers of its request."""
     return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
 
 

@@ -16,7 +16,7 @@ _MEANINGS: Final = {
 
 
 def other_protocol(beginning: bytes) -> str | None:
-    """Returns TLS or HTTP if the four bytes begin a connection of that protocol. They are the length of no allowed frame."""
+    """Returns TLS or HTTP if the four bytes begin a connection of that protocol. No allowed frame begins with these bytes."""
     if beginning[0] in (_TLS_ALERT, _TLS_HANDSHAKE) and beginning[1] == _TLS_VERSION_3:
         return "TLS"
     return "HTTP" if beginning in _HTTP else None

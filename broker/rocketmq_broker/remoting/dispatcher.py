@@ -151,7 +151,7 @@ class Dispatcher:
 
 
 def guard_of(hook: RpcHook) -> Guard:
-    """Shows the hook what peers ask of this end. A request that the hook stops is refused; a one-way one just ends here."""
+    """Returns a guard that passes peers' requests to the hook. A stopped request is refused; a one-way one is dropped."""
 
     def guard(connection: Connection, request: RemotingCommand) -> None:
         try:

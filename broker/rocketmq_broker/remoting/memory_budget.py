@@ -14,7 +14,7 @@ class Holder(Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Returns the number of bytes that it holds now."""
+        """Returns the number of bytes that the connection holds now."""
 
     def give_up(self, total_bytes: int) -> None:
         """Closes the connection at once: no other holds more, and all together hold `total_bytes`, too many."""

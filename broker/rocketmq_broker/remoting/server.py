@@ -34,7 +34,7 @@ class RemotingServer:
     ) -> None:
         """Port 0 takes any free port. `memory` may be shared with other servers; connections beyond the most are closed.
 
-        `steady_ns` shows nanoseconds since some moment or other.
+        `steady_ns` returns nanoseconds since an arbitrary moment.
         Without `contexts`, or where their mode is disabled, TLS is refused.
         """
         self.host = host

@@ -18,7 +18,7 @@ class Turn:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, steady_ns: Callable[[], int], seconds: float = TURN_S) -> None:
-        """`steady_ns` is in nanoseconds since some moment or other."""
+        """`steady_ns` returns nanoseconds since an arbitrary moment."""
         self._loop = loop
         self._length_ns = int(seconds * 1e9)
         self._now_ns = steady_ns

@@ -1,47 +1,49 @@
-"""Files in memory: alone, or over another file system, of which nothing is changed.
+"""Files in memory: alone, or over another file system, which they leave unchanged.
 
-Alone they are a disk that knows what is synced, and can lose its power. Over the real disk a store can be opened as its broker's
-next start would open it, only to see what that start would find and do.
+Alone they are a disk that records syncs and can lose its power. Over the real disk a store can be opened as by its broker's
+next start, only to see the findings and actions of that start.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import random
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, TypeAlias
 
 from rocketmq_broker.store.files import FileSystem
 
 _PAGE: Final = 64 * 1024
-_SECTOR: Final = 64
+
+Tear: TypeAlias = Callable[[bytes, bytes], bytes]
+"""From what was written of a file, and what of it was synced, to what a power failure leaves."""
 
 
 class _File:
-    """Pages that were written, over a file of the base; all else up to `length` reads as zero."""
+    """Written pages over a file of the base; other bytes up to `length` read as zero."""
 
     __slots__ = ("base", "below", "end", "length", "pages", "path", "shown", "sizes_when_synced", "unsynced", "users")
 
     def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
         self.base = base
         self.path = path
-        """Where the base has it."""
+        """The file's path in the base."""
         self.below = -1
         """The base's open file, while it has users."""
         self.users = 0
         self.length = length
         self.end = length
-        """Behind the last byte that was written."""
+        """The position after the last written byte."""
         self.shown = length
-        """How many bytes of the base's file still show."""
+        """The number of bytes of the base's file that still show."""
         self.pages: dict[int, bytearray] = {}
         self.unsynced: dict[int, bytearray | None] = {}
-        """The pages that have changed since the last sync, as they were then."""
+        """The pages changed since the last sync, with their content at that sync."""
         self.sizes_when_synced = (length, length, length)
 
     def open(self) -> None:
-        """Raises OSError."""
+        """Opens the base's file for the first user. Raises OSError."""
         if self.base is not None and not self.users:
             self.below = self.base.open(self.path)
         self.users += 1
@@ -100,14 +102,11 @@ class _File:
         file.sync()
         return file
 
-    def torn(self, chance: random.Random) -> _File:
-        """Each of its sectors as it was synced or as it was written since."""
-        copies = self.copy(), self.copy(is_synced_only=True)
-        file = chance.choice(copies)
-        for position in range(0, file.length if self.unsynced else 0, _SECTOR):
-            sector = chance.choice(copies).read(_SECTOR, position).ljust(_SECTOR, b"\0")
-            file.write(sector[: file.length - position], position)
-        return file.copy()
+    def torn(self, tear: Tear) -> _File:
+        synced, file = self.copy(is_synced_only=True), _File()
+        file.write(tear(self.read(self.length, 0), synced.read(synced.length, 0)), 0)
+        file.sync()
+        return file
 
     def _shown(self, position: int, end: int) -> bytes:
         length = max(0, end - position)
@@ -128,7 +127,7 @@ class MemoryFiles:
     """Files by their paths. Contents are durable after `sync`, names after `sync_directory`, and directories at once."""
 
     def __init__(self, base: FileSystem | None = None) -> None:
-        """Shows what `base` has, and changes nothing of it. It takes none of the base's locks either."""
+        """Shows the files of `base`, leaves them unchanged, and takes none of the base's locks."""
         self.reads = 0
         self.writes = 0
         self._base = base
@@ -137,30 +136,30 @@ class MemoryFiles:
         self._hidden: set[Path] = set()
         """Files of the base that have been deleted or renamed."""
         self._folders: dict[Path, set[str]] = {}
-        """The names in each; of the base's folders those that were added."""
+        """The names in each folder; in the base's folders, the added ones."""
         self._opened: dict[int, _File | Path] = {}
         self._locked: dict[int, _File | Path] = {}
         self._next = 1
 
     def killed(self) -> MemoryFiles:
-        """What the next process finds if this one is killed: everything written."""
+        """Returns the files after a kill of the process: everything written."""
         return self._left({path: file.copy() for path, file in self._files.items()})
 
-    def powered_off(self, torn_by: random.Random | None = None) -> MemoryFiles:
-        """What the next process finds after a power failure: all that is synced, and by chance more."""
-        if torn_by is None:
-            return self._left({path: file.copy(is_synced_only=True) for path, file in self._durable.items()})
-        names = self._files if torn_by.random() < 0.5 else self._durable
-        return self._left({path: file.torn(torn_by) for path, file in names.items()})
+    def powered_off(self, tear: Tear | None = None, *, are_names_lost: bool = True) -> MemoryFiles:
+        """What the next process finds after a power failure: all that is synced, and what `tear` leaves of the rest."""
+        names = self._durable if are_names_lost else self._files
+        if tear is None:
+            return self._left({path: file.copy(is_synced_only=True) for path, file in names.items()})
+        return self._left({path: file.torn(tear) for path, file in names.items()})
 
     def content(self, path: Path) -> bytes:
-        """What a file holds, without the zeros at its end that were never written."""
+        """Returns a file's content without the unwritten zeros at its end."""
         file = self._files[path]
         return file.read(file.end, 0)
 
     @property
     def paths(self) -> list[Path]:
-        """All files that have been opened or made here."""
+        """Returns all files that were opened or created here."""
         return sorted(self._files)
 
     # FileSystem
@@ -203,7 +202,7 @@ class MemoryFiles:
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
-        """See FileSystem. Nothing comes to the base."""
+        """Makes the file's content durable here; the base gets nothing."""
         self._file(file).sync()
 
     def sync_directory(self, path: Path) -> None:
@@ -270,7 +269,7 @@ class MemoryFiles:
         return self._opened[file] in (path, self._files.get(path))
 
     def used_ratio(self, path: Path) -> float:
-        """See FileSystem. Memory is never full."""
+        """Returns the base's used ratio; without a base 0, because memory is never full."""
         return 0.0 if self._base is None else self._base.used_ratio(path)
 
     def _file(self, handle: int) -> _File:
@@ -290,7 +289,7 @@ class MemoryFiles:
         return file
 
     def _name(self, path: Path) -> None:
-        """Puts the path into its folder, and that one into its own."""
+        """Adds the path to its folder, and each folder to its parent."""
         for child, folder in zip((path, *path.parents), path.parents, strict=False):
             self._folders.setdefault(folder, set()).add(child.name)
 

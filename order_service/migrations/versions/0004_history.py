@@ -1,10 +1,9 @@
 """Adds the database's id, and rows that tell an old copy: epochs of processes, and adoptions."""
 
-import time
-import uuid
-
 import sqlalchemy as sa
 from alembic import op
+
+from rocketmq_broker.world import current_world
 
 revision = "0004"
 down_revision = "0003"
@@ -31,7 +30,8 @@ def upgrade() -> None:
         sa.Column("adopted_at_ms", sa.BigInteger(), nullable=False),
         sa.Column("reason", sa.String(200), nullable=False),
     )
-    op.bulk_insert(identity, [{"database_id": uuid.uuid4().hex, "made_at_ms": time.time_ns() // 1_000_000}])
+    world = current_world()
+    op.bulk_insert(identity, [{"database_id": world.new_uuid().hex, "made_at_ms": world.wall_ms()}])
 
 
 def downgrade() -> None:

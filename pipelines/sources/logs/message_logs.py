@@ -10,11 +10,28 @@ from typing import Final, Protocol
 from pyspark.sql import DataFrame
 
 from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
-from pipelines.sources.logs.log_records import read_records
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import first_record, segments, split_log
+from rocketmq_commitlog.source import CommitLogSource
 
 MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
+COLUMNS: Final = {
+    "commit_log_offset": "bigint",
+    "size": "bigint",
+    "kind": "string",
+    "topic": "string",
+    "queue_id": "int",
+    "queue_offset": "bigint",
+    "stored_at_ms": "bigint",
+    "born_at_ms": "bigint",
+    "unique_key": "string",
+    "keys": "string",
+    "real_topic": "string",
+    "half_commit_log_offset": "bigint",
+    "decided_queue_offsets": "string",
+    "body": "binary",
+}
+"""What the reconciliation reads of each record."""
 
 
 class MessageLog(Protocol):
@@ -27,7 +44,7 @@ class MessageLog(Protocol):
         """Returns whether one process reads it in a few seconds."""
 
     def records(self, reading: Reading) -> DataFrame:
-        """Returns one row for each record, with log_records.COLUMNS; Spark may raise when the rows are used."""
+        """Returns one row for each record, with COLUMNS; Spark may raise when the rows are used."""
 
     def consumer_offsets(self, consumer_group: str, topic: str) -> Mapping[int, int] | None:
         """Returns the group's next queue offset in each queue of the topic; None if it is unknown."""
@@ -62,3 +79,11 @@ class StoreLog:
         """Returns the first record's store time; 0 if the log still begins at offset 0."""
         oldest = first_record(self.store)
         return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
+
+
+def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:
+    """Returns each record of a store's commit log, starting at a commit log offset.
+
+    Raises UnreadableStore, or Spark does when the DataFrame is used.
+    """
+    return reading.frame(CommitLogSource, {"store": str(store.absolute()), "fromOffset": str(from_offset)}, COLUMNS)

@@ -8,7 +8,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from pipelines.sources.logs.log_records import COLUMNS
+from pipelines.sources.logs.message_logs import COLUMNS
 from pipelines.sources.logs.pulled_log_source import PulledLogSource
 from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record, first_stored_ms, queue_ranges
 from pipelines.sources.reading import Reading

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import pytest
-import stamina
 from sqlalchemy import Engine
 
 from credit_service.adapters.celery_crediting import CeleryCrediting
@@ -30,6 +29,8 @@ LARGEST = 100
 SMALL, LARGE = LARGEST * 100, (LARGEST + 1) * 100
 TOO_NARROW = "ALTER TABLE credits ALTER COLUMN order_id TYPE {0} USING left(order_id, 36)"
 
+WITHOUT_PAUSES = World(sleep=lambda seconds: None)
+
 
 def rule_of(engine: Engine, name: str) -> Rule:
     known = rules(engine.dialect.name, "credits", "points", LARGEST, too_narrow=TOO_NARROW)
@@ -39,13 +40,6 @@ def rule_of(engine: Engine, name: str) -> Rule:
 
 
 NAMES = sorted({name for dialect in ("sqlite", "postgresql") for name in rules(dialect, "t", "c", 0, too_narrow="")})
-
-
-@pytest.fixture(autouse=True)
-def _no_real_pauses() -> Iterator[None]:
-    """The ledger tries three times at once, with pauses of its own."""
-    with stamina.set_testing(True, attempts=1):
-        yield
 
 
 @dataclass(slots=True)
@@ -83,7 +77,7 @@ def service_engine(database_url: str, engine: Engine) -> Iterator[Engine]:
 
 @pytest.fixture
 def shop(service_engine: Engine) -> Shop:
-    return Shop(CreditSide(Ledger(service_engine, World())))
+    return Shop(CreditSide(Ledger(service_engine, WITHOUT_PAUSES)))
 
 
 def orders(count: int, first: int = 0, amount_cents: int = SMALL) -> list[Credit]:
@@ -148,7 +142,7 @@ def test_orders_of_the_same_task_prove_nothing_since_the_rule_may_have_come_betw
 
 @pytest.mark.parametrize("passing", [a_reversal("other"), a_credit("order-0", amount_cents=SMALL)])
 def test_neither_another_kind_of_write_nor_a_redelivery_shows_that_orders_pass(sqlite_engine: Engine, passing: Credit) -> None:
-    shop = Shop(CreditSide(Ledger(sqlite_engine, World())))
+    shop = Shop(CreditSide(Ledger(sqlite_engine, WITHOUT_PAUSES)))
     assert shop.credit(orders(1)) == [CREDITED]
     rule = rule_of(sqlite_engine, "some: raising trigger")
     rule.is_set_up(sqlite_engine)
@@ -168,7 +162,7 @@ def test_neither_another_kind_of_write_nor_a_redelivery_shows_that_orders_pass(s
 
 
 def test_a_bad_order_alone_is_held_and_seen_until_another_passes_and_is_its_own_fault_then(sqlite_engine: Engine) -> None:
-    shop = Shop(CreditSide(Ledger(sqlite_engine, World())))
+    shop = Shop(CreditSide(Ledger(sqlite_engine, WITHOUT_PAUSES)))
     rule_of(sqlite_engine, "some: raising trigger").is_set_up(sqlite_engine)
 
     def another_much_later() -> None:
@@ -186,7 +180,7 @@ def test_a_bad_order_alone_is_held_and_seen_until_another_passes_and_is_its_own_
 @pytest.mark.parametrize("writes", ["order", "refusal", "reversal"])
 def test_orders_that_other_processes_write_show_that_the_database_takes_them(engine: Engine, writes: str) -> None:
     """A restart or a second service: the ledger itself is the witness. What a refusal writes, or another kind, is none."""
-    ledger = Ledger(engine, World())
+    ledger = Ledger(engine, WITHOUT_PAUSES)
     shop = Shop(CreditSide(ledger), elsewhere=ledger)
     rule = rule_of(engine, "some: raising trigger")
     rule.is_set_up(engine)
@@ -217,7 +211,7 @@ def test_orders_that_other_processes_write_show_that_the_database_takes_them(eng
 
 def test_a_row_that_was_under_way_when_the_order_was_refused_is_no_witness(sqlite_engine: Engine) -> None:
     """A grant that is taken away does not wait for transactions that began before."""
-    ledger = Ledger(sqlite_engine, World())
+    ledger = Ledger(sqlite_engine, WITHOUT_PAUSES)
     shop = Shop(CreditSide(ledger), elsewhere=ledger)
     rule = rule_of(sqlite_engine, "some: raising trigger")
     rule.is_set_up(sqlite_engine)
@@ -236,7 +230,7 @@ def test_a_row_that_was_under_way_when_the_order_was_refused_is_no_witness(sqlit
 
 def test_refused_orders_that_occupy_all_threads_give_way_and_spend_no_redelivery(sqlite_engine: Engine) -> None:
     """The order that could pass is behind them: it gets a thread, and shows that they are at fault when they come again."""
-    shop = Shop(CreditSide(Ledger(sqlite_engine, World())), threads=3)
+    shop = Shop(CreditSide(Ledger(sqlite_engine, WITHOUT_PAUSES)), threads=3)
     rule_of(sqlite_engine, "some: raising trigger").is_set_up(sqlite_engine)
     bad = [[a_credit(f"bad-{number}", amount_cents=LARGE)] for number in range(3)]
     with ThreadPoolExecutor(3) as threads:
@@ -252,7 +246,7 @@ def test_refused_orders_that_occupy_all_threads_give_way_and_spend_no_redelivery
 
 
 def test_while_nothing_passes_orders_give_way_the_more_rarely_and_count_as_held(sqlite_engine: Engine) -> None:
-    shop = Shop(CreditSide(Ledger(sqlite_engine, World())), threads=1)
+    shop = Shop(CreditSide(Ledger(sqlite_engine, WITHOUT_PAUSES)), threads=1)
     rule_of(sqlite_engine, "raising trigger").is_set_up(sqlite_engine)
     took: list[float] = []
     for _ in range(70):

@@ -2,7 +2,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from pipelines.sources.logs.log_records import count_records, read_records
+from pipelines.message_report import count_records
+from pipelines.sources.logs.message_logs import read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import decisions_of, transactions_of
 from tests.unit.pipelines.log_writer import LogWriter

@@ -12,6 +12,7 @@ from redis import RedisError, ResponseError
 
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.redis_transport import MOST_OWED, ReturningQoS, Transport
+from rocketmq_broker.world import World, in_world
 
 PLACES = 2
 VISIBILITY_S = 60
@@ -76,9 +77,6 @@ class Places(ReturningQoS):
 
     time_s = 0.0
 
-    def now_s(self) -> float:
-        return self.time_s
-
 
 @pytest.fixture
 def tables() -> Tables:
@@ -87,7 +85,8 @@ def tables() -> Tables:
 
 @pytest.fixture
 def places(tables: Tables) -> Places:
-    made = Places(Channel(tables), PLACES)
+    with in_world(World(steady_ns=lambda: int(made.time_s * 1e9))):
+        made = Places(Channel(tables), PLACES)
     made._on_collect.cancel()
     return made
 

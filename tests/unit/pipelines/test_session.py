@@ -21,6 +21,12 @@ def test_small_books_get_one_task_and_a_jvm_that_is_quick_to_start() -> None:
     assert "-XX:TieredStopAtLevel=1" in small["spark.driver.extraJavaOptions"]
 
 
+def test_small_books_are_planned_without_a_question_to_the_jvm_for_each_line_of_ours() -> None:
+    asked = {"spark.sql.dataFrameQueryContext.enabled", "spark.python.sql.dataFrameDebugging.enabled"}
+    assert {settings("local[4]", is_small=True)[name] for name in asked} == {"false"}
+    assert not asked & settings("local[4]").keys()
+
+
 def test_large_books_get_the_whole_compiler_and_the_memory_asked_for() -> None:
     large = settings("local[4]", memory="6g")
     assert "TieredStopAtLevel" not in large["spark.driver.extraJavaOptions"]

@@ -25,7 +25,8 @@ from rocketmq_broker.remoting.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.server.durability.group_commit import CommitListener, GroupCommit
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.durability.showing import CommitListener
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.schedule.expiry_clock import ExpiryClock
@@ -169,7 +170,7 @@ class TransactionBroker:
         for topic, offset in (offsets or {}).items():
             self.consumer_offsets.commit(TRANSACTION_GROUP, topic, 0, offset)
         self.counts_file = counts_file or CountsFile()
-        self.clock = BrokerClock(lambda: self.now_ms, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
+        self.clock = BrokerClock(lambda: self.now_ms * 1_000_000, lambda: (self.now_ms - self._stepped_ms) * 1_000_000)
         self.topics = self._topic_table(queue_nums)
         self.parked = ParkedMessages(self.store, self.topics)
         self.parked.load()

@@ -7,11 +7,14 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.disk import Disk
+
+SECTOR = 64
 
 
 class Crash(Enum):
@@ -104,7 +107,15 @@ class CrashDisk(Disk):
             case Crash.UNSYNCED_DROPPED:
                 return CrashDisk(disk.powered_off())
             case Crash.UNSYNCED_TORN:
-                return CrashDisk(disk.powered_off(random.Random(seed)))
+                chance = random.Random(seed)
+                return CrashDisk(disk.powered_off(partial(_torn, chance), are_names_lost=chance.random() < 0.5))
 
     def _remember(self, name: str, *arguments: Any, file: int | None = None) -> None:
         self.operations.append(Operation(name, arguments, None if file is None else self._inode_of[file]))
+
+
+def _torn(chance: random.Random, written: bytes, synced: bytes) -> bytes:
+    """Each sector as it was synced or as it was written since."""
+    length = len(chance.choice((written, synced)))
+    sectors = (chance.choice((written, synced))[at : at + SECTOR].ljust(SECTOR, b"\0") for at in range(0, length, SECTOR))
+    return b"".join(sectors)[:length]

@@ -56,7 +56,7 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     world, brokers, streams = current_world(), Brokers(target), Streams()
     sampler = Sampler(brokers, world)
     pages = Pages([*added.sections, *OWN_SECTIONS], [added.templates] if added.templates is not None else [])
-    routes = Routes(brokers, pages, streams)
+    routes = Routes(brokers, pages, streams, world.wall_ms)
     screens = [*own_screens(sampler, added.witnesses), *added.screens]
     middleware = [
         Middleware(Guard, settings=settings),

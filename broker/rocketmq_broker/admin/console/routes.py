@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from starlette.exceptions import HTTPException
@@ -32,10 +32,11 @@ logger = logging.getLogger(__name__)
 class Routes:
     """The routes of screens and deeds."""
 
-    def __init__(self, brokers: Brokers, pages: Pages, streams: Streams) -> None:
+    def __init__(self, brokers: Brokers, pages: Pages, streams: Streams, now_ms: Callable[[], int]) -> None:
         self._brokers = brokers
         self._pages = pages
         self._streams = streams
+        self._now_ms = now_ms
 
     def of_screens(self, screens: Iterable[Screen]) -> list[Route]:
         """Returns a route for each screen at its path, and for its live part at `live` below."""
@@ -57,7 +58,7 @@ class Routes:
 
     def _page_of(self, screen: Screen) -> Any:
         async def page(request: Request) -> Response:
-            visit = Visit(self._brokers, request.query_params)
+            visit = Visit(self._brokers, request.query_params, self._now_ms)
             facts = await screen.find(visit)
             heading = screen.heading(visit) if screen.heading is not None else screen.title
             live = f"{live_path(screen)}?{request.url.query}" if screen.refresh_s is not None else None
@@ -78,7 +79,7 @@ class Routes:
         return stream
 
     async def _part(self, screen: Screen, request: Request) -> str:
-        visit = Visit(self._brokers, request.query_params)
+        visit = Visit(self._brokers, request.query_params, self._now_ms)
         try:
             facts = await screen.find(visit)
         except AdminError as error:
@@ -95,7 +96,7 @@ class Routes:
                 return self._trouble(
                     request, 403, "The form is too old, or it is of another site. Go back, reload the page and try again."
                 )
-            visit = Visit(self._brokers, form)
+            visit = Visit(self._brokers, form, self._now_ms)
             said = await deed.do(visit)
             logger.info("asked for by %s: %s", request.client.host if request.client else "?", printable(said))
             request.session["said"] = said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import AdminError
@@ -16,9 +16,11 @@ Query = Mapping[str, str]
 class Visit:
     """The query of a visit. A session with the brokers begins when a screen needs one."""
 
-    def __init__(self, brokers: Brokers, query: Query) -> None:
+    def __init__(self, brokers: Brokers, query: Query, now_ms: Callable[[], int]) -> None:
+        """`now_ms` shows the milliseconds since the epoch."""
         self.brokers = brokers
         self.query = query
+        self.now_ms = now_ms
         self._session: Session | None = None
 
     async def session(self) -> Session:

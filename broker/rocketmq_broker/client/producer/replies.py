@@ -30,7 +30,7 @@ class PendingReplies:
     """The requests of one producer that wait for their replies. It belongs to the event loop."""
 
     def __init__(self, nonce: Callable[[int], bytes]) -> None:
-        """`nonce` makes bytes that nobody else has."""
+        """`nonce` returns bytes that nobody else has."""
         self._waiting: dict[str, asyncio.Future[MessageExt]] = {}
         self._new_id = nonce
         self.handlers: RequestHandlers = {RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self._arrived}

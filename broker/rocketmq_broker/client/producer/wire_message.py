@@ -34,7 +34,7 @@ class WireMessage:
 
 
 def check_message(message: Message) -> None:
-    """Raises MessageRefused if no broker would take it (RocketMQ's Validators.checkMessage), TypeError if it is no message."""
+    """Raises TypeError for what is no message, MessageRefused if no broker would take it (RocketMQ's Validators.checkMessage)."""
     if not isinstance(message, Message):
         raise TypeError(f"a Message is expected, as Message.of(topic, body) makes it; this is {kind_of(message)}")
     try:

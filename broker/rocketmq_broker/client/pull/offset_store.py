@@ -106,7 +106,7 @@ class LocalFileOffsetStore:
         return self._offsets.get(queue)
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Writes the file if an offset changed. It is on disk on return."""
+        """Writes the file if an offset changed. The file is on disk on return."""
         if self._offsets == self._kept:
             return
         offsets = dict(self._offsets)

@@ -23,7 +23,7 @@ class ProcessQueue:
     """
 
     def __init__(self, queue: MessageQueue, begin_offset: int, world: World) -> None:
-        """Consumption begins at `begin_offset`."""
+        """Starts at `begin_offset`."""
         self.now_s = world.steady_s
         """The clock of this queue's times; any thread may call it."""
         self._oldest_since_s = self.begun_s = self.pulled_s = self.acknowledged_s = self.now_s()

@@ -12,7 +12,7 @@ class Withdrawal(threading.Event):
     """A signal for which listeners wait in threads, or in coroutines of the consumer's event loop, which sets it."""
 
     def __init__(self, watch: Watch | None = None) -> None:
-        """Not set. `watch` lets threads wait by the time of the event loop."""
+        """Begins unset. `watch` lets threads wait by the time of the event loop."""
         super().__init__()
         self._watch = watch
         self._coroutines: set[asyncio.Future[None]] = set()

@@ -45,7 +45,7 @@ class ConsumerSettings:
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
     consume_timestamp_ms: int
-    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch; half an hour ago unless the program says another."""
+    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch; the default is half an hour ago."""
     consume_thread_max: int = 20
     consume_message_batch_max_size: int = 1
     """The most messages in one call of the listener."""

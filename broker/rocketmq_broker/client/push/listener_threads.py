@@ -29,7 +29,7 @@ class ListenerThreads(ListenerRunner):
     """
 
     def __init__(self, name: str, max_threads: int, watch: Watch | None) -> None:
-        """`name` begins the threads' names; `watch` is told of all work."""
+        """`name` begins the threads' names; `watch` gets notice of all work."""
         self._name = name
         self._max_threads = max_threads
         self._threads: list[threading.Thread] = []

@@ -24,7 +24,7 @@ class OwnQueueLocks:
     """The locks that this client holds, renewed every 20 s; sooner while one is missing."""
 
     def __init__(self, group: str, client_id: str, requests: GroupRequests, now_s: Callable[[], float]) -> None:
-        """`client_id` is in whose name the brokers lock, `now_s` a clock that is never set back."""
+        """The brokers lock for `client_id`. `now_s` is a clock that is never set back."""
         self._group = group
         self._client_id = client_id
         self._requests = requests

@@ -50,7 +50,7 @@ class Rebalance:
         self._wake = asyncio.Event()
 
     def trigger(self) -> None:
-        """Ends the wait for the next turn after a change."""
+        """Begins the next turn at once, because something changed."""
         self._wake.set()
 
     async def run(self) -> None:

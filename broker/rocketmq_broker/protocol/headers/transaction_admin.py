@@ -31,7 +31,7 @@ class DecideTransactionRequestHeader(CommandHeader, kw_only=True):
     transaction_id: str | None = None
     half_offset: Int64 | None = None
     commit: bool
-    """False rolls back."""
+    """Whether to commit; False rolls back."""
     reason: str
 
 

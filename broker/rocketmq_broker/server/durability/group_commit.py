@@ -11,7 +11,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from rocketmq_broker.protocol.command import Answerable
 from rocketmq_broker.protocol.command_header import CommandHeader
@@ -20,8 +20,8 @@ from rocketmq_broker.server.durability.checkpoints import Checkpoints
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 from rocketmq_broker.server.durability.next_segment import NextSegment
 from rocketmq_broker.server.durability.put_times import PutTimes
+from rocketmq_broker.server.durability.showing import CommitListener, Showing
 from rocketmq_broker.server.durability.waiting_answers import FrameSink, WaitingAnswers
-from rocketmq_broker.server.durability.written_batches import WrittenBatches
 from rocketmq_broker.server.statistics.histogram import Histogram
 from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
@@ -31,20 +31,7 @@ MOST_UNFLUSHED_BYTES: Final = 128 << 20
 """Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
 MOST_UNPUBLISHED: Final = 100_000
 """The same for messages, each of which takes memory until consumers can see it."""
-_SHORTEST_WATCH_S: Final = 0.1
-_SLICE_S: Final = 0.005
-_REQUESTS_SHOWN_AT_ONCE: Final = 200
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
-
-
-class CommitListener(Protocol):
-    """A listener to the durability of the commit log; `PendingTransactions` is one."""
-
-    def confirm(self, position: int) -> None:
-        """Notes that all records before this commit log offset are visible, and as durable as the settings promise."""
-
-    def take_back(self, position: int) -> None:
-        """Notes the loss of all records at or after this commit log offset."""
 
 
 class GroupCommit:
@@ -69,22 +56,16 @@ class GroupCommit:
         if not self._is_sync:
             store.keep_unflushed()
         self._unwaited_delay_s = unwaited_delay_s
-        self._flush_timeout_s = flush_timeout_s
         self._async_flush_interval_s = async_flush_interval_s
         self._waiting = WaitingAnswers()
-        self._is_write_scheduled = False
         self._requests = 0
         self._requests_began_s = 0.0
         self.put_times = PutTimes()
         """The waits of storing requests for durability."""
-        self._batches = WrittenBatches(self.put_times)
+        self._showing = Showing(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
-        self._visible_to = store.written_position
-        self._durable_to = store.written_position
-        self._is_showing = False
         self._delayed_flush: asyncio.TimerHandle | None = None
-        self._overdue: asyncio.TimerHandle | None = None
         self._flusher = new_flushing(self._on_answer, self._on_flusher, store.close_files)
         self._no_flusher: str | None = None
         self._tasks = Tasks()
@@ -110,32 +91,31 @@ class GroupCommit:
     async def stop(self) -> None:
         """Writes, flushes and answers all waiting messages, and ends the background work."""
         await self._tasks.stop()
-        for timer in (self._delayed_flush, self._overdue):
-            if timer is not None:
-                timer.cancel()
+        if self._delayed_flush is not None:
+            self._delayed_flush.cancel()
+        self._showing.stop()
         self._flusher.stop()
         self._flushing_to = None
         async with self.file_lock:
             try:
                 self._store.flush()
             except StoreUnwritable as error:
-                self._lose_after(self._store.flushed_position, error)
+                self._showing.lose_after(self._store.flushed_position, error)
             else:
-                self._show(self._store.flushed_position)
+                self._showing.show(self._store.flushed_position)
 
     def give_up(self, reason: str) -> None:
         """Stops answering with success, and leaves the store's files alone: another broker may be using them."""
         self._store.give_up(reason)
         self._flushing_to = None
-        self._lose_after(-1, StoreUnwritable(reason))
+        self._showing.lose_after(-1, StoreUnwritable(reason))
 
     def appended(self, messages: int = 1) -> None:
         """Schedules the write of so many appended messages at the end of this turn of the event loop."""
-        self._requests += messages
-        if not self._is_write_scheduled:
-            self._is_write_scheduled = True
+        if not self._requests:
             self._requests_began_s = self._loop.time()
             self._loop.call_soon(self._write)
+        self._requests += messages
 
     def after_durable(
         self, position: int, connection: FrameSink, request: Answerable, header: CommandHeader | None = None, body: bytes = b""
@@ -152,7 +132,7 @@ class GroupCommit:
         The future fails with StoreUnwritable if the records are lost, or take too long.
         """
         future: asyncio.Future[None] = self._loop.create_future()
-        if position <= self._visible_to:
+        if position <= self._showing.visible_to:
             future.set_result(None)
         else:
             self._waiting.add_future(position, future)
@@ -160,20 +140,18 @@ class GroupCommit:
         return future
 
     def _write(self) -> None:
-        self._is_write_scheduled = False
         requests, self._requests = self._requests, 0
         try:
             position = self._store.write()
         except StoreUnwritable as error:
-            self._lose_after(self._store.written_position, error)
+            self._showing.lose_after(self._store.written_position, error)
             return
-        self._batches.add(position, requests, self._requests_began_s)
+        self._showing.written(position, requests, self._requests_began_s)
         if self._is_sync:
             self._flush_soon()
-            if self._overdue is None:
-                self._overdue = self._loop.call_later(self._flush_timeout_s, self._answer_overdue)
+            self._showing.watch()
         else:
-            self._make_visible(position)
+            self._showing.begin(position)
         self._note_backlog()
         self._next_segment.look()
 
@@ -195,7 +173,7 @@ class GroupCommit:
             return
         if position <= store.flushed_position:
             # The whole store was flushed in the meantime.
-            self._make_visible(position)
+            self._showing.begin(position)
             return
         try:
             paths = store.segments_to_flush(store.flushed_position, position)
@@ -217,7 +195,7 @@ class GroupCommit:
                 logger.warning("messages are stored again: what the disk had refused was written once more, and is on it")
             self._store.mark_flushed(position)
             if self._is_sync:
-                self._make_visible(position)
+                self._showing.begin(position)
                 self._flush_soon()
         else:
             self._flush_failed(f"cannot flush the commit log: {os.strerror(error)}")
@@ -234,63 +212,9 @@ class GroupCommit:
         else:
             logger.error("%s", reason)
             # Data that the disk refused once must not count as flushed when a later flush succeeds.
-            self._show(self._store.flushed_position)
+            self._showing.show(self._store.flushed_position)
             self._store.abandon_unflushed()
-            self._lose_after(self._store.flushed_position, StoreUnwritable(reason))
-
-    def _make_visible(self, position: int) -> None:
-        self._durable_to = position
-        if not self._is_showing:
-            self._show_durable()
-
-    def _show_durable(self) -> None:
-        """Shows a few batches at a time: very many may wait after a disk that hung, and other requests need service."""
-        self._is_showing = False
-        slice_end_s = self._loop.time() + _SLICE_S
-        while (position := self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to)) < self._durable_to:
-            self._show(position)
-            if not self._index_keeps_up(slice_end_s) or self._loop.time() >= slice_end_s:
-                self._is_showing = True
-                self._loop.call_soon(self._show_durable)
-                return
-        self._show(self._durable_to)
-        if not self._index_keeps_up(slice_end_s):
-            self._is_showing = True
-            self._loop.call_soon(self._show_durable)
-
-    def _index_keeps_up(self, until_s: float) -> bool:
-        """Feeds the index until it has caught up. Returns False at `until_s`: answers must not get ahead of the index."""
-        while self._store.is_index_behind:
-            if self._loop.time() >= until_s:
-                return False
-            self._store.feed_index()
-        return True
-
-    def _show(self, position: int) -> None:
-        # The order is the design. Readers first: an answered client may pull at once. Then the listeners: a decision about a half
-        # message that arrives right after its answer must find the transaction confirmed. The answers last.
-        self._store.publish(position)
-        self._visible_to = max(self._visible_to, position)
-        for listener in self.listeners:
-            listener.confirm(position)
-        self._batches.shown(position, self._loop.time())
-        self._waiting.succeed(position)
-
-    def _lose_after(self, position: int, error: StoreUnwritable) -> None:
-        for listener in self.listeners:
-            listener.take_back(max(position, 0))
-        self._batches.drop_behind(position)
-        self._waiting.fail_behind(position, str(error))
-
-    def _answer_overdue(self) -> None:
-        """Answers those who waited too long that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
-        self._overdue = None
-        now_s = self._loop.time()
-        overdue_to, next_began_s = self._batches.overdue(now_s - self._flush_timeout_s)
-        if next_began_s is not None:
-            due_in_s = next_began_s + self._flush_timeout_s - now_s
-            self._overdue = self._loop.call_later(max(due_in_s, _SHORTEST_WATCH_S), self._answer_overdue)
-        self._waiting.time_out(overdue_to, f"the flush takes longer than {self._flush_timeout_s:g} s")
+            self._showing.lose_after(self._store.flushed_position, StoreUnwritable(reason))
 
     def _on_flusher(self, unavailable: str | None) -> None:
         self._no_flusher = unavailable

@@ -25,7 +25,7 @@ from rocketmq_broker.store.settings import StoreConfig
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""Entries, or messages without keys; of the last message all keys count, a thousand at most."""
+"""Entries, or messages without keys; the last message adds all its keys, a thousand at most."""
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 _MAX_INT: Final = 0x7FFFFFFF
@@ -35,7 +35,7 @@ _LONGEST_REMEMBERED: Final = 512
 """Bytes of properties, and of a key, whose hash codes and factors are cached: some MiB in all."""
 _ID_LENGTH: Final = 32
 _BEGINNING_OF_ID: Final = 24
-"""Of the 32 digits of a client's id, those that say which client it is, and two of the four bytes of its time."""
+"""The first of an id's 32 digits: those that name the client, and two of the four bytes of the time."""
 _ID_FACTOR: Final = pow(31, _ID_LENGTH, _MASK + 1)
 _LAST_MS: Final = 253_402_214_400_000
 """A time on the last day of the year 9999."""
@@ -230,13 +230,13 @@ class Index:
             commit_log_offset, properties = request.commit_log_offset, request.properties
             if not request.is_indexed or commit_log_offset <= self.end_offset:
                 continue
-            # What is remembered is short: a client chooses how many keys it sends, and of which length.
+            # Only short texts are cached: a client chooses the number and the length of its keys.
             partial_hashes = (_remembered_hashes if len(properties) <= _LONGEST_REMEMBERED else _partial_hashes)(properties)
             if not partial_hashes:
                 continue
             topic_hash, store_timestamp = _topic_hash(request.topic), request.store_timestamp
             for key_hash, factor in partial_hashes:
-                # As _key_hash does it: a call for each key costs more than the sum.
+                # The same as in _key_hash: a call for each key would cost more than the sum.
                 code = topic_hash * factor + key_hash & _MASK
                 entries.append((code if code <= _MAX_INT else -code & _MAX_INT, commit_log_offset, store_timestamp))
             if len(entries) >= _APPLIED_AT_ONCE:
@@ -295,7 +295,7 @@ def _key_hash(topic: bytes, key: bytes) -> int:
 
 
 def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
-    """Of all keys."""
+    """Returns the partial hashes of all keys."""
     return tuple(map(_partial_hash, _keys(properties)))
 
 
@@ -320,7 +320,7 @@ def _partial_hash(key: bytes) -> tuple[int, int]:
 
 @lru_cache(maxsize=512)
 def _hash_of_beginning(beginning: bytes) -> int:
-    """The part that the beginning of an id has in its hash code: for a minute it is that of all ids that a client makes."""
+    """Returns the beginning's part of an id's hash code. Cached: all ids of a client share it for a minute."""
     return sum(map(mul, beginning, _weights(_ID_LENGTH)[0]))
 
 

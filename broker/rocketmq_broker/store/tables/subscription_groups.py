@@ -27,5 +27,5 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
 
 
 def _group(name: str, value: dict[str, Any]) -> SubscriptionGroupConfig:
-    """Reads what the file has of a group; what is missing has its default."""
+    """Reads a group from the file; a missing member has its default."""
     return msgspec.convert({**value, "groupName": value.get("groupName") or name}, SubscriptionGroupConfig, strict=False)

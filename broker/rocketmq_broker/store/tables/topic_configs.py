@@ -37,7 +37,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
 
 
 def _topic(name: str, value: dict[str, Any]) -> TopicConfig:
-    """Reads what the file has of a topic; what is missing has its default."""
+    """Reads a topic from the file; a missing member has its default."""
     named = {**value, "topicName": value.get("topicName") or name}
     if attributes := named.pop("attributes", None):
         named["attributes"] = {str(key): str(text) for key, text in sorted(attributes.items())}

@@ -19,7 +19,7 @@ from rocketmq_broker.message.record import decode_records, host_bytes
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import ReplyTo
 from rocketmq_broker.protocol.frame import FrameDecoder
-from rocketmq_broker.server.durability import flusher, group_commit
+from rocketmq_broker.server.durability import flusher, group_commit, showing
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
 from rocketmq_broker.store.log.segments import Segments
@@ -301,8 +301,8 @@ async def test_behind_a_flush_that_hangs_only_so_much_waits_and_then_sends_are_r
 async def test_what_a_disk_that_hung_kept_back_is_shown_a_little_at_a_time_and_in_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "_REQUESTS_SHOWN_AT_ONCE", 10)
-    monkeypatch.setattr(group_commit, "_SLICE_S", 0.0)
+    monkeypatch.setattr(showing, "_REQUESTS_SHOWN_AT_ONCE", 10)
+    monkeypatch.setattr(showing, "_SLICE_S", 0.0)
     async with stage(tmp_path) as it:
         os.kill(it.flusher_pid, signal.SIGSTOP)
         for opaque in range(100):

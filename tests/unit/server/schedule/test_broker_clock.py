@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rocketmq_broker.server.schedule.broker_clock import TOLERANCE_MS, BrokerClock
 from tests.unit.server.conftest import START_MS
 
@@ -14,6 +16,11 @@ class Times:
     def __init__(self) -> None:
         self.wall_ms = START_MS
         self.steady_ns = 77_000_000
+        self.part_of_ms_ns = 0
+
+    @property
+    def wall_ns(self) -> int:
+        return self.wall_ms * 1_000_000 + self.part_of_ms_ns
 
     def pass_ms(self, span_ms: int) -> None:
         self.wall_ms += span_ms
@@ -21,7 +28,7 @@ class Times:
 
 
 def clock_of(times: Times) -> BrokerClock:
-    return BrokerClock(lambda: times.wall_ms, lambda: times.steady_ns)
+    return BrokerClock(lambda: times.wall_ns, lambda: times.steady_ns)
 
 
 def test_it_shows_the_wall_clocks_time() -> None:
@@ -31,6 +38,20 @@ def test_it_shows_the_wall_clocks_time() -> None:
     assert clock() == START_MS + 1234
     clock.follow()
     assert clock() == START_MS + 1234
+
+
+@pytest.mark.parametrize("steady_part_ns", [100_000, 900_000])
+def test_a_date_is_that_of_the_wall_clock_to_the_millisecond(steady_part_ns: int) -> None:
+    times = Times()
+    times.part_of_ms_ns = 300_000
+    times.steady_ns += steady_part_ns
+    clock = clock_of(times)
+    for part_ns in (300_000, 999_999, 1_000_000, 1_600_000, 2_000_000):
+        times.steady_ns += part_ns - times.part_of_ms_ns
+        times.part_of_ms_ns = part_ns
+        assert clock() == times.wall_ns // 1_000_000
+        if part_ns == 1_600_000:
+            clock.follow()
 
 
 def test_it_goes_on_steadily_until_it_looks_at_the_wall_clock_again() -> None:

@@ -20,7 +20,6 @@ from rocketmq_broker.admin.dead_letters.finding import (
     groups_with_dead_letters,
 )
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.options import now_ms
 
 _MOST: Final = 50
 
@@ -44,7 +43,7 @@ async def find_letters(visit: Visit) -> GroupLetters:
     """Returns the newest dead letters of the group. Raises CannotAsk, Refused."""
     group = visit.word("group")
     answers = await (await visit.session()).ask_each(lambda broker: _newest(broker, group))
-    return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], now_ms())
+    return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], visit.now_ms())
 
 
 async def find_letter(visit: Visit) -> list[tuple[str, DeadLetterContent]]:

@@ -9,7 +9,6 @@ from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.decisions import resume
-from rocketmq_broker.admin.options import now_ms
 
 _MOST: Final = 50
 
@@ -26,7 +25,7 @@ async def find(visit: Visit) -> DiscardedFacts:
     """Returns the newest discarded messages of each broker. Raises CannotAsk, Refused."""
     session = await visit.session()
     answers = await session.ask_each(lambda broker: newest_discarded(broker, _MOST, lambda message: True))
-    return DiscardedFacts([(broker.address, message) for broker, found in answers for message in found], now_ms())
+    return DiscardedFacts([(broker.address, message) for broker, found in answers for message in found], visit.now_ms())
 
 
 async def check_again(visit: Visit) -> str:

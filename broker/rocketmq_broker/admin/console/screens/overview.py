@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rocketmq_broker.admin.asking.brokers import BrokerAddress
@@ -13,7 +14,6 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.broker_health import examine_broker
 from rocketmq_broker.admin.health.finding import Finding, wrong
-from rocketmq_broker.admin.options import now_ms
 
 
 class OverviewFacts(NamedTuple):
@@ -32,13 +32,15 @@ def screen(sampler: Sampler) -> Screen:
     """Returns the screen, with the sampler's figures."""
 
     async def find(visit: Visit) -> OverviewFacts:
-        findings = [one for broker, requests in await visit.brokers.addressed() for one in await _examined(requests, broker)]
+        findings = [
+            one for broker, requests in await visit.brokers.addressed() for one in await _examined(requests, broker, visit.now_ms)
+        ]
         return OverviewFacts(findings, sampler.charts())
 
     return Screen("/", "Overview", "overview.html", find, refresh_s=2.0)
 
 
-async def _examined(requests: BrokerRequests, broker: BrokerAddress) -> list[Finding]:
+async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[Finding]:
     try:
         return (await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)).findings
     except AdminError as error:

@@ -1,0 +1,121 @@
+"""What follows a write and its flush: readers see the messages, listeners hear of them, and those who wait are answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from rocketmq_broker.server.durability.put_times import PutTimes
+from rocketmq_broker.server.durability.waiting_answers import WaitingAnswers
+from rocketmq_broker.server.durability.written_batches import WrittenBatches
+from rocketmq_broker.store import MessageStore, StoreUnwritable
+
+_SHORTEST_WATCH_S: Final = 0.1
+_SLICE_S: Final = 0.005
+_REQUESTS_SHOWN_AT_ONCE: Final = 200
+
+
+class CommitListener(Protocol):
+    """A listener to the durability of the commit log; `PendingTransactions` is one."""
+
+    def confirm(self, position: int) -> None:
+        """Notes that all records before this commit log offset are visible, and as durable as the settings promise."""
+
+    def take_back(self, position: int) -> None:
+        """Notes the loss of all records at or after this commit log offset."""
+
+
+class Showing:
+    """Leads what was written to one of three ends: visible and answered, lost, or overdue. Use it on the event loop's thread."""
+
+    def __init__(
+        self,
+        store: MessageStore,
+        listeners: Sequence[CommitListener],
+        waiting: WaitingAnswers,
+        put_times: PutTimes,
+        overdue_after_s: float,
+    ) -> None:
+        """Listeners may join later. `put_times` hears how long each request took."""
+        self._store = store
+        self._listeners = listeners
+        self._waiting = waiting
+        self._batches = WrittenBatches(put_times)
+        self._overdue_after_s = overdue_after_s
+        self._overdue: asyncio.TimerHandle | None = None
+        self._durable_to = store.written_position
+        self._is_under_way = False
+        self.visible_to = store.written_position
+        """Everything before this commit log offset is visible."""
+
+    def written(self, position: int, requests: int, began_s: float) -> None:
+        """Notes that so many requests were written up to that offset; the first came at `began_s` on the event loop's clock."""
+        self._batches.add(position, requests, began_s)
+
+    def watch(self) -> None:
+        """Answers FLUSH_DISK_TIMEOUT to what waits too long after this."""
+        if self._overdue is None:
+            self._overdue = asyncio.get_running_loop().call_later(self._overdue_after_s, self._answer_overdue)
+
+    def stop(self) -> None:
+        """Ends the watch."""
+        if self._overdue is not None:
+            self._overdue.cancel()
+
+    def begin(self, position: int) -> None:
+        """Shows everything before that offset, a few batches at a time: very many may wait after a disk that hung."""
+        self._durable_to = position
+        if not self._is_under_way:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        self._is_under_way = False
+        loop = asyncio.get_running_loop()
+        slice_end_s = loop.time() + _SLICE_S
+        while True:
+            position = min(self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to), self._durable_to)
+            self.show(position)
+            is_last = position == self._durable_to
+            if not self._index_keeps_up(loop, slice_end_s) or (not is_last and loop.time() >= slice_end_s):
+                self._is_under_way = True
+                loop.call_soon(self._go_on)
+                return
+            if is_last:
+                return
+
+    def _index_keeps_up(self, loop: asyncio.AbstractEventLoop, until_s: float) -> bool:
+        """Feeds the index until it has caught up. Returns False at `until_s`: answers must not get ahead of the index."""
+        while self._store.is_index_behind:
+            if loop.time() >= until_s:
+                return False
+            self._store.feed_index()
+        return True
+
+    def show(self, position: int) -> None:
+        """Shows everything before that offset at once."""
+        # The order is the design. Readers first: an answered client may pull at once. Then the listeners: a decision about a half
+        # message that arrives right after its answer must find the transaction confirmed. The answers last.
+        self._store.publish(position)
+        self.visible_to = max(self.visible_to, position)
+        for listener in self._listeners:
+            listener.confirm(position)
+        self._batches.shown(position, asyncio.get_running_loop().time())
+        self._waiting.succeed(position)
+
+    def lose_after(self, position: int, error: StoreUnwritable) -> None:
+        """Tells listeners and those who wait that the records behind that offset are lost."""
+        for listener in self._listeners:
+            listener.take_back(max(position, 0))
+        self._batches.drop_behind(position)
+        self._waiting.fail_behind(position, str(error))
+
+    def _answer_overdue(self) -> None:
+        """Answers those who waited too long that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
+        self._overdue = None
+        loop = asyncio.get_running_loop()
+        overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)
+        if next_began_s is not None:
+            due_in_s = next_began_s + self._overdue_after_s - loop.time()
+            self._overdue = loop.call_later(max(due_in_s, _SHORTEST_WATCH_S), self._answer_overdue)
+        self._waiting.time_out(overdue_to, f"the flush takes longer than {self._overdue_after_s:g} s")

@@ -1,0 +1,134 @@
+"""Three services from their service layers down, and their broker: one process, one virtual time, one seed."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, inspect, text
+
+from credit_service.adapters.ledger import Ledger
+from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
+from credit_service.domain.credit import Credit
+from credit_service.service_layer.crediting import Credited
+from credit_service.service_layer.order_listener import CreditingListener
+from inventory_service.adapters.stock_room import SqlStockRoom
+from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
+from inventory_service.service_layer.order_listener import ShippingListener
+from order_messages import order_created
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
+from order_service.domain.order import Item
+from order_service.service_layer.attempt import Attempt, TransactionFailed
+from order_service.service_layer.failpoints import Failpoints
+from order_service.service_layer.placing import OrderPlacing
+from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere
+from rocketmq_broker.message import Message
+from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.world import World, current_world
+from service_runtime.database.opening import open_database
+from service_runtime.failing.holds import Holds
+from service_runtime.failing.refusals import Doubts
+
+BEGIN_MS = 1_767_225_600_000
+"""When time begins where there is a seed."""
+MINUTE_MS = 60_000
+
+Rows = list[tuple[str, dict[str, Any]]]
+"""Tables and rows."""
+
+
+@dataclass
+class Outbox:
+    """Sends nothing: the test does, since its event loop is the producer's."""
+
+    sent: list[tuple[Message, Attempt]] = field(default_factory=list)
+
+    def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
+        self.sent.append((message, attempt))
+
+
+@dataclass
+class AtOnce:
+    """Credits without Celery."""
+
+    ledger: Ledger
+
+    def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
+        return list(self.ledger.credit(credits))
+
+
+class NoTeller:
+    def tell(self, order_id: str, article: str) -> None:
+        raise AssertionError("nothing is short")
+
+
+def opened(folder: Path, name: str, migrations: str, stack: ExitStack) -> Engine:
+    engine = open_database(f"sqlite:///{folder}-{name}.db", migrations=migrations, start_timeout_s=10)
+    stack.callback(engine.dispose)
+    return engine
+
+
+def rows(engine: Engine) -> Rows:
+    with engine.connect() as connection:
+        tables = sorted(set(inspect(engine).get_table_names()) - {"alembic_version"})
+        return [(table, dict(row)) for table in tables for row in connection.execute(text(f"SELECT * FROM {table}")).mappings()]
+
+
+def values(rows: Rows, table: str, column: str) -> list[Any]:
+    return [row[column] for name, row in rows if name == table]
+
+
+async def play(folder: Path, seed: int) -> Rows:
+    """All rows of the three databases after two orders, the COMMIT of one of which is lost."""
+    async with RocketMQ(seed=seed) as rocketmq:
+        with ExitStack() as stack:
+            stack.enter_context(rocketmq.inside())
+            world = current_world()
+            databases = [
+                opened(folder, "orders", ORDER_MIGRATIONS, stack),
+                opened(folder, "credits", CREDIT_MIGRATIONS, stack),
+                opened(folder, "stock", INVENTORY_MIGRATIONS, stack),
+            ]
+            await trade(rocketmq, world, *databases)
+            return [row for engine in databases for row in rows(engine)]
+
+
+async def trade(rocketmq: RocketMQ, world: World, orders: Engine, credits: Engine, stock: Engine) -> None:
+    store, outbox = SqlOrderStore(orders, world), Outbox()
+    placing = OrderPlacing(store, outbox, 10 * MINUTE_MS, world.wall_ms, world.new_uuid)
+    listeners = transaction_listeners(store, order_limit_cents=100_000, failpoints=Failpoints(), now_ms=world.wall_ms)
+    producer = await rocketmq.transaction_producer("order_service", listeners)
+    room, doubts = SqlStockRoom(stock, world), Doubts(Holds(now_s=world.steady_s), 1, world.steady_s)
+    first = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+    for group, listener in (
+        ("credit_service", CreditingListener(AtOnce(Ledger(credits, world)))),
+        ("inventory_service", ShippingListener(room, NoTeller(), doubts)),
+    ):
+        await rocketmq.consumer(group, order_created.TOPIC, listener, tags=order_created.TAG, consume_from_where=first)
+    for _ in range(2):
+        with suppress(TransactionFailed):
+            placing.place(customer="ada", items=(Item("tea", 1, 250),), currency="EUR", idempotency_key=None)
+        await producer.send_message_in_transaction(*outbox.sent.pop())
+        await rocketmq.advance(minutes=5)
+        rocketmq.lose_next_decision()
+
+
+async def test_each_time_in_the_databases_is_one_of_the_virtual_world(tmp_path: Path) -> None:
+    found = await play(tmp_path, 7)
+    assert len(values(found, "credits", "order_id")) == len(values(found, "shipments", "order_id")) == 2
+    first_ms, second_ms = values(found, "orders", "created_at_ms")
+    assert second_ms - first_ms == 5 * MINUTE_MS
+    times = [(table, name, at_ms) for table, row in found for name, at_ms in row.items() if name.endswith("_at_ms")]
+    assert not [time for time in times if time[2] is not None and not BEGIN_MS <= time[2] <= BEGIN_MS + 11 * MINUTE_MS]
+
+
+async def test_a_seed_makes_the_same_rows_again(tmp_path: Path) -> None:
+    assert await play(tmp_path / "first", 7) == await play(tmp_path / "again", 7)
+
+
+async def test_another_seed_makes_other_ids(tmp_path: Path) -> None:
+    one, other = [set(values(await play(tmp_path / str(seed), seed), "orders", "order_id")) for seed in (7, 8)]
+    assert not one & other
