@@ -33,7 +33,7 @@ class LoopWatcher:
         self._schedule()
 
     def begin(self) -> None:
-        """Resets the notes."""
+        """Forgets earlier stops."""
         self.longest_stop_s = self.longest_cpu_s = 0.0
 
     def _schedule(self) -> None:
