@@ -11,10 +11,10 @@ from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.app.serving import build_serving
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
+from rocketmq_broker.remoting.connections.turn import Turn
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.tasks import Tasks
-from rocketmq_broker.remoting.turn import Turn
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.topics.identity import BrokerIdentity

@@ -211,6 +211,8 @@ def main() -> int:
     arguments.add_argument("--seed", type=int, default=7, help="chooses the moments")
     arguments.add_argument("programs", nargs="*", default=PROGRAMS, help=f"of {', '.join(PROGRAMS)}; all unless given")
     wanted = arguments.parse_args()
+    # A shell starts what it puts in the background with SIGINT ignored, and the programs would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as home:
         all_ends = run(wanted.programs, wanted.starts, wanted.seed, Path(home))
     for ends in all_ends:

@@ -19,7 +19,7 @@ from rich.text import Text
 from demo.errors import DemoError
 from demo.main_job.scenario import Plan, run_here, run_on_compose
 from rocketmq_broker.logs import log_to_stderr
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 CONSISTENT, INCONSISTENT, COULD_NOT_TELL, INTERRUPTED = 0, 1, 2, 130
 """Exit codes."""

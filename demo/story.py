@@ -13,7 +13,7 @@ from demo.books import CREDIT_DATABASE, ORDER_DATABASE, CreditRow, OrderRow
 from demo.commit_log import Trace
 from rocketmq_broker.admin.timeline.event import COMMIT_LOG, Event
 from rocketmq_broker.message import properties
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pipelines.run_folders import replaced_together
 from pipelines.sources.logs.message_logs import read_records
 from pipelines.sources.reading import Reading
 from pipelines.transactions import transactions_of
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_commitlog.record_columns import RecordKind
 
 _NOT_THERE: Final = (RecordKind.DAMAGE, RecordKind.GAP)

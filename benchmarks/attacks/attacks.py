@@ -32,9 +32,9 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 from rocketmq_broker.remoting import RemotingClient
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
+from rocketmq_broker.remoting.connections.own_requests import SignedHeader
 from rocketmq_broker.remoting.dispatcher import Dispatcher
-from rocketmq_broker.remoting.signed_header import SignedHeader
 
 PATIENCE_S: Final = 12.0
 NOTHING: Final = "nothing"

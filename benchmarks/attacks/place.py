@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import CreateTopicRequestHeader, SendMessageRequestHeader, SendMessageResponseHeader
 from rocketmq_broker.remoting import RemotingClient
-from rocketmq_broker.remoting.signed_header import SignedHeader
+from rocketmq_broker.remoting.connections.own_requests import SignedHeader
 
 SECRET: Final = "a long secret"
 SECRET_TEXT: Final = b"what only its consumers may read"

@@ -22,7 +22,7 @@ from rocketmq_broker.app.serving import settings_text
 from rocketmq_broker.build_info import is_compiled, version_text
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.logs import log_to_stderr
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 CANNOT_START = 1
 BAD_SETTINGS = 2

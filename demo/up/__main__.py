@@ -26,7 +26,7 @@ from demo.system import Ports
 from demo.up.running import Wanted, run
 from rocketmq_broker.admin.console import UnusableSettings
 from rocketmq_broker.logs import log_to_stderr
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.told_to_stop import STOP_SIGNALS
 
 COULD_NOT_START: Final = 2

@@ -16,7 +16,7 @@ from pipelines.breaks.break_table import Break, BreakTable
 from pipelines.errors import BreaksUnusable
 from pipelines.judging.classes import Finding
 from pipelines.telling.report import age, amount
-from rocketmq_broker.message.printable import printable, visible_name
+from rocketmq_broker.message.text.printable import printable, visible_name
 
 DEFAULT_FILE: Final = Path("data/breaks.db")
 UNUSABLE: Final = 2

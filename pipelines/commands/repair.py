@@ -18,7 +18,7 @@ from pipelines.repair.audit import Audit
 from pipelines.repair.plan import Plan, read_plan, write_plan
 from pipelines.repair.planning import plan_of
 from pipelines.telling.report import say
-from rocketmq_broker.message.printable import visible_name
+from rocketmq_broker.message.text.printable import visible_name
 from service_runtime.settings.secret_files import SecretUnusable, read_secret
 
 

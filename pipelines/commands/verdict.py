@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from rich.console import Console
 
 from pipelines.errors import COULD_NOT_TELL, PipelineError, SparkFailed
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 LONGEST_REASON = 300
 

@@ -15,7 +15,7 @@ from pipelines.repair.plan import Action, Plan, Step, StepOutcome, StepState
 from pipelines.telling.report import say
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
-from rocketmq_broker.message.printable import visible_name
+from rocketmq_broker.message.text.printable import visible_name
 
 AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
 """The other actions are the credit service's."""

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from pipelines.errors import PlanUnusable
-from rocketmq_broker.message.printable import visible_json
+from rocketmq_broker.message.text.printable import visible_json
 
 VERSION: Final = 1
 

@@ -9,7 +9,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
 from pipelines.judging.totals import FindingTotal, Tolerance
 from pipelines.reconciliation import Outcome
-from rocketmq_broker.message.printable import visible_json
+from rocketmq_broker.message.text.printable import visible_json
 
 
 def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:

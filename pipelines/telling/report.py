@@ -14,7 +14,7 @@ from pipelines.judging.classes import CAUSES, MEANINGS, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import FindingTotal, Money, Tolerance
-from rocketmq_broker.message.printable import printable, visible_name
+from rocketmq_broker.message.text.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
 _VALUES_TOLD: Final = 5

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from pydantic_settings import CliApp
 
 import rocketmq_broker.logs
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.told_to_stop import STOP_SIGNALS
 from service_runtime.database.engine import DatabaseUnusable
 from service_runtime.observing.log_format import set_log_format

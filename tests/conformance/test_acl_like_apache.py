@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.bodies import LockBatchRequestBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, SubscriptionData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, SerializeType
 from rocketmq_broker.remoting import RemotingClient, RemotingTimeout
-from rocketmq_broker.remoting.signed_header import SignedHeader
+from rocketmq_broker.remoting.connections.own_requests import SignedHeader
 from tests.apache.cluster import apache_rocketmq
 from tests.conformance.mqadmin.session import Mqadmin
 

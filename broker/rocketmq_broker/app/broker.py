@@ -20,9 +20,9 @@ from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.dispatcher import Dispatcher, RequestRefused
-from rocketmq_broker.remoting.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ClientTls, ServerContexts, ServerTls, TlsMode, TlsUnusable
 from rocketmq_broker.server.access import AccessControl

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from rocketmq_broker.app.errors import StartError
-from rocketmq_broker.remoting.connection import RequestHandler
+from rocketmq_broker.remoting.connections.connection import RequestHandler
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
-from rocketmq_broker.remoting.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.server import RemotingServer
 from rocketmq_broker.remoting.tls import ServerContexts
 from rocketmq_broker.server.clients.vip_channel import PORTS_BELOW_LISTEN_PORT, VipChannel

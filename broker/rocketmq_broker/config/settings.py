@@ -10,7 +10,7 @@ from msgspec import Meta, Struct, field
 
 from rocketmq_broker.config.errors import ConfigError
 from rocketmq_broker.config.without_effect import WITHOUT_EFFECT
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.protocol.java_properties import parse_properties
 from rocketmq_broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable, of_config_file
 

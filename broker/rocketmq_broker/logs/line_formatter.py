@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 

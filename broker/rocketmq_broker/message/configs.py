@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from rocketmq_broker.message import permissions
-from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.message.text.java_numbers import Int32, Int64
 
 
 class TopicConfig(msgspec.Struct, rename="camel"):

@@ -9,8 +9,8 @@ from typing import Never, Self
 
 from rocketmq_broker.message import ids, properties
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.message.mistakes import kind_of, no_such_parameter
 from rocketmq_broker.message.named_properties import named_properties
+from rocketmq_broker.message.text.mistakes import kind_of, no_such_parameter
 
 _PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
 _INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}

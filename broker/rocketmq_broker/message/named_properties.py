@@ -5,7 +5,7 @@ from typing import Final
 
 from rocketmq_broker.message import properties
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.text.mistakes import kind_of
 
 _PARAMETERS: Final = {properties.TAGS: "tags", properties.KEYS: "keys", properties.DELAY_TIME_LEVEL: "delay_time_level"}
 _SYSTEM: Final = frozenset(

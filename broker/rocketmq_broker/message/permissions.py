@@ -1,4 +1,4 @@
-"""The permission of a broker or a topic (RocketMQ's PermName)."""
+"""The permission of a broker or a topic (RocketMQ's PermName), and the bits of a topic's sysFlag."""
 
 from typing import Final
 
@@ -6,6 +6,10 @@ READ: Final = 4
 WRITE: Final = 2
 INHERIT: Final = 1
 READ_AND_WRITE: Final = READ | WRITE
+
+UNIT: Final = 0x1
+"""A bit of a topic's sysFlag (RocketMQ's TopicSysFlag), as is the next."""
+UNIT_SUBSCRIPTION: Final = 0x2
 
 
 def is_readable(permission: int) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.text.mistakes import kind_of
 
 KEYS: Final = "KEYS"
 TAGS: Final = "TAGS"

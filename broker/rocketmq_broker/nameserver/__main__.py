@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.logs import log_to_stderr
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.nameserver.changes import from_addresses
 from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.message import topic_sysflag
+from rocketmq_broker.message import permissions
 from rocketmq_broker.nameserver.kv_config import KVConfig
 from rocketmq_broker.nameserver.routes import RouteTable
 from rocketmq_broker.protocol.bodies import KVTable, TopicList
@@ -25,7 +25,7 @@ from rocketmq_broker.protocol.headers import (
     WipeWritePermOfBrokerRequestHeader,
     WipeWritePermOfBrokerResponseHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import list_in_steps
 
@@ -112,7 +112,7 @@ class AdminProcessor:
     def get_unit_subscription_of_no_unit_topics(self, connection: Connection, command: RemotingCommand) -> Steps:
         """Answers with the topics to which a unit subscribes and that belong to no unit."""
         found = self._routes.topics_where(
-            lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & topic_sysflag.UNIT
+            lambda queues: _has_unit_subscription(queues) and not queues.topic_sys_flag & permissions.UNIT
         )
         return _topics(command, found)
 
@@ -146,8 +146,8 @@ def _topics(command: RemotingCommand, names: list[str], broker_address: str | No
 
 
 def _is_unit(queues: QueueData) -> bool:
-    return bool(queues.topic_sys_flag & topic_sysflag.UNIT)
+    return bool(queues.topic_sys_flag & permissions.UNIT)
 
 
 def _has_unit_subscription(queues: QueueData) -> bool:
-    return bool(queues.topic_sys_flag & topic_sysflag.UNIT_SUBSCRIPTION)
+    return bool(queues.topic_sys_flag & permissions.UNIT_SUBSCRIPTION)

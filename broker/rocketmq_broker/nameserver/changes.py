@@ -8,7 +8,7 @@ from typing import Final
 from rocketmq_broker.acl.remote_address import RemoteAddresses
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Guard, RequestRefused
 
 CHANGES: Final = frozenset(

@@ -22,7 +22,7 @@ from rocketmq_broker.protocol.headers import (
     RegisterBrokerResponseHeader,
     UnRegisterBrokerRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 
 VERSION_4_9_4: Final = 401

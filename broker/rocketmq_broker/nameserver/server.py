@@ -13,8 +13,8 @@ from rocketmq_broker.nameserver.kv_config import KVConfig
 from rocketmq_broker.nameserver.route_processor import RouteProcessor
 from rocketmq_broker.nameserver.routes import RouteTable
 from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Guard
-from rocketmq_broker.remoting.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.server import RemotingServer
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ServerContexts

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Self, TypeVar
 import msgspec
 
 from rocketmq_broker.message.errors import UnreadableJson
-from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import queue_table
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, BodyError
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from rocketmq_broker.message.java_numbers import Int32
+from rocketmq_broker.message.text.java_numbers import Int32
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
 from rocketmq_broker.protocol.command_codec import binary_header, frame, json_header, split_binary_header

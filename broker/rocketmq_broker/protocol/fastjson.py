@@ -4,7 +4,7 @@
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
 
 Apache's Java tools and the Go client expect these forms where Apache's broker writes them.
-`rocketmq_broker.message.fastjson` reads them.
+`rocketmq_broker.message.text.fastjson` reads them.
 """
 
 from collections.abc import Iterable, Mapping

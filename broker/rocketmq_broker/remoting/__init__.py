@@ -1,7 +1,7 @@
 """Connections: the thin asyncio shell around the protocol, and the only package that opens sockets."""
 
 from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.remoting.errors import ConnectFailed, ConnectionClosed, RemotingError, RemotingTimeout, TooManyRequests
 from rocketmq_broker.remoting.limits import ConnectionLimits
 from rocketmq_broker.remoting.server import RemotingServer

@@ -11,7 +11,7 @@ from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.complaints import Complaints
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.remoting.dispatcher import not_supported
 from rocketmq_broker.remoting.errors import CertificateRefused, ConnectFailed, ConnectionClosed, HandshakeFailed, RemotingTimeout
 from rocketmq_broker.remoting.limits import ConnectionLimits

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.errors import StoppedByHook
 from rocketmq_broker.remoting.rpc_hook import RpcHook, ask_hook
 

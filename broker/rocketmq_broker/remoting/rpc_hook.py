@@ -12,8 +12,8 @@ from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.remoting.connections.own_requests import OwnRequests
 from rocketmq_broker.remoting.errors import StoppedByHook
-from rocketmq_broker.remoting.own_requests import OwnRequests
 
 
 class RpcHook(Protocol):

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketmq_broker.remoting.complaints import Complaints
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.connections.turn import Turn
 from rocketmq_broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
-from rocketmq_broker.remoting.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.network import Listener, current_network
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import Opening, ServerContexts, TlsMode
-from rocketmq_broker.remoting.turn import Turn
 
 DEFAULT_MOST_CONNECTIONS: Final = 20_000
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from rocketmq_broker.protocol.command import Answerable
 from rocketmq_broker.protocol.command_header import CommandHeader
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 
 
 class Durability(Protocol):

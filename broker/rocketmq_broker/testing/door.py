@@ -28,7 +28,7 @@ from rocketmq_broker.protocol.headers import (
     SendMessageRequestHeader,
     SendMessageRequestHeaderV2,
 )
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache import LikeApache
 from rocketmq_broker.testing.faults import Faults
 from rocketmq_broker.testing.journal import Journal, Kind

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from operator import methodcaller
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from rocketmq_broker.message import MessageExt
-from rocketmq_broker.testing.asked import IS_ASSERTION, Asked
 from rocketmq_broker.testing.journal import Journal
 from rocketmq_broker.testing.transactions import COMMITTED, PENDING, ROLLED_BACK, Inspection, Transaction
 from rocketmq_broker.testing.virtual_time import VirtualTime
 
 T = TypeVar("T")
+
+IS_ASSERTION: Final = methodcaller("errisinstance", AssertionError)
+"""As `__tracebackhide__` of a module: pytest shows the line of the test that failed, and none of the module's own lines."""
+
+
+class Asked(Awaitable[T], Generic[T]):
+    """The answer to a question about the broker. Awaiting it waits until the broker is idle."""
+
+    def __init__(self, question: str, answer: Callable[[], Awaitable[T]]) -> None:
+        """`question` is the call's text; awaiting calls `answer`."""
+        self._question = question
+        self._answer = answer
+
+    def __await__(self) -> Generator[Any, None, T]:
+        """Returns the answer."""
+        return self._answer().__await__()
+
+    def __bool__(self) -> NoReturn:
+        """Raises TypeError: an answer without `await` is neither true nor false."""
+        raise TypeError(f"{self._question} is a question: write `await rocketmq.{self._question}`")
+
+    def __repr__(self) -> str:
+        """Shows the call."""
+        return f"<{self._question}, not awaited>"
+
 
 __tracebackhide__ = IS_ASSERTION
 MOMENT_S: Final = 0.01

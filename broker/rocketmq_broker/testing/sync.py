@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from rocketmq_broker.client import Producer, PushConsumer
-from rocketmq_broker.testing.asked import IS_ASSERTION
+from rocketmq_broker.testing.questions import IS_ASSERTION
 from rocketmq_broker.testing.rocketmq import LOOK_EVERY_S, REPEATABLE_START_MS, RocketMQ
 from rocketmq_broker.testing.virtual_time import VirtualTime
 from rocketmq_broker.world import current_world

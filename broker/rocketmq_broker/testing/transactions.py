@@ -22,7 +22,7 @@ from rocketmq_broker.protocol.headers import (
     PullMessageResponseHeader,
     ShowTransactionRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 
 PENDING: Final = "pending"
 COMMITTED: Final = "committed"

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.text.mistakes import kind_of
 
 NS_IN_S: Final = 1_000_000_000
 PATIENCE_S: Final = 1.0

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from rocketmq_broker.message.errors import UnreadableJson
-from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_commitlog.commit_log import regular_only
 
 _FILE = Path("config") / "consumerOffset.json"

@@ -15,7 +15,7 @@ from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Outcome
 from pipelines.telling.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.telling.report import age, amount, title, told_by_place, verdict_told
-from rocketmq_broker.message.printable import visible_name
+from rocketmq_broker.message.text.printable import visible_name
 
 
 def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> None:

@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 
 CLIENT_ID = "127.0.0.1@records"

@@ -11,7 +11,7 @@ import pytest
 from rocketmq_broker.app import Broker
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.remoting.connection import RequestHandler
+from rocketmq_broker.remoting.connections.connection import RequestHandler
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.headers import (
     SendMessageRequestHeaderV2,
 )
 from rocketmq_broker.remoting.client import RefusingHandler, RemotingClient
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from tests.e2e.clients import SEND
 
 PULL = PullMessageRequestHeader(

@@ -12,8 +12,8 @@ import pytest
 
 from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, ResponseCode, encode_request, encode_response
 from rocketmq_broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Steps
-from rocketmq_broker.remoting.memory_budget import MemoryBudget
 
 PING, WORK, LARGE = 1, 2, 3
 KIBIBYTE = 1024

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import headers
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command_header import CommandHeader

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rocketmq_broker.message import IllegalMessage, Message, properties
-from rocketmq_broker.message.mistakes import kind_of, nearest_name, no_such_parameter
+from rocketmq_broker.message.text.mistakes import kind_of, nearest_name, no_such_parameter
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketmq_broker.message.printable import printable, visible_json, visible_name
+from rocketmq_broker.message.text.printable import printable, visible_json, visible_name
 
 
 def test_what_is_printed_as_itself_stays() -> None:

@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from rocketmq_broker.message import permissions, topic_sysflag
+from rocketmq_broker.message import permissions
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.nameserver.admin_processor import AdminProcessor
 from rocketmq_broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
@@ -198,8 +198,8 @@ def test_the_topics_of_a_cluster_are_its_own_and_clusters_and_brokers_are_topics
 
 
 def test_topics_of_units_are_told_from_others(desk: Desk) -> None:
-    flags = {"plain": 0, "unit": topic_sysflag.UNIT, "heard": topic_sysflag.UNIT_SUBSCRIPTION}
-    flags["both"] = topic_sysflag.UNIT | topic_sysflag.UNIT_SUBSCRIPTION
+    flags = {"plain": 0, "unit": permissions.UNIT, "heard": permissions.UNIT_SUBSCRIPTION}
+    flags["both"] = permissions.UNIT | permissions.UNIT_SUBSCRIPTION
     table = {name: TopicConfig(topic_name=name, topic_sys_flag=flag) for name, flag in flags.items()}
     wrapper = TopicConfigSerializeWrapper(topic_config_table=table, data_version=DataVersion(timestamp=1, counter=1))
     desk.register(RegisterBrokerBody(topic_config_serialize_wrapper=wrapper).encode())

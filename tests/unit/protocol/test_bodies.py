@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.message.fastjson import standard_json
 from rocketmq_broker.message.steps import finish
+from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import BodyError
 from rocketmq_broker.protocol.bodies import (
     CMResult,

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from rocketmq_broker.message import record
-from rocketmq_broker.message.fastjson import standard_json
+from rocketmq_broker.message.text.fastjson import standard_json
 from rocketmq_broker.protocol import (
     CommandHeader,
     FrameDecoder,

@@ -12,7 +12,7 @@ from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, RequestCode,
 from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.client import RefusingHandler, split_address
-from rocketmq_broker.remoting.signed_header import SignedHeader, signed
+from rocketmq_broker.remoting.connections.own_requests import SignedHeader, signed
 
 
 @pytest.mark.parametrize(

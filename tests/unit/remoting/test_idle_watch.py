@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from rocketmq_broker.remoting.idle_watch import IdleWatch
+from rocketmq_broker.remoting.connections.idle_watch import IdleWatch
 from rocketmq_broker.remoting.limits import ConnectionLimits
 from tests.unit.remoting.fake_loop import FakeLoop
 

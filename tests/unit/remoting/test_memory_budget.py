@@ -1,6 +1,6 @@
 """What all connections together may hold."""
 
-from rocketmq_broker.remoting.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 
 
 class Holder:

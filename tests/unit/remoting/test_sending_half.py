@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import pytest
 
+from rocketmq_broker.remoting.connections.sending_half import SendingHalf
 from rocketmq_broker.remoting.limits import ConnectionLimits
-from rocketmq_broker.remoting.sending_half import SendingHalf
 
 LIMITS = ConnectionLimits(high_water_bytes=100, max_unsent_bytes=1000, close_timeout_s=3600)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from rocketmq_broker.remoting.turn import Turn
+from rocketmq_broker.remoting.connections.turn import Turn
 
 
 async def test_a_turn_lasts_until_its_time_is_up_and_the_next_begins_when_the_loop_comes_round() -> None:

@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.headers import (
     EndTransactionRequestHeader,
     ResumeCheckHalfMessageRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tasks import Tasks

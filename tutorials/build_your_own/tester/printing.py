@@ -12,7 +12,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 from tutorials.build_your_own.curriculum import STAGES, Stage
 from tutorials.build_your_own.tester.failed import Compared, Failed
 from tutorials.build_your_own.tester.hex_dump import frame_lines, hex_lines

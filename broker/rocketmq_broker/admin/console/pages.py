@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse
 
 from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.admin.telling.printing import time_text
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
 

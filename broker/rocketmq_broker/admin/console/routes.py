@@ -20,7 +20,7 @@ from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.tokens import has_token
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, NotSupported
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 _REFUSED: Final = 404
 _NOT_SUPPORTED: Final = 501

@@ -8,7 +8,7 @@ from typing import Final
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.finding import Consumption, FoundMessage
 from rocketmq_broker.admin.telling.printing import print_facts, print_json_line, say, time_text
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 LONGEST_BODY: Final = 200
 """Letters of a body on a line of `tail`."""

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rocketmq_broker.message.printable import printable
+from rocketmq_broker.message.text.printable import printable
 
 S = TypeVar("S", bound=msgspec.Struct)
 

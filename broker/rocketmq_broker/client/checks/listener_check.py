@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.text.mistakes import kind_of
 
 _TRANSACTION_METHODS = {"execute_local_transaction": ("message", "arg"), "check_local_transaction": ("message",)}
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.message import IllegalMessage, topics
-from rocketmq_broker.message.mistakes import kind_of, nearest_name, no_such_parameter
+from rocketmq_broker.message.text.mistakes import kind_of, nearest_name, no_such_parameter
 
 
 def check_group(role: str, group: object) -> None:

@@ -13,7 +13,7 @@ from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.name_servers import NameServers, name_server_addresses
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler, guard_of
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls

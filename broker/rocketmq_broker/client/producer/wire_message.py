@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from rocketmq_broker.client.errors import MessageRefused
 from rocketmq_broker.message import IllegalMessage, Message, properties, sysflag, topics
-from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.text.mistakes import kind_of
 
 MAX_MESSAGE_SIZE = 4 * 1024 * 1024
 COMPRESS_BODY_OVER = 4096

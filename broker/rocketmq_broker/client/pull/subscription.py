@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rocketmq_broker.client.errors import IllegalConfiguration
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.message import MessageExt, tags
-from rocketmq_broker.message.mistakes import kind_of
+from rocketmq_broker.message.text.mistakes import kind_of
 from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_TAG, SubscriptionData
 
 ALL = "*"

@@ -13,7 +13,7 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.protocol.headers import NotifyConsumerIdsChangedRequestHeader, ResetOffsetRequestHeader
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import TypedDict
 
 from rocketmq_broker.client.checks.settings_check import check_member, check_whole_number
 from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.message.mistakes import kind_of
 from rocketmq_broker.message.record import LONGEST_BODY
+from rocketmq_broker.message.text.mistakes import kind_of
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, MessageModel
 
 HALF_AN_HOUR_MS = 30 * 60 * 1000

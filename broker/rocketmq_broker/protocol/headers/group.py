@@ -2,7 +2,7 @@
 
 import msgspec
 
-from rocketmq_broker.message.java_numbers import Int64
+from rocketmq_broker.message.text.java_numbers import Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 

@@ -1,6 +1,6 @@
 """Headers of a name server's requests and responses."""
 
-from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 

@@ -1,6 +1,6 @@
 """Headers about parked messages (dead letters and discarded ones): operators' requests that are not RocketMQ's."""
 
-from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 

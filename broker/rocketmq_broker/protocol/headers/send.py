@@ -5,7 +5,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.command_header import CommandHeader
 

@@ -1,6 +1,6 @@
 """Headers about transactions and decisions by hand: operators' requests that are not RocketMQ's (AdminRequestCode)."""
 
-from rocketmq_broker.message.java_numbers import Int32, Int64
+from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.message.times import FOREVER_MS
 from rocketmq_broker.protocol.command_header import CommandHeader
 

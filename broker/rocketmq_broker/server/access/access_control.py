@@ -12,7 +12,7 @@ from rocketmq_broker.acl.needs import TopicAt
 from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.access.account_files import AccountFiles, Stamp, rules_of
 from rocketmq_broker.server.access.refusal_log import RefusalLog

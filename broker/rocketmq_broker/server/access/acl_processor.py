@@ -23,7 +23,7 @@ from rocketmq_broker.protocol.headers import (
     GetBrokerAclConfigResponseHeader,
     UpdateGlobalWhiteAddrsConfigRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.access.access_control import AccessControl, Edit

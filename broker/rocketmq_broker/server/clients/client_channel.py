@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 
 CHANNEL_EXPIRES_MS = 120_000
 """A channel that has sent no heartbeat for this long is closed; clients send one every 30 s."""

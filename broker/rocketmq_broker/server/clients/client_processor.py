@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.headers import (
     GetConsumerListByGroupRequestHeader,
     UnregisterClientRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -7,7 +7,7 @@ from typing import Final
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import NotifyConsumerIdsChangedRequestHeader
 from rocketmq_broker.remoting.alarm import Alarm
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 
 REST_S: Final = 0.1
 """The pause between two rounds: each notice covers all changes in it."""

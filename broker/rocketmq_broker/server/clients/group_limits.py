@@ -6,7 +6,7 @@ from typing import Final
 
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups

@@ -10,7 +10,7 @@ from rocketmq_broker.protocol.bodies import LockBatchRequestBody, LockBatchRespo
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.queue_table import MessageQueueData
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.clients.queue_locks import QueueLocks, TooManyLocks
 from rocketmq_broker.server.topics.names import refuse_as_consumer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 
 
 class Memberships:

@@ -1,6 +1,6 @@
 """The producers online, by group and by client id (RocketMQ's ProducerManager)."""
 
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.memberships import Memberships
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.remoting.dispatcher import not_supported
 
 PORTS_BELOW_LISTEN_PORT: Final = 2

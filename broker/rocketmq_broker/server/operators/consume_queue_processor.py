@@ -9,7 +9,7 @@ from rocketmq_broker.protocol.bodies import ConsumeQueueData, QueryConsumeQueueR
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import QueryConsumeQueueRequestHeader
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.store import MessageStore

@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import (
     ResetOffsetRequestHeader,
 )
 from rocketmq_broker.protocol.queue_table import QueueTable
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.errors import RemotingError, RemotingTimeout
 from rocketmq_broker.remoting.tasks import Tasks

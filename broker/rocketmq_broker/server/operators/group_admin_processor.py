@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import (
     GetConsumerConnectionListRequestHeader,
     GetProducerConnectionListRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import table_in_steps
 from rocketmq_broker.server.clients.client_channel import ClientChannel

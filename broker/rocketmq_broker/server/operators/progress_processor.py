@@ -26,7 +26,7 @@ from rocketmq_broker.protocol.headers import (
     QueryCorrectionOffsetHeader,
 )
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import refuse_long, table_in_steps
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups

@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.headers import (
     QueryTopicConsumeByWhoRequestHeader,
 )
 from rocketmq_broker.protocol.queue_table import QueueTable
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import table_in_steps
 from rocketmq_broker.remoting.tasks import Tasks

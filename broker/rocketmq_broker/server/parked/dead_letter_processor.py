@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.bodies import MarkInfo, MarkList, ParkedCounts
 from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.parked.mark import Mark, ParkedPlace, Treatment
 from rocketmq_broker.server.parked.parked_messages import ParkedMessages

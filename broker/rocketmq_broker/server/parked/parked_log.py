@@ -5,8 +5,8 @@ from __future__ import annotations
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import offset_message_id
-from rocketmq_broker.message.printable import printable
 from rocketmq_broker.message.record import Record
+from rocketmq_broker.message.text.printable import printable
 
 
 def parked_line(record: Record) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from rocketmq_broker.protocol.command import ReplyTo
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.clients.message_filters import MessageFilter
 from rocketmq_broker.server.pulling.waiting_pulls import WaitingPulls
 

@@ -19,7 +19,7 @@ from rocketmq_broker.protocol.headers import (
     SearchOffsetResponseHeader,
     UpdateConsumerOffsetRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler
 from rocketmq_broker.server.topics.names import refuse_illegal_consumer_group
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits

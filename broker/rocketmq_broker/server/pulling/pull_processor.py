@@ -15,7 +15,7 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.message_filters import MessageFilter, MessageFilters

@@ -26,7 +26,7 @@ from rocketmq_broker.protocol.headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.errors import RemotingError
 from rocketmq_broker.remoting.tasks import Tasks

@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.durability.group_commit import GroupCommit

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec.structs import replace
 
-from rocketmq_broker.message import permissions, topic_sysflag, topics
+from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.faq import FURTHER_DETAILS
@@ -122,7 +122,7 @@ class TopicTable:
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
         """Returns the topic in which the group's messages wait for another attempt."""
         topic = topics.retry_topic(group)
-        flag = topic_sysflag.UNIT_SUBSCRIPTION if unit_mode else 0
+        flag = permissions.UNIT_SUBSCRIPTION if unit_mode else 0
         return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
@@ -165,7 +165,7 @@ class TopicTable:
             self._refuse_if_full(topic)
             count = max(min(queue_nums, model.write_queue_nums), 0)
             config = replace(model, topic_name=topic, read_queue_nums=count, write_queue_nums=count)
-            flag = topic_sysflag.UNIT if unit_mode else 0
+            flag = permissions.UNIT if unit_mode else 0
             self._put(replace(config, perm=model.perm & ~permissions.INHERIT, topic_sys_flag=flag, order=False))
             self.persist_changes()
         elif topic.startswith(topics.RETRY_PREFIX):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.group_commit import GroupCommit

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 
 from rocketmq_broker.remoting.alarm import Alarm
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.transactions.check_requests import CheckRequests
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
 from rocketmq_broker.store import StoreUnwritable

@@ -16,7 +16,7 @@ from rocketmq_broker.protocol.headers import (
     ListPendingTransactionsRequestHeader,
     ShowTransactionRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.ports import Durability
 from rocketmq_broker.server.sending.given_reason import acceptable_reason

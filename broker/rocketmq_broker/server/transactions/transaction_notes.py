@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from rocketmq_broker.message import topics
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
 from rocketmq_broker.store import ConsumerOffsets, DamagedStore, MessageStore
 from rocketmq_broker.transaction.checking.check_counts import check_counts_as_json, check_counts_from_json

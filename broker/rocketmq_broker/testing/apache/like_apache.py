@@ -27,7 +27,7 @@ from rocketmq_broker.protocol.headers import (
     SearchOffsetRequestHeader,
     SearchOffsetResponseHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, looked_at_every, looks_until_asked
 from rocketmq_broker.testing.apache.nobody import Nobody, send_as, unknown_answer
 from rocketmq_broker.testing.apache.release import Release

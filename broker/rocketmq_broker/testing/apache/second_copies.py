@@ -16,7 +16,7 @@ from rocketmq_broker.protocol.headers import (
     EndTransactionRequestHeader,
     SendMessageRequestHeaderV2,
 )
-from rocketmq_broker.remoting.connection import Connection, RequestHandler
+from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache.nobody import Nobody
 from rocketmq_broker.testing.journal import Journal, Kind
 from rocketmq_broker.testing.transactions import Inspection

@@ -18,7 +18,7 @@ from rocketmq_broker.acl.signature import is_signed
 from rocketmq_broker.protocol.codes import ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.remoting import ConnectFailed, RemotingClient, RemotingServer
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tls import (

@@ -27,7 +27,7 @@ from rocketmq_broker.protocol.headers import (
     GetConsumerRunningInfoRequestHeader,
     GetConsumerStatusRequestHeader,
 )
-from rocketmq_broker.remoting.connection import Connection
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.world import World
 

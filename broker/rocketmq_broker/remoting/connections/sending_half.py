@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from rocketmq_broker.remoting.idle_watch import IdleWatch
+from rocketmq_broker.remoting.connections.idle_watch import IdleWatch
+from rocketmq_broker.remoting.connections.memory_budget import NOT_COUNTED_BYTES
 from rocketmq_broker.remoting.limits import ConnectionLimits
-from rocketmq_broker.remoting.memory_budget import NOT_COUNTED_BYTES
 
 logger = logging.getLogger(__name__)
 

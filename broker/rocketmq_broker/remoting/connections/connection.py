@@ -14,13 +14,13 @@ from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.errors import FrameError, OtherProtocol
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.remoting.complaints import Complaints
+from rocketmq_broker.remoting.connections.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
+from rocketmq_broker.remoting.connections.own_requests import OwnRequests
+from rocketmq_broker.remoting.connections.sending_half import SendingHalf
+from rocketmq_broker.remoting.connections.turn import Turn
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.limits import ConnectionLimits
-from rocketmq_broker.remoting.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
-from rocketmq_broker.remoting.own_requests import OwnRequests
 from rocketmq_broker.remoting.rpc_hook import HookedRequests, RpcHook
-from rocketmq_broker.remoting.sending_half import SendingHalf
-from rocketmq_broker.remoting.turn import Turn
 
 logger = logging.getLogger(__name__)
 
