@@ -27,6 +27,8 @@ _ENDS_WITHIN_S: Final = 60.0
 _LOOK_EVERY_S: Final = 0.001
 _BEYOND_READY: Final = 1.1
 _INSTANTS_S: Final = 0.02
+_CHECKOUT: Final = str(Path(__file__).parents[1])
+"""A traceback that names no file below it comes from Python's own start."""
 PROGRAMS: Final = (
     "name_server", "broker", "console", "order_service", "credit_service", "inventory_service", "credit_worker", "up",
 )  # fmt: skip
@@ -42,7 +44,7 @@ class Ends:
     in_order: int = 0
     """Exit code 0."""
     before_python: int = 0
-    """Killed by the signal before the program's first line: nothing can be said, and nothing was begun."""
+    """Ended by the signal before the program's first line: nothing was begun. SIGINT shows a traceback of Python's own start."""
     tracebacks: int = 0
     left_behind: int = 0
     """Starts of which a process ran on."""
@@ -91,16 +93,15 @@ def _judge(ends: Ends, process: Process, told: signal.Signals, moment: str) -> N
         process.stop(0)
         return
     output = process.output()
-    is_silent = not output.strip()
-    if "Traceback" in output:
-        ends.tracebacks += 1
+    has_traceback = "Traceback" in output
     if not _ends_soon(group):
         ends.left_behind += 1
-    if code == 0:
+    if code == 0 and not has_traceback:
         ends.in_order += 1
-    elif code == -told and is_silent:
+    elif (code == -told and not output.strip()) or (told is signal.SIGINT and has_traceback and _CHECKOUT not in output):
         ends.before_python += 1
-    if "Traceback" in output or code not in (0, -told) or (code == -told and not is_silent):
+    else:
+        ends.tracebacks += has_traceback
         ends.wrong.append(f"{moment}: exit code {code}\n{output}")
 
 

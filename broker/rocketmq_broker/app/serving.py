@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
-from rocketmq_broker.app.arrivals import Arrivals
 from rocketmq_broker.app.opened_store import OpenedStore
 from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import BrokerSettings
@@ -43,6 +43,33 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.world import Chance
+
+logger = logging.getLogger(__name__)
+
+Listener = Callable[[bytes, int, int], None]
+Counter = Callable[[bytes, int, int, int], None]
+
+
+class Arrivals:
+    """A callable that passes topic, queue id and max offset on. An error of one listener affects neither others nor the store."""
+
+    def __init__(self, *listeners: Listener, counter: Counter) -> None:
+        """`counter` also gets the number of bytes."""
+        self._listeners = listeners
+        self._counter = counter
+
+    def __call__(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
+        """Tells all listeners that records of `size` bytes are visible in a queue."""
+        for listener in self._listeners:
+            _tell(listener, topic, queue_id, max_offset)
+        _tell(self._counter, topic, queue_id, max_offset, size)
+
+
+def _tell(listener: Callable[..., None], topic: bytes, *where: int) -> None:
+    try:
+        listener(topic, *where)
+    except Exception:
+        logger.exception("while telling of new messages in %s", topic.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,8 @@ from rocketmq_broker.nameserver import limits
 from rocketmq_broker.nameserver.kv_config import ORDER_TOPIC_CONFIG, KVConfig
 from rocketmq_broker.nameserver.routes import BrokerRegistration, RouteTable
 from rocketmq_broker.protocol.bodies import DataVersion, KVTable, RegisterBrokerBody
-from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.codes import FURTHER_DETAILS, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
-from rocketmq_broker.protocol.faq import FURTHER_DETAILS
 from rocketmq_broker.protocol.headers import (
     GetRouteInfoRequestHeader,
     QueryDataVersionRequestHeader,

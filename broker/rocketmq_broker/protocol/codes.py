@@ -202,3 +202,7 @@ class SerializeType(IntEnum):
 
     JSON = 0
     ROCKETMQ = 1
+
+
+FURTHER_DETAILS = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
+"""The advice in remarks, as RocketMQ's have it (FAQUrl). Clients add their own advice to remarks without an address."""

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from rocketmq_broker.message import MessageQueue
-from rocketmq_broker.protocol import fastjson
+from rocketmq_broker.message.text import fastjson
 
 V = TypeVar("V")
 

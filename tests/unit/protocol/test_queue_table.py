@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message.text import fastjson
 from rocketmq_broker.message.text.fastjson import standard_json
-from rocketmq_broker.protocol import BodyError, fastjson
+from rocketmq_broker.protocol import BodyError
 from rocketmq_broker.protocol.bodies import ConsumeStats, OffsetWrapper, ResetOffsetBody
 from rocketmq_broker.protocol.queue_table import MessageQueueData, QueueTable
 

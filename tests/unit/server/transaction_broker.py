@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from rocketmq_broker.app.arrivals import Arrivals
+from rocketmq_broker.app.serving import Arrivals
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage

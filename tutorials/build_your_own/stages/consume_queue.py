@@ -24,7 +24,7 @@ def play(trial: Trial) -> None:
     with trial.claim(
         "A pull that subscribes to a tag gets the messages with that tag alone",
         hint="Compare the hash of the subscription's tag with the unit's: the record need not be read for it.",
-        ours="broker/rocketmq_broker/server/clients/tag_filter.py",
+        ours="broker/rocketmq_broker/server/clients/message_filters.py",
         apache="DefaultMessageFilter.isMatchedByConsumeQueue",
     ):
         pull_until(connection, TOPIC, b"message %d" % (len(TAGS) - 1), trial.patience_s, queue_id=1)

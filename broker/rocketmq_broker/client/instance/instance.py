@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.instance.access import open_remoting
-from rocketmq_broker.client.instance.client_id import new_client_id
 from rocketmq_broker.client.instance.heartbeats import Heartbeats
 from rocketmq_broker.client.instance.name_servers import NameServers, name_server_addresses
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS, Routes
@@ -18,6 +17,12 @@ from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler, guard_of
 from rocketmq_broker.remoting.rpc_hook import RpcHook
 from rocketmq_broker.remoting.tls import ClientTls
 from rocketmq_broker.world import World
+
+
+def new_client_id(world: World, address: str, instance_name: str | None = None) -> str:
+    """Returns `address@instance`. The default instance, `pid#nanoseconds`, differs for each client of a process."""
+    return f"{address}@{instance_name or f'{world.process_id()}#{world.steady_ns()}'}"
+
 
 logger = logging.getLogger(__name__)
 

@@ -1,13 +1,13 @@
-"""The reader of fastjson's maps whose keys are no strings: numbers and objects as keys, without quotes.
+"""The reader and the writer of fastjson's maps whose keys are no strings: numbers and objects as keys, without quotes.
 
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
 
-Bodies on the wire and config files of the store hold such maps.
+Bodies on the wire and config files of the store hold such maps: Apache's Java tools and the Go client expect them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
@@ -87,3 +87,14 @@ class _Reader:
                 self._token = match[0]
                 break
         return left
+
+
+def number_keyed(entries: Mapping[int, object]) -> msgspec.Raw:
+    """Encodes a map from numbers, with unquoted keys."""
+    return msgspec.Raw(b"{" + b",".join([b"%d:%b" % (key, msgspec.json.encode(value)) for key, value in entries.items()]) + b"}")
+
+
+def object_keyed(entries: Iterable[tuple[object, object]]) -> msgspec.Raw:
+    """Encodes a map from objects, with unquoted keys."""
+    encode = msgspec.json.encode
+    return msgspec.Raw(b"{" + b",".join([encode(key) + b":" + encode(value) for key, value in entries]) + b"}")

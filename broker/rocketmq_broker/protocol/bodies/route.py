@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketmq_broker.protocol import fastjson
+from rocketmq_broker.message.text import fastjson
 from rocketmq_broker.protocol.body import Body, BodyPart
 
 MASTER_ID = 0

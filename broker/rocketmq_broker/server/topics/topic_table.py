@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.protocol.codes import ResponseCode
-from rocketmq_broker.protocol.faq import FURTHER_DETAILS
+from rocketmq_broker.protocol.codes import FURTHER_DETAILS, ResponseCode
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.names import refuse_illegal_topic

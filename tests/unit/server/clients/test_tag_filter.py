@@ -6,7 +6,7 @@ from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol.bodies.heartbeat import SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.clients.tag_filter import parse_tags, wanted_codes
+from rocketmq_broker.server.clients.message_filters import parse_tags, wanted_codes
 
 
 @pytest.mark.parametrize("expression", ["*", "", None])

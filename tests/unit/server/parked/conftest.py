@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import pytest
 
-from rocketmq_broker.app.arrivals import Arrivals
+from rocketmq_broker.app.serving import Arrivals
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import encode
 from rocketmq_broker.message.record import Record

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
@@ -11,7 +14,6 @@ from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.push.consumer_settings import ConsumerSettings
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
-from rocketmq_broker.client.push.operators.thread_dump import thread_dump
 from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.bodies import ConsumerRunningInfo, ProcessQueueInfo
@@ -107,3 +109,21 @@ def _text(value: object) -> str:
     if isinstance(value, Enum):
         return value.name
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+_NAME_WIDTH: Final = 40
+_MOST_CHARACTERS: Final = 256 * 1024
+
+
+def thread_dump() -> str:
+    """Returns each thread with its stack, the innermost call first; without the values of variables."""
+    names = {thread.ident: thread.name for thread in threading.enumerate()}
+    lines: list[str] = []
+    for identifier, frame in sys._current_frames().items():
+        name = names.get(identifier, "unknown")
+        if lines:
+            lines.append("")
+        lines.append(f"{name:<{_NAME_WIDTH}}TID: {identifier} STATE: RUNNING")
+        calls = reversed(traceback.extract_stack(frame))
+        lines += [f"{name:<{_NAME_WIDTH}}{call.name}({call.filename}:{call.lineno})" for call in calls]
+    return "\n".join(lines)[:_MOST_CHARACTERS]

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from rocketmq_broker.client.push.operators import thread_dump as module
-from rocketmq_broker.client.push.operators.thread_dump import thread_dump
+from rocketmq_broker.client.push.operators import running_info as module
+from rocketmq_broker.client.push.operators.running_info import thread_dump
 
 
 def parked(is_parked: threading.Event, may_go: threading.Event) -> None:
