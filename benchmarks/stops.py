@@ -1,4 +1,4 @@
-"""How each program ends that is told to stop at any moment of its start: `python -m benchmarks.stops --starts 200 --seed 7`.
+"""The ends of programs that are told to stop at any moment of their start: `python -m benchmarks.stops --starts 200 --seed 7`.
 
 A third of the signals comes in the instant in which the program says that it is ready, the others at a moment between its start
 and a little later; SIGTERM and SIGINT in turn. The seed chooses the moments. Exit code 1 if a program did not end as it should.

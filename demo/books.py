@@ -26,7 +26,7 @@ class OrderRow:
     customer: str
     total_cents: int
     committed_at_ms: int
-    """When the local transaction wrote it, in milliseconds since the epoch."""
+    """The time of the local transaction, in milliseconds since the epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Books:
 
 
 def database(name: str, url: str) -> Engine:
-    """A database that is read. Raises DemoError for a URL that cannot be used."""
+    """Returns a database to read. Raises DemoError for an unusable URL."""
     try:
         return sqlalchemy.create_engine(parse_database_url(url), hide_parameters=True)
     except UnusableUrl as error:
@@ -97,7 +97,7 @@ def database(name: str, url: str) -> Engine:
 
 
 def rows_of(engine: Engine, query: str, **values: str) -> Sequence[Row[Any]]:
-    """What a query finds. Raises DemoError if the database cannot be read."""
+    """Returns the rows of a query. Raises DemoError if the database cannot be read."""
     try:
         with engine.connect() as connection:
             return connection.execute(text(query), values).all()

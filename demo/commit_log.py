@@ -24,11 +24,11 @@ class Trace:
     op: Record | None = None
     """Says that the half message at its queue offset is decided."""
     committed: list[Record] = field(default_factory=list)
-    """What consumers see: none or one record, or something is wrong."""
+    """The messages that consumers see: none or one, or something is wrong."""
     is_discarded: bool = False
-    """Whether the broker gave up asking and put the message aside."""
+    """Whether the broker gave up asking and parked the message."""
     half_queue_offset: int = field(init=False)
-    """Where the half message is, or its last copy: an op message for an earlier one closes only that copy."""
+    """The queue offset of the half message, or of its last copy: an op message for an earlier one closes only that copy."""
 
     def __post_init__(self) -> None:
         """Makes the half message its own first copy."""

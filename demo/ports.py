@@ -10,14 +10,14 @@ from typing import Final
 _BELOW_EPHEMERAL = range(20_000, 32_000)
 """Below the range that outgoing connections take theirs from, so that none takes the port of a server that is down."""
 _PORTS_EACH = 200
-"""A process looks in a part of its own, so that none chooses the port of another's server that is about to start."""
+"""Each process searches its own part, so that none chooses the port of another's server that is about to start."""
 _APART = 4
 _TAKEN_TOGETHER = (-2, 0, 1)
 """A broker takes listenPort - 2 as well, Apache's also listenPort + 1: each port is given with these neighbours."""
 
 
 _given: Final[dict[int, list[int]]] = {}
-"""By process id (a fork begins anew): the ports of its part, those longest not given first."""
+"""By process id (a fork starts with none): the ports of its part, the longest unused first."""
 _giving: Final = threading.Lock()
 
 

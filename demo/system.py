@@ -30,7 +30,7 @@ QUICK_CHECKS: Mapping[str, str] = MappingProxyType(
         "transactionCheckMax": "43200",
     }
 )
-"""So that nobody waits for a check-back: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
+"""Short waits for check-backs: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
 
 
 class Ports(NamedTuple):

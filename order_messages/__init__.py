@@ -1,4 +1,4 @@
-"""What the services say: the schema of each message with its version, and, in `states`, the words of their rows.
+"""The common language of the services: each message's schema with its version, and, in `states`, the words of their rows.
 
     topic                 tag        says                                          producer            consumers
     orders                created    an order is placed, or paid where it          order_service       credit_service,

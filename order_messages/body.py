@@ -34,7 +34,7 @@ class MessageBody(BaseModel):
 
     @classmethod
     def read(cls, body: bytes) -> Self:
-        """What a message says. Raises UnreadableBody."""
+        """Decodes a body. Raises UnreadableBody."""
         try:
             return cls.model_validate_json(body)
         except ValidationError as error:

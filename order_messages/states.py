@@ -1,4 +1,4 @@
-"""The words that stand in the rows of the services, and what they mean: each is written here and nowhere else.
+"""The words in the rows of the services, and their meanings: each is defined only here.
 
     word                table and column                 written by
     OrderState          orders.state                     order_service
@@ -8,8 +8,9 @@
     BY_REFUSAL          credits.message_id, before it    credit_service
     BY_REPAIR           credits.message_id, before it    credit_service
 
-The rows are read from outside as well: the reconciliation judges by them. It shares these words with the services, and none of
-their rules: `order_service.domain.life_cycle` says what leads to a state, `pipelines.judging.rules` what has to go with it.
+Other programs read the rows as well: the reconciliation judges by them. It shares these words with the services, but none of
+their rules: `order_service.domain.life_cycle` holds the transitions between states, `pipelines.judging.rules` the conditions of
+each state.
 """
 
 from enum import StrEnum
@@ -19,7 +20,7 @@ from typing import Final
 class OrderState(StrEnum):
     """The state of an order."""
 
-    # Each state stands below those that lead to it: the reconciliation finds the later of two by that.
+    # Each state is below those that lead to it: by that the reconciliation finds the later of two.
 
     PLACED = "PLACED"
     AWAITING_PAYMENT = "AWAITING_PAYMENT"
@@ -41,7 +42,7 @@ class TransactionKind(StrEnum):
 
 
 class TransactionState(StrEnum):
-    """What became of a transaction. Only COMMITTED and ROLLED_BACK are final."""
+    """The state of a transaction. Only COMMITTED and ROLLED_BACK are final."""
 
     PENDING = "PENDING"
     """The order is stored and awaits its payment: check-back is answered UNKNOWN until it is paid, cancelled or expired."""
@@ -52,12 +53,12 @@ class TransactionState(StrEnum):
 
     @property
     def is_written(self) -> bool:
-        """Whether a transaction's row may say so."""
+        """True for a state that a transaction's row may hold."""
         return self is not TransactionState.UNKNOWN
 
 
 class EntryKind(StrEnum):
-    """What an entry of the ledger does to the customer's balance. An order has at most one entry of each kind."""
+    """The effect of a ledger entry on the customer's balance. An order has at most one entry of each kind."""
 
     CREDIT = "credit"
     """Adds the points of an order."""

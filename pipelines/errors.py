@@ -42,4 +42,4 @@ class SparkFailed(PipelineError):
 
 
 COULD_NOT_TELL: Final = (PipelineError, UnreadableStore)
-"""What ends a run, or a turn of a watch, with one line for the person at the screen."""
+"""The errors that end a run, or a turn of a watch, with one line on the screen."""

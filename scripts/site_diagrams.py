@@ -30,11 +30,11 @@ class Diagram:
     name: str
     """That of its drawings: the page's, and which of the page's diagrams it is, from 1 on."""
     heading: str
-    """What it stands under."""
+    """The heading above it."""
     mermaid: str
     begin: int
     end: int
-    """Where in the page."""
+    """Its end in the page."""
 
     @property
     def origin(self) -> str:

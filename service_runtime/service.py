@@ -1,4 +1,4 @@
-"""A service as a process: what all of them do alike. A service names its parts; here they are joined, served and stopped."""
+"""A service as a process, with the work that all services share: it joins a service's parts, serves and stops them."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ S = TypeVar("S", bound=ServiceSettings)
 
 
 class Sender(Protocol):
-    """What sends messages to the broker."""
+    """A sender of messages to the broker."""
 
     def start(self) -> None:
         """Joins the producer group. Raises ClientError."""
@@ -37,7 +37,7 @@ class Sender(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpenedService(Generic[S]):
-    """What is there before the parts of a service are built."""
+    """The open resources before the parts of a service are built."""
 
     settings: S
     engine: Engine
@@ -47,7 +47,7 @@ class OpenedService(Generic[S]):
     world: World
     """Clock, chance and ids for all parts."""
     closing: ExitStack
-    """What is put here is closed after all parts have stopped, and before the database."""
+    """Its resources are closed after all parts have stopped, and before the database."""
 
     @property
     def database(self) -> str:
@@ -57,32 +57,32 @@ class OpenedService(Generic[S]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceParts:
-    """What a service consists of; nothing of it is started."""
+    """The parts of a service, not started."""
 
     app: Flask
     consumer: ConsumerThread
     sender: Sender | None
-    """What application and consumer need to the last: it starts first and stops last."""
+    """The sender, which application and consumer need to the last: it starts first and stops last."""
     places: str
-    """What the service keeps, and where: for the log."""
+    """The service's stores and their places, for the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Service(Generic[S]):
-    """What a service says of itself."""
+    """The definition of a service."""
 
     program: str
     """The name of its package: order_service."""
     migrations: str
-    """Where Alembic finds what brings the tables to this version."""
+    """Alembic's place of the migrations."""
     settings_class: type[S]
     migration_settings_class: type[DatabaseSettings]
     build: Callable[[OpenedService[S]], ServiceParts]
     commands: Mapping[str, Command[Any]] = field(default_factory=dict)
-    """What it does beside serving and migrating, by the names of the commands."""
+    """The commands besides serving and migrating, by name."""
 
     def main(self) -> int:
-        """Serves, migrates or does what the command line says; returns the exit status of `run_service`."""
+        """Serves, migrates or runs a command, by the command line. Returns the exit status of `run_service`."""
         return run_service(
             self.program, self.settings_class, self.serve, self.migration_settings_class, self.migrate, self.commands
         )
@@ -109,7 +109,7 @@ class Service(Generic[S]):
                 trace_requests(parts.app)
             server = HttpServer.of(parts.app, settings, world)
             _join(parts)
-            # What stands last here stops first: requests and messages that are worked on need the sender.
+            # The last of these stops first: running requests and messages need the sender.
             if parts.sender is not None:
                 opened.callback(parts.sender.stop)
             opened.callback(server.stop)

@@ -16,7 +16,7 @@ from tutorials.shell import Shell, compare_output, run_block
 
 CHECKOUT: Final = Path(__file__).parent.parent
 LONGEST_S: Final = 1200
-"""How long a block may take: a chapter's first one waits while the compose demo has the ports."""
+"""The time limit of a block: a chapter's first one waits while the compose demo has the ports."""
 
 
 def start_shell(namespace: dict[str, Any]) -> None:

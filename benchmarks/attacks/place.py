@@ -49,7 +49,7 @@ class Place:
     message_at: int
     """The commit log offset of a message of a topic that the attackers may not read."""
     half_at: int
-    """And of a half message of that topic, which nobody has decided."""
+    """The position of an undecided half message of that topic."""
 
     def account(self, access_key: str, secret: str) -> SessionCredentials:
         """Returns an account of docker-compose.yml."""

@@ -153,7 +153,7 @@ AT_BROKER: Final[dict[int, Question]] = {
     # At the end: a client that sends no second heartbeat loses its connection.
     RequestCode.HEART_BEAT: ({}, _greedy(0)),
 }  # fmt: skip
-"""What the broker is asked, by code: the fields of the header and the body."""
+"""The questions to the broker, by code: the fields of the header and the body."""
 
 AT_NAME_SERVER: Final[dict[int, Question]] = {
     RequestCode.PUT_KV_CONFIG: (_KV, b""),
@@ -177,7 +177,7 @@ AT_NAME_SERVER: Final[dict[int, Question]] = {
     RequestCode.GET_BROKER_CLUSTER_INFO: ({}, b""),
     RequestCode.UNREGISTER_BROKER: (_BROKER, b""),
 }
-"""What the name server is asked."""
+"""The questions to the name server."""
 
 
 def fill(root: Path) -> None:

@@ -26,11 +26,11 @@ class Measured:
     """The effect of a row on the broker."""
 
     stop_s: float
-    """How long the event loop was away at most."""
+    """The longest absence of the event loop."""
     cpu_s: float
     """CPU time of the loop's thread in one turn, at most."""
     grown_mib: float
-    """How much more memory the process had at most."""
+    """The greatest growth of the process's memory."""
 
 
 class Stage:

@@ -29,11 +29,11 @@ class LoopWatcher:
         self._loop = loop
         self.longest_stop_s = 0.0
         self.longest_cpu_s = 0.0
-        """CPU time of the loop's thread between two calls, at most: what a loaded machine does not lengthen."""
+        """The most CPU time of the loop's thread between two calls, which a loaded machine does not lengthen."""
         self._schedule()
 
     def begin(self) -> None:
-        """Resets the notes."""
+        """Forgets earlier stops."""
         self.longest_stop_s = self.longest_cpu_s = 0.0
 
     def _schedule(self) -> None:

@@ -38,7 +38,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class FaultCount:
-    """How often a fault was injected, and how often it was found with the right class and cause."""
+    """The injections of a fault, and the findings of it with the right class and cause."""
 
     fault: Fault
     injected: int

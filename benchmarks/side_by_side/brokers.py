@@ -50,7 +50,7 @@ class BrokerUnderTest(ABC):
     """A broker with its name server. `home` holds its settings, its store and its logs."""
 
     checks = Checks()
-    """Counts from the next start on."""
+    """Counts at the next start."""
 
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
         """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings except `checks` are the defaults."""
@@ -106,7 +106,7 @@ class OurBroker(BrokerUnderTest):
     """python -m rocketmq_broker, its name server in the same process."""
 
     python_options: Sequence[str] = ()
-    """What comes between `python` and `-m rocketmq_broker`."""
+    """The arguments between `python` and `-m rocketmq_broker`."""
 
     def _spawn(self) -> None:
         settings = {

@@ -67,7 +67,7 @@ class Load:
     kind: Kind
     flush: str
     in_flight: int | None = None
-    """How many requests have no answer at any time: transactions and sends; threads of the Java client."""
+    """The number of unanswered requests at any time: transactions and sends; threads of the Java client."""
     header: str = BINARY_HEADERS
 
     @property

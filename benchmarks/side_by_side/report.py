@@ -29,7 +29,7 @@ COLUMNS = (
 )
 BUSY_MARK = "!"
 LESS_MEMORY = 10
-"""How many times less memory than Apache's broker ours may need."""
+"""The wanted ratio of Apache's broker's memory to ours."""
 _UNKNOWN = ""
 
 

@@ -21,7 +21,7 @@ class Others:
     load_after: float = 0.0
     """And when it ended; broker and load driver have their part in it."""
     processors: float = 0.0
-    """How many processors they used, on average."""
+    """The average number of processors that they used."""
     programs: str = ""
     """Those that used most."""
 

@@ -7,7 +7,7 @@ from celery import Celery
 
 CREDIT_TASK: Final = "credit_service.credit_orders"
 REVERSAL_TASK: Final = "credit_service.reverse_credits"
-"""A task of its own: a worker of a version before reversals would take one for a credit, and does not know this task at all."""
+"""A separate task: an old worker would take a reversal for a credit, but does not know this task."""
 QUEUE: Final = "credits"
 
 _VARIABLES_OF_CELERY: Final = (

@@ -12,7 +12,7 @@ from credit_service.service_layer.faults import Fault, fault_of
 from rocketmq_broker.world import World
 
 _SLICE_S: Final = 0.5
-"""How soon a wait notices that it is given up."""
+"""The longest delay before a wait notices that it is given up."""
 MOST_WAITING_TASKS: Final = 1000
 """With this number of tasks in Redis no more are sent: the workers are away, and consumers that restart must not fill Redis."""
 

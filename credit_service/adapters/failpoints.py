@@ -55,7 +55,7 @@ class FailingOrderListener:
     end_process: Callable[[], None] = exit_at_once
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
-        """See `CreditingListener`."""
+        """Runs the listener between the two failpoints."""
         self._end_if_hit(EXIT_AT_DELIVERY, messages)
         status = self.listener(messages, context)
         self._end_if_hit(EXIT_BEFORE_ACKNOWLEDGEMENT, messages)

@@ -12,7 +12,7 @@ from kombu.transport import redis, virtual
 from rocketmq_broker.world import current_world
 
 MOST_OWED: Final = 1000
-"""So many acknowledgements are kept to be sent again. Of a task beyond them Redis learns nothing, and gives it out again."""
+"""The most acknowledgements kept for another try. Redis does not learn of further ones, and gives their tasks out again."""
 
 logger = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class ReturningQoS(redis.QoS):
         self._now_s = current_world().steady_s
         self._taken_s: dict[str, float] = {}
         self._owed: dict[str, None] = {}
-        """What Redis has still to be told, oldest first."""
+        """The acknowledgements that Redis lacks, oldest first."""
 
     def can_consume(self) -> bool:
         """Returns whether a place is free."""

@@ -10,7 +10,7 @@ from order_messages.states import EntryKind
 from service_runtime.database.columns import ROW_ID
 
 MIGRATIONS: Final = "credit_service:migrations"
-"""Where Alembic finds what brings the tables to this version."""
+"""Alembic's place of the migrations."""
 
 
 class CreditDatabase(SQLModel, registry=registry()):

@@ -33,13 +33,13 @@ class Heartbeat(BaseModel):
     host: str
     pid: int
     processes: int
-    """How many tasks it can work on at a time."""
+    """The number of tasks that it can run at a time."""
     age_s: float
-    """How long it has run."""
+    """Its running time."""
     tasks_taken: int | None = None
     """How many tasks it has taken from Redis; None in a heartbeat of an older version, here and below."""
     taken_s_ago: float | None = None
-    """When it took the last one; None as well if it has taken none."""
+    """The time since the last one; None as well if it has taken none."""
     takes_none_for_s: float | None = None
     """For how long tasks have waited in Redis without this worker taking one; 0 if none waits, or it takes them."""
 

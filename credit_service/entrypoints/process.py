@@ -38,7 +38,7 @@ _SEND_TIMEOUT_MS: Final = 3000
 
 
 def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
-    """HTTP, and the consumer that hands orders to Celery."""
+    """Builds HTTP, and the consumer that sends orders to Celery."""
     settings, metrics, world = opened.settings, opened.metrics, opened.world
     redis_url = settings.redis_url.get_secret_value()
     workers = WorkerHeartbeats(redis_url, timeout_s=_REDIS_TIMEOUT_S)

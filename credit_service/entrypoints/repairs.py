@@ -59,7 +59,7 @@ class RepairDesk:
     """Authorizes and carries out repairs."""
 
     def __init__(self, repairs: Repairs, key: str) -> None:
-        """An empty `key` lets nobody in."""
+        """`key` authorizes requests; an empty one authorizes none."""
         self.repairs = repairs
         self._key = key
 

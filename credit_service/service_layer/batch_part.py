@@ -12,12 +12,12 @@ class BatchPart:
     begin: int
     end: int
     is_unanswered: bool = False
-    """Whether its last try had no answer, so that its task may be waiting still."""
+    """Whether its last try had no answer, so that its task may still wait."""
     tries: int = 0
     suspected_at: int | None = None
-    """How many tasks had passed when it came under suspicion, or what it is a half of did."""
+    """The number of passed tasks when it, or its whole, came under suspicion."""
     failed_at: int | None = None
-    """How many tasks had passed when it failed last, or what it is a half of did."""
+    """The number of passed tasks when it, or its whole, failed last."""
     failures_alone: int = 0
     others_pass: bool = False
 

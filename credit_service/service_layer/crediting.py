@@ -23,7 +23,7 @@ class Later(Enum):
 
 
 Credited = CreditOutcome | Later | None
-"""What became of an order: its outcome, or that it comes again; None for one that spends a redelivery."""
+"""An order's outcome, or that it comes again; None for one that spends a redelivery."""
 
 
 class Crediting(Protocol):

@@ -10,7 +10,7 @@ from service_runtime.observing.log_context import REQUEST_ID
 
 
 def entry_of(message: MessageExt) -> Credit:
-    """The entry. Raises UnreadableBody."""
+    """Returns the entry. Raises UnreadableBody."""
     is_cancelled = message.topic == order_cancelled.TOPIC
     body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
     return Credit(

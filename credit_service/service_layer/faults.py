@@ -15,9 +15,9 @@ class Fault(Enum):
     """The possible source of a failure."""
 
     OUTAGE = auto()
-    """From the infrastructure alone: the orders are innocent."""
+    """Only the infrastructure: the orders are innocent."""
     SUSPECT = auto()
-    """From one order, from a mistake in the worker, or from an outage in disguise."""
+    """An order, a mistake in the worker, or an outage in disguise."""
 
 
 _FAULT_OF: Final = {

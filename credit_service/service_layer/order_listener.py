@@ -17,7 +17,7 @@ from service_runtime.observing.tracing import span_about
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""
 IN_A_MINUTE: Final = 5
-"""The delay level of what gives way; `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level of orders that give way; `service_runtime.failing.holds.ASIDE_S`."""
 
 logger = logging.getLogger(__name__)
 

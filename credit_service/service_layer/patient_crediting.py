@@ -16,7 +16,7 @@ from service_runtime.failing.holds import HeldBatch, HoldCause, Holds
 from service_runtime.failing.trying_again import pause_s
 
 _SLICE_S: Final = 1.0
-"""How soon a pause notices that tasks pass again."""
+"""The longest delay before a pause notices that tasks pass again."""
 _CAUSE_OF: Final = {Fault.OUTAGE: HoldCause.OUTAGE, Fault.SUSPECT: HoldCause.SUSPICION}
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from rocketmq_broker.world import World
 TIMEOUT_S: Final = 1.0
 """The worker takes no task meanwhile."""
 START_AGAIN_AFTER_S: Final = 60.0
-"""A worker that takes none of the tasks that wait starts again after that long: twice what one task may last."""
+"""A worker that takes none of the waiting tasks starts again after that long: twice the limit of one task."""
 LOOP_TIMEOUT_S: Final = 120
 """A worker whose loop does not turn for so long hangs, or finds no Redis: each call of Redis ends after a few seconds."""
 

@@ -1,4 +1,4 @@
-"""Whether a worker takes tasks, judged by the tasks and not by a running loop."""
+"""The activity of a worker, judged by its tasks and not by a running loop."""
 
 from collections.abc import Callable
 

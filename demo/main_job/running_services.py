@@ -24,11 +24,11 @@ class RunningServices:
     order_database_url: str = field(repr=False)
     credit_database_url: str = field(repr=False)
     broker_store: Path | None
-    """Where the broker's store can be read; None where it cannot."""
+    """The broker's store, if readable; else None."""
     environment: Mapping[str, str] = field(repr=False)
-    """What the reconciliation finds the databases by."""
+    """The variables by which the reconciliation finds the databases."""
     api_key: str = field(default="", repr=False)
-    """What the order service asks for; empty where it asks for nothing."""
+    """The order service's key; empty without one."""
 
 
 def services_of(environment: Mapping[str, str]) -> RunningServices:

@@ -22,7 +22,7 @@ class Supervisor:
         self._thread = threading.Thread(target=self._watch, name=f"supervisor of {process.name}")
         self._failure: Exception | None = None
         self.deaths_ms: list[int] = []
-        """When the process was found dead, in milliseconds since the epoch."""
+        """The times at which the process was found dead, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
         """Starts watching."""

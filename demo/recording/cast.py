@@ -30,7 +30,7 @@ class Cast:
     """A recording of a program that prints line after line and moves no cursor."""
 
     command: str
-    """What a reader types to see it."""
+    """The command line that shows it."""
     width: int
     lines: tuple[Line, ...]
 

@@ -9,13 +9,13 @@ from xml.sax.saxutils import escape
 from demo.recording.cast import Cast, Line
 
 ROWS: Final = 30
-"""How many lines are to be seen at a time."""
+"""The number of visible lines."""
 LONGEST_PAUSE_S: Final = 1.5
-"""A longer pause is cut to this: nobody wants to watch a machine that waits."""
+"""A longer pause is shortened to this: a waiting machine is no sight."""
 SHORTEST_PAUSE_S: Final = 0.15
 """Lines that were printed at once come one after the other, so that the eye can follow."""
 LAST_PICTURE_S: Final = 8.0
-"""How long the end stands still before it begins again."""
+"""The time of the last picture before the repetition."""
 
 _CHARACTER: Final = 7.8
 _ROW: Final = 17

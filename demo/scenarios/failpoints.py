@@ -26,15 +26,15 @@ class Failpoint:
 
     name: str
     process: str
-    """Whose it is."""
+    """The process that fails."""
     step: str
     """Of the protocol."""
     what: str
-    """What happens there."""
+    """The failure."""
     then: str
-    """Who mends it."""
+    """The part of the system that recovers from it."""
     arrow: Arrow
-    """What a sequence diagram shows."""
+    """The arrow of the sequence diagram."""
 
 
 FAILPOINTS: Final = (

@@ -16,7 +16,7 @@ from demo.up.keeper import Keeper
 
 _END_WITHIN_S = 10
 MOST_RUNS = 50
-"""So many are remembered."""
+"""The number of remembered runs."""
 
 
 class Runs:

@@ -27,7 +27,7 @@ from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6
-"""How long an order that is paid later waits for its payment: long enough for two check-backs."""
+"""The time for the payment of an order that is paid later: long enough for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
 _CONSUMER_GROUP: Final = "credit_service"
@@ -38,7 +38,7 @@ class Interrupted(DemoError):
 
 
 class Played(Protocol):
-    """What a stage has to do with the run that is played on it."""
+    """The part of a run that a stage uses."""
 
     customer: str
     transaction_id: str | None

@@ -55,7 +55,7 @@ class FailpointRow(NamedTuple):
     failpoint: Failpoint
     is_armed: bool
     meant_for: str
-    """Whose message is to fail there; empty for the next one of anybody."""
+    """The customer whose message is to fail there; empty for the next one of any."""
     hits: int
     scenarios: list[Scenario]
     """Those that arm it."""

@@ -12,7 +12,7 @@ from demo.processes import Process, Processes
 from demo.system import System
 
 YOUNG_S: Final = 10
-"""What is younger is not judged by what it lacks: orders may be on their way at any time."""
+"""Younger orders are not judged by missing rows: orders may be on their way at any time."""
 _COLUMNS: Final = "110"
 _LAST_LINES: Final = 40
 
@@ -25,7 +25,7 @@ class Opinion:
     """The state of the reconciliation, and its last output."""
 
     seconds: float
-    """Since it began; how long it took once it has ended."""
+    """The time since its begin, or its whole time once it has ended."""
     exit_code: int | None
     """None while it runs."""
     lines: tuple[str, ...]

@@ -7,7 +7,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
 MIGRATIONS: Final = "inventory_service:migrations"
-"""Where Alembic finds what brings the tables to this version."""
+"""Alembic's place of the migrations."""
 
 
 class InventoryDatabase(SQLModel, registry=registry()):

@@ -41,7 +41,7 @@ class Shipment:
     missing: str | None = None
     """The first article of which there was too little."""
     is_new: bool = field(default=False, compare=False)
-    """Whether this message wrote it; else it was there before."""
+    """Whether this message wrote it; otherwise it existed before."""
 
 
 def totals(lines: Iterable[ShipmentLine]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from service_runtime.service import OpenedService, Service, ServiceParts
 
 
 def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
-    """HTTP, and the consumer that ships orders and tells of shortages."""
+    """Builds HTTP, and the consumer that ships orders and reports shortages."""
     settings, world = opened.settings, opened.world
     stock_room = SqlStockRoom(opened.engine, world)
     sender = SenderThread(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)

@@ -34,7 +34,7 @@ class StockResponse(BaseModel):
 
 
 class ShipmentResponse(BaseModel):
-    """How far this service got with an order."""
+    """What became of an order here."""
 
     order_id: str
     state: ShipmentState

@@ -28,7 +28,7 @@ from service_runtime.observing.tracing import span_about
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries: no redelivery makes a message readable."""
 IN_A_MINUTE: Final = 5
-"""The delay level of what gives way; `service_runtime.failing.holds.ASIDE_S`."""
+"""The delay level of messages that give way; `service_runtime.failing.holds.ASIDE_S`."""
 
 Deed = Callable[[StockRoom], Shipment]
 
@@ -104,7 +104,7 @@ class ShippingListener:
 
 
 def _deed_of(message: MessageExt) -> Deed:
-    """What a message asks the stock room for. Raises UnreadableBody."""
+    """Returns the stock room's work for a message. Raises UnreadableBody."""
     if message.topic == order_cancelled.TOPIC:
         cancelled = OrderCancelled.read(message.body)
         return lambda stock_room: stock_room.call_off(cancelled.order_id)

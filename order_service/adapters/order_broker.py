@@ -11,7 +11,7 @@ from rocketmq_broker.message import Message
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
-"""How long the local transaction may take on top of the send; waits for locks in the database end before."""
+"""The local transaction's time on top of the send's; waits for locks in the database end earlier."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 

@@ -19,7 +19,7 @@ from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions
 
 MAX_AGE_MS: Final = 1_000
-"""How old an epoch's number may be in a half message. More often than that no order writes it."""
+"""The greatest age of an epoch's number in a half message. No order writes it more often."""
 _TURN_TIMEOUT_S: Final = 5.0
 
 logger = logging.getLogger(__name__)

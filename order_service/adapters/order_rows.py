@@ -19,7 +19,7 @@ Values = dict[str, object]
 def transaction_values(
     transaction_id: str, state: TransactionState, order_id: str | None, kind: TransactionKind, now_ms: int
 ) -> Values:
-    """The row of a transaction that is written at `now_ms`."""
+    """Returns the row of a transaction that is written at `now_ms`."""
     return {
         "transaction_id": transaction_id,
         "order_id": order_id,

@@ -25,7 +25,7 @@ class Witness:
     epoch_id: str
     """The id of the row that the sender wrote into the database at its first order."""
     renewed_at_ms: int
-    """What the sender last wrote into that row; it only grows."""
+    """The sender's last number in that row; it only grows."""
     transaction_id: str = ""
     """The newest transaction whose local commit the sender knew; empty before the first one."""
 

@@ -1,4 +1,4 @@
-"""What leads from one state of an order to another. `order_messages.states` has the states themselves.
+"""The transitions between the states of an order, which `order_messages.states` defines.
 
                      paid at once                                   CANCEL
         (request) ─────────────────────────────────────> PLACED ───────────────┐
@@ -11,8 +11,9 @@
                           passes    v
                                  EXPIRED
 
-PLACED and PAID are told: the broker gets COMMIT, and consumers the message. An order that goes from there to CANCELLED is told
-again, by a second transactional message. CANCELLED from AWAITING_PAYMENT, and EXPIRED, were never told: the broker gets ROLLBACK.
+PLACED and PAID are told (`is_told`): the broker gets COMMIT, and consumers the message. An order that is CANCELLED after that is
+told again, by a second transactional message. CANCELLED from AWAITING_PAYMENT, and EXPIRED, were never told: the broker gets
+ROLLBACK.
 """
 
 from enum import Enum, auto

@@ -35,13 +35,13 @@ class Order:
     created_at_ms: int
     """Milliseconds since the epoch, by the order service's clock."""
     idempotency_key: str | None = None
-    """What the customer named the request, so that repeating it does not order twice; other customers' keys are others."""
+    """The customer's name for the request, so that a repetition does not order twice. Each customer has separate keys."""
     state: OrderState = OrderState.PLACED
     pay_until_ms: int | None = None
     """The deadline of an order that is to be paid later; None for one that is paid at once."""
     paid_at_ms: int | None = None
     ended_at_ms: int | None = None
-    """When it was cancelled or expired."""
+    """The time of its cancellation or expiry."""
     ended_because: str | None = None
 
     @property
@@ -70,7 +70,7 @@ class Cancellation:
     reason: str
     cancelled_at_ms: int
     event: OrderEvent = OrderEvent.CANCEL
-    """What happens to the order; it is possible for one that was told."""
+    """The event of the order; possible only for a told one."""
 
     @property
     def order_id(self) -> str:

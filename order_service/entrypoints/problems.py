@@ -1,4 +1,4 @@
-"""How the order service's errors are answered over HTTP; what a transaction failed by says so itself, in the table `Outcome`."""
+"""The HTTP answers to the order service's errors; the table `Outcome` has those to failed transactions."""
 
 from typing import Final
 

@@ -46,7 +46,7 @@ def adopt_history(settings: AdoptionSettings) -> None:
 
 
 def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
-    """HTTP, the producer that answers check-backs, and the consumer of what cannot be carried out."""
+    """Builds HTTP, the producer that answers check-backs, and the consumer of compensating messages."""
     settings, world = opened.settings, opened.world
     store = SqlOrderStore(opened.engine, world)
     broker = _broker(settings, store, opened.metrics, world)

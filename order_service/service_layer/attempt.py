@@ -17,7 +17,7 @@ from rocketmq_broker.client import LocalTransactionState
 from service_runtime.http.problem import KnowsItsProblem, Problem
 
 Wanted = Order | Cancellation
-"""What a transaction is about."""
+"""The subject of a transaction."""
 
 
 DECISION_OF: Final = {
@@ -26,16 +26,16 @@ DECISION_OF: Final = {
     TransactionState.PENDING: LocalTransactionState.UNKNOWN,
     TransactionState.UNKNOWN: LocalTransactionState.UNKNOWN,
 }
-"""What the broker is told of a transaction in each state: after its local transaction, and at each check-back."""
+"""The decision for the broker in each state of a transaction: after its local transaction, and at each check-back."""
 
 _ROLLED_BACK: Final = TransactionState.ROLLED_BACK
 
 
 class Outcome(Enum):
-    """How far the attempt has come, as far as the order service knows; the one table of what follows from that.
+    """The progress of the attempt, as far as the order service knows, and its consequences in one table.
 
-    Each has what is known in words, the state of the transaction, by which the broker gets its decision, and, if nothing was
-    done, the problem that the caller is answered.
+    Each has a meaning in words, the state of the transaction, which determines the decision for the broker, and, if nothing was
+    done, the problem for the caller.
     """
 
     NOT_STARTED = (
@@ -65,14 +65,14 @@ class Outcome(Enum):
     UNKNOWN = "nobody knows whether the local commit happened; check-back will decide", TransactionState.UNKNOWN
 
     def __init__(self, meaning: str, state: TransactionState, problem: Problem | None = None) -> None:
-        """A line of the table."""
+        """Takes a line of the table."""
         self.meaning = meaning
         self.state = state
         self.problem = problem
 
     @property
     def decision(self) -> LocalTransactionState:
-        """What the broker is told after the local transaction."""
+        """The decision for the broker after the local transaction."""
         return DECISION_OF[self.state]
 
 
@@ -80,7 +80,7 @@ class TransactionFailed(KnowsItsProblem):
     """Nothing is written, and nothing will be."""
 
     def __init__(self, outcome: Outcome, reason: str = "") -> None:
-        """`reason` is what there is to say beyond the outcome's own words. Raises ValueError unless the outcome is a failure."""
+        """`reason` replaces the outcome's meaning in the text. Raises ValueError unless the outcome is a failure."""
         super().__init__(reason or outcome.meaning)
         if outcome.problem is None:
             raise ValueError(f"{outcome.name} is no failure")
@@ -89,7 +89,7 @@ class TransactionFailed(KnowsItsProblem):
 
     @property
     def problem(self) -> Problem:
-        """See `KnowsItsProblem`."""
+        """The answer to the request, by the outcome."""
         return self._problem
 
 

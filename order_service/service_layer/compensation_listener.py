@@ -75,7 +75,7 @@ class CompensationListener:
 
 
 def _order_and_reason(message: MessageExt) -> tuple[str, str]:
-    """The order that is to be cancelled, and why. Raises UnreadableBody."""
+    """Returns the id of the order to cancel, and the reason. Raises UnreadableBody."""
     if message.topic == credit_refused.TOPIC:
         refused = CreditRefused.read(message.body)
         return refused.order_id, f"not credited: {refused.reason}"[:MAX_REASON_LENGTH]

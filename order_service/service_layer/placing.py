@@ -33,7 +33,7 @@ class OrderPlacing:
     store: OrderStore
     sender: TransactionalSender
     payment_deadline_ms: int
-    """How long an order that is to be paid later waits for its payment."""
+    """The time for the payment of an order to be paid later."""
     now_ms: Callable[[], int]
     new_uuid: Callable[[], UUID]
 
@@ -46,10 +46,10 @@ class OrderPlacing:
         idempotency_key: str | None,
         is_paid_later: bool = False,
     ) -> Placed:
-        """The order: COMMITTED; PENDING if it is to be paid later; UNKNOWN where nobody can say yet.
+        """Places an order: COMMITTED; PENDING if it is paid later; UNKNOWN if the outcome is not known yet.
 
-        A customer who repeats a request under its idempotency key gets the order that exists. Raises TransactionFailed, and
-        KeyReused for another request under that key. A DatabaseFailure passes through.
+        Returns the existing order if a customer repeats a request with its idempotency key. Raises TransactionFailed, and
+        KeyReused for another request with that key. A DatabaseFailure passes through.
         """
         now_ms = self.now_ms()
         order = Order(

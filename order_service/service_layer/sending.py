@@ -17,14 +17,14 @@ class TransactionalSender(Protocol):
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         """Sends the half message, runs the local transaction with the attempt, and sends the broker COMMIT or ROLLBACK.
 
-        Raises TransactionFailed (NOT_STARTED), and OutcomePending if the local transaction may be running still.
+        Raises TransactionFailed (NOT_STARTED), and OutcomePending if the local transaction may still be running.
         """
 
 
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:
     """Sends the message, and returns the attempt's progress when the wait is over; it may go on after that.
 
-    `witness` is what the database held before: the message names it, for the check-back. Raises TransactionFailed.
+    `witness` is the database's state before: the message names it for the check-back. Raises TransactionFailed.
     """
     try:
         sender.send_in_transaction(message.with_properties({PROPERTY: witness.encode()}), attempt)

@@ -28,7 +28,7 @@ from pipelines.sources.reading import Reading
 
 MARKERS_SCHEMA: Final = "marked_transaction_id string, markers int"
 _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancellations")
-"""Counted anew in each run, from the records that are carried."""
+"""Counted again in each run, from the carried records."""
 
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
@@ -91,7 +91,7 @@ class _Increment:
     def _judge(
         self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: pyarrow.Table
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
-        """Returns the rows of the outcome, and the run that has each window from now on."""
+        """Returns the rows of the outcome, and the run that has each window after this one."""
         held = self.reading.held
         kept_new, passing = held(_keyed(grouped(new.kept))), held(_keyed(grouped(new.passing)))
         touched_keys = held(kept_new.select("key").union(passing.select("key")).distinct())

@@ -32,7 +32,7 @@ class Manifest(msgspec.Struct, frozen=True):
     """The results of the last good run."""
 
     run: str
-    """Its folder: what is open, what is carried, and the markers."""
+    """Its folder, with the open histories, the carried records, and the markers."""
     as_of_ms: int
     books: dict[str, str]
     """Which sources it is about."""
@@ -41,7 +41,7 @@ class Manifest(msgspec.Struct, frozen=True):
     windows: dict[str, str] = {}
     """By window, the folder of the run that wrote it last."""
     customers: list[str] = []
-    """Whose balance was wrong."""
+    """The customers with a wrong balance."""
     version: int = VERSION
 
 

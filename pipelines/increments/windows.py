@@ -52,7 +52,7 @@ def with_window(histories: DataFrame, window_ms: int) -> DataFrame:
 def write_windows(
     state: State, run: str, settled: DataFrame, cut_off: CutOff, log_begins_ms: int | None, period_ms: int
 ) -> dict[str, str]:
-    """Writes whole windows, and the sums over each. Returns the run that has each of them from now on."""
+    """Writes whole windows, and the sums over each. Returns the run that has each of them after this one."""
     folder = state.folder / run
     settled.write.mode("overwrite").partitionBy("window").parquet(str(folder / "settled"))
     (folder / "sums").mkdir()

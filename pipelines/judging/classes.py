@@ -94,7 +94,7 @@ MEANINGS: Final = {
 }
 
 CONSISTENT: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED, Finding.IN_FLIGHT})
-"""What healthy systems show at any time."""
+"""The classes of healthy systems."""
 
 NEEDS_STORE: Final = frozenset(
     {
@@ -109,7 +109,7 @@ NEEDS_STORE: Final = frozenset(
         Finding.OVERDUE,
     }
 )
-"""What only the commit log can show."""
+"""The classes that only the commit log can show."""
 
 
 class Cause(StrEnum):

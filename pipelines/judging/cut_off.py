@@ -28,7 +28,7 @@ from dataclasses import dataclass
 GRACE_SECONDS = 120
 OVERDUE_SECONDS = 24 * 60 * 60
 AHEAD_SECONDS = 30 * 60
-"""How far ahead of `as_of` a time may be: rows are written while others are read, and clocks differ."""
+"""The greatest distance of a time ahead of `as_of`: rows are written while others are read, and clocks differ."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ KEY: Final = {
     "order_id": "string",
     "unnamed": "string",
 }
-"""What an event is about: an order; or a record that names no order, by itself."""
+"""The subject of an event: an order; or a record that names no order."""
 
 COUNTS: Final = (
     "order_rows",
@@ -78,9 +78,8 @@ FIRST: Final = {
     "message_items": "decimal(38,0)",
     "message_placed_at_ms": "bigint",
 }
-"""The least of the events' values.
-
-Of `order_state` it is the last one, in the order of `OrderState`: a run that reads what is new may read an order twice.
+"""The least of the events' values. Of `order_state` it is the last one, in the order of `OrderState`: a run over new rows may
+read an order twice.
 """
 
 LAST: Final = {
@@ -128,6 +127,6 @@ def aggregates(said: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def _last_state(state: str) -> str:
-    """The last of the events' states. One that no service writes counts as later than all others: it is not overlooked."""
+    """Returns the SQL of the last of the events' states. An unknown state counts as the latest: it is not overlooked."""
     ranks = " ".join(f"WHEN '{known}' THEN '{rank}'" for rank, known in enumerate(OrderState, 10))
     return f"SUBSTR(MAX(CASE {state} {ranks} ELSE '99' END || {state}), 3)"

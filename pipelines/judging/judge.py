@@ -37,7 +37,7 @@ FINDING_COLUMNS: Final = {
     "points": "bigint",
     "balance": "bigint",
 }
-"""What is told of an order, or of a customer whose balance is wrong."""
+"""The columns of a finding about an order, or about a customer with a wrong balance."""
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:

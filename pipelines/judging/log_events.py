@@ -36,7 +36,7 @@ class Route:
     topic: str = "orders"
     consumer_group: str = "credit_service"
     cancellation_topic: str = "order_cancellations"
-    """Where orders that were announced are taken back."""
+    """The topic of cancellations of told orders."""
 
     @property
     def retry_topic(self) -> str:
@@ -55,7 +55,7 @@ class Route:
 
 
 Progress = Mapping[str, Mapping[int, int] | None]
-"""By topic, how far the group has come in each queue; None if nobody knows."""
+"""By topic, the group's next offset in each queue; None if unknown."""
 
 
 def log_events(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
@@ -86,7 +86,7 @@ CARRIED: Final = (
     "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "unique_key", "carried_order_id",
     "is_carried",
 )  # fmt: skip
-"""What is kept of a record from one increment to the next."""
+"""The columns of a record that are kept for the next increment."""
 
 
 def _relevant(records: DataFrame, route: Route) -> DataFrame:

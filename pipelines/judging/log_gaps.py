@@ -27,11 +27,11 @@ _SAYS_NOTHING: Final = {
     Finding.IN_FLIGHT: (Cause.PENDING,),
     Finding.OVERDUE: (Cause.PENDING,),
 }
-"""What is found of an order because the log lacks a record of it."""
+"""The findings about an order because the log lacks a record of it."""
 _IN_CANCELLATIONS: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH)
-"""What is found because the log lacks the message of the cancellation: that of the order may be there."""
+"""The findings because the log lacks the message of the cancellation: that of the order may be there."""
 _WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
-"""What the databases alone contradict themselves about. It stays found; but its cause may be one that the log says by silence."""
+"""The contradictions within the databases. They stay; but their cause may rest on a missing record of the log."""
 _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
 
 
@@ -42,9 +42,9 @@ class LogGap:
     begins: int
     ends: int
     whole_again_ms: int | None
-    """When the first record behind it was stored; None if there is none."""
+    """The store time of the first record behind it; None without one."""
     is_missing: bool
-    """Whether the bytes are not there; otherwise they are there and damaged."""
+    """Whether the bytes are missing; otherwise they are damaged."""
 
 
 def name_of_stretch() -> Column:

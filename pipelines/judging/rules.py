@@ -100,7 +100,7 @@ def _begins_with(text: str, beginning: str) -> str:
 
 
 _TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
-"""Since when the order's message may be told, and its credit be written."""
+"""The time since which the order's message may be told, and its credit be written."""
 
 _ANNULLED: Final = (
     "credit_rows = 1 AND reversal_rows = 1 AND credit_cents = 0 AND reversal_cents = 0 "
@@ -127,7 +127,7 @@ _ASKED_FOR: Final = (
     f"is_by_repair OR is_annulled OR ({_NAMES_CANCELLATION} "
     "AND (cancel_deliveries > 0 OR damaged > 0 OR is_taking_back OR NOT is_cancellation_logged))"
 )
-"""Who asked for the reversal: a repair, the refusal of the order, or a cancellation that was announced."""
+"""The source of the reversal: a repair, the refusal of the order, or a told cancellation."""
 
 _GOES_WITH: Final = {
     OrderState.PLACED: """cancelled_rows = 0 AND pending_rows = 0 AND pay_until_ms IS NULL AND paid_at_ms IS NULL
@@ -142,7 +142,7 @@ _GOES_WITH: Final = {
     OrderState.EXPIRED: """committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
         AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
 }
-"""What goes with each state of an order. That an order that stands has its COMMITTED row is a rule of its own."""
+"""The companions of each state of an order. That an order that stands has its COMMITTED row is a separate rule."""
 
 _STATE: Final = "\n    ".join(
     ("CASE order_state", *(f"WHEN '{state}' THEN {_GOES_WITH[state]}" for state in OrderState), "ELSE FALSE END")
@@ -160,7 +160,7 @@ STAGE: Final = """CASE
     WHEN halves > 0 THEN 'rolled_back'
     WHEN has_order THEN 'ordered'
     ELSE 'unknown' END"""
-"""How far it has come."""
+"""The stage of an order."""
 
 _ENDED: Final = (
     "has_order AND NOT has_credit AND NOT is_delivered AND committed_rows = 0 AND NOT is_reversed "

@@ -15,10 +15,10 @@ from pipelines.judging.judge import FINDING_COLUMNS
 
 SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
-"""Latencies are counted in steps of a quarter of a power of two: what is told of them is right to a fifth."""
+"""Latencies are counted in steps of a quarter of a power of two: the result is right to a fifth."""
 
 SUMMED: Final = (Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED)
-"""Healthy for good: told as sums, all others one by one."""
+"""Healthy for good: summed, while all others are listed one by one."""
 _KEYS: Final = ("finding", "cause", "currency")
 _SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")
 _ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_SUMS))
@@ -44,13 +44,13 @@ class FindingTotal:
     money: tuple[Money, ...] = ()
     sample_order_ids: tuple[str, ...] = ()
     order_count: int = 0
-    """How many order rows there are in what was found."""
+    """The number of order rows."""
     credit_count: int = 0
-    """How many credits."""
+    """The number of credits."""
     causes: tuple[tuple[Cause, int], ...] = ()
-    """How often each cause, the most frequent first."""
+    """The number of each cause, the most frequent first."""
     oldest_ms: int | None = None
-    """When the oldest of them began; of classes that are told one by one."""
+    """The start of the oldest; only of classes that are listed one by one."""
 
     @property
     def is_inconsistent(self) -> bool:

@@ -45,7 +45,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     """One repair."""
 
     id: str
-    """Unique for good: whoever carries the step out remembers it, and does it once."""
+    """Unique for good: the executor remembers it, and does the step once."""
     action: Action
     subject: str
     """The order, or the customer for a balance."""
@@ -56,7 +56,7 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True):
     order: OrderSaid | None = None
     """Of a message that is published."""
     to_group_only: bool = False
-    """Whether other groups have had the message: it goes to the retry topic of the one that needs it."""
+    """Whether other groups have had the message: then it goes to the retry topic of the group that needs it."""
     credit_cents: int | None = None
     """Of a credit that is reversed: another amount in the ledger stops the step."""
 

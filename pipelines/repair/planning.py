@@ -30,7 +30,7 @@ REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.BALANCE_MISMATCH, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
     (Finding.MISSING_BALANCE, Cause.LEDGER_SUM): Action.REBUILD_BALANCE,
 }
-"""What has no remedy here needs a person."""
+"""Findings without a remedy here need a person."""
 
 _ORDER: Final = (Action.RESUME, Action.RETRY, Action.PUBLISH, Action.REVERSE, Action.REBUILD_BALANCE)
 """Balances come last: a reversal changes them."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
-"""What executors unpickle and import: data sources, and what these need."""
+"""The modules that executors unpickle and import: data sources, and their imports."""
 
 
 def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:

@@ -28,7 +28,7 @@ _VERSION_TABLE_ENDING: Final = "_service_version"
 ADVISORY_LOCK: Final = 0x7472616E73
 """One for all services: two that were given one database by mistake must not migrate it side by side."""
 _HELD_BY_OTHERS: Final = ("55P03", "40P01", "SQLITE_BUSY")
-"""PostgreSQL's lock_not_available and deadlock_detected, and what SQLite says while another process writes."""
+"""PostgreSQL's lock_not_available and deadlock_detected, and SQLite's error while another process writes."""
 
 logger = logging.getLogger(__name__)
 

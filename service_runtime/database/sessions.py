@@ -14,9 +14,9 @@ from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUn
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
 
 _TURN_TIMEOUT_S: Final = 5.0
-"""As long as PostgreSQL lets a statement wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
+"""PostgreSQL's limit for a statement's wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
 _TRIAL_WAIT_MS: Final = 1_000
-"""How long a trial waits for each lock: whoever asks whether the database can be written wants to know soon."""
+"""The limit of a trial's wait for each lock: a readiness check must answer soon."""
 _JUST_NOW_S: Final = 1.0
 
 
@@ -45,7 +45,7 @@ class Sessions:
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """INSERT of this kind of database, which knows ON CONFLICT."""
         self._written_s: float | None = None
-        """When the last database commit was done, by that clock."""
+        """The time of the last database commit, by that clock."""
 
     @contextmanager
     def reading(self) -> Iterator[Session]:

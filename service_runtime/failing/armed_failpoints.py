@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 EXIT_STATUS: Final = 86
-"""What a process ends with at a failpoint, so that others can tell it from an accident."""
+"""The exit status at a failpoint, different from an accident's."""
 
 _HITS: Final = "hits"
 
@@ -33,7 +33,7 @@ class Hit:
     at_ms: int
     failpoint: str
     meant_for: str
-    """What was in the file that armed it."""
+    """The content of the file that armed it."""
     transaction_id: str | None
     """None where the place knows no transaction, or several."""
 

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 REMIND_AFTER_S: Final = 300.0
 ASIDE_S: Final = 60.0
-"""After so long the broker delivers what gave way again."""
+"""The delay after which the broker redelivers orders that gave way."""
 _FEWEST_TRIES: Final = 6
 """Some 25 s."""
 _MOST_TRIES: Final = 60
@@ -24,11 +24,11 @@ class HoldCause(StrEnum):
     """The cause of a hold; the first one present stands for all."""
 
     OUTAGE = "outage"
-    """Something is away: nobody's fault."""
+    """Something is away: no order is to blame."""
     REFUSAL = "refusal"
-    """The database refuses it: by a rule that refuses everything, or through a fault of its own."""
+    """The database refuses it: by a rule that refuses everything, or because of the order."""
     SUSPICION = "suspicion"
-    """Its task fails: through an outage in disguise, or through a fault of its own."""
+    """Its task fails: because of an outage in disguise, or of the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Holding:
     orders: int
     batches: int
     held_for_s: float
-    """Since something is held without a break."""
+    """The time since when something has been held without a break."""
     reason: str
     """Of the failure that was seen last."""
     cause: HoldCause

@@ -17,7 +17,7 @@ from service_runtime.failing.trying_again import pause_s
 SETTLED_S: Final = 60.0
 """A write that began before a refusal has ended by then: no statement takes longer, nor does a transaction stay idle so long."""
 _SLICE_S: Final = 1.0
-"""How soon a pause notices that something passes."""
+"""The longest delay before a pause notices that an order passes."""
 
 
 class RefusalVerdict(Enum):

@@ -91,7 +91,7 @@ def openapi_document(app: Flask, description: ApiDescription) -> dict[str, Any]:
 
 
 def _schemas(description: ApiDescription) -> Schemas:
-    """The schemas of all models of the routes, and of those within them, by their class names."""
+    """Returns the schemas of all models of the routes, with the models within them, by class name."""
     schemas: Schemas = {}
     within: Schemas = {}
     for one in description.routes.values():
@@ -137,7 +137,7 @@ def _path_parameters(route: str) -> list[Parameter]:
 
 
 def _parameters(place: str, model: type[BaseModel] | None, schemas: Schemas) -> list[Parameter]:
-    """One for each field of the model."""
+    """Returns a parameter for each field of the model."""
     if model is None:
         return []
     schema = schemas[model.__name__]

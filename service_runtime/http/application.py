@@ -39,9 +39,8 @@ def create_application(
     """Returns an application with these routes, /livez, a home page and /docs. It answers each error with a problem body.
 
     A request is served if it names one of `hosts`, has no larger body than `max_body_bytes`, and finds room in its lane: one of
-    `own_lanes`, or one of `lanes_of` the server's `threads`. `problem_of` has the errors of the service
-    itself, `description` what /docs says, and `guard` what is asked of requests that change something. `new_uuid` makes the
-    ids of requests that have none.
+    `own_lanes`, or one of `lanes_of` the server's `threads`. `problem_of` holds the service's own errors, `description` the text
+    of /docs, and `guard` the conditions for requests that change data. `new_uuid` makes ids for requests without one.
     """
     app = Flask(name)
     app.config["MAX_CONTENT_LENGTH"] = max_body_bytes

@@ -87,7 +87,7 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
 
     @property
     def waiting_since_s(self) -> float:
-        """Since when its turn has been what it is, by `now_s`."""
+        """The start of the present turn, by `now_s`."""
         return self._since_s
 
     def _cut_off(self) -> None:

@@ -21,7 +21,7 @@ _MAX_BODY_BYTES: Final = 1024 * 1024
 _MAX_HEADER_BYTES: Final = 64 * 1024
 _MOST_CONNECTIONS: Final = 1_000
 _CROWDED: Final = 0.9
-"""From this share of the most connections on, who keeps us waiting makes room. waitress accepts none beyond the most."""
+"""The share of the most connections from which waiting clients make room. waitress accepts none beyond the most."""
 _LOOK_EVERY_S: Final = 0.02
 _THREADS_END_WITHIN_S: Final = 1.0
 
@@ -73,7 +73,7 @@ class HttpServer:
         shown_port = sockets[0].getsockname()[1]
         self.url = f"http://{_in_url(host)}:{shown_port}"
         self.addresses = [f"{_in_url(listener.getsockname()[0])}:{shown_port}" for listener in sockets]
-        """Where it listens, host:port."""
+        """The listening addresses, host:port."""
         self._thread = threading.Thread(target=self._server.run, name="http", daemon=True)
 
     @classmethod

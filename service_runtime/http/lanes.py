@@ -16,7 +16,7 @@ CHECKS_AT_ONCE: Final = 4
 """Health checks that ask databases and brokers, and so may hang with them."""
 CHECKS: Final = ("GET /readyz", "GET /healthz")
 THREADS_KEPT_FREE: Final = CHECKS_AT_ONCE + 2
-"""For those checks, for one request that reads, and for one that asks nobody: /livez always has a thread."""
+"""Threads for those checks, for one request that reads, and for /livez, which asks no lane: it always has a thread."""
 
 _RETRY_AFTER_S: Final = 1
 
@@ -41,9 +41,9 @@ class RequestLane:
 
 
 def lanes_of(routes: Iterable[str], own: Mapping[str, RequestLane], threads: int) -> dict[str, RequestLane]:
-    """The lane of each route: a service's own ones, one for health checks, and one for all that is left.
+    """Returns the lane of each route: a service's own lanes, one for health checks, and one for all other routes.
 
-    Of the server's `threads` the last one has what the others do not need.
+    The last one has the rest of the server's `threads`.
     """
     limit = threads - sum(lane.limit for lane in {*own.values()}) - THREADS_KEPT_FREE + 1
     reading = RequestLane(limit, "Too many requests at once", f"{limit} requests are being answered; try again soon")

@@ -1,4 +1,4 @@
-"""How an error is answered over HTTP, as plain values: without Flask, so that a service layer can name it beside its outcomes."""
+"""The HTTP answers to errors, as plain values without Flask, so that a service layer can name them beside its outcomes."""
 
 from dataclasses import dataclass
 
@@ -23,9 +23,9 @@ class Problem:
 
 
 class KnowsItsProblem(Exception):
-    """Base of the errors that say themselves how they are answered."""
+    """Base of the errors that define their own answers."""
 
     @property
     def problem(self) -> Problem:
-        """The answer to the request that met the error."""
+        """The answer to the request with the error."""
         raise NotImplementedError

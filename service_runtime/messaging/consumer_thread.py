@@ -7,7 +7,7 @@ from rocketmq_broker.client import ClientError, EventLoopThread, PushConsumer, Q
 
 _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
-"""What leaving the group takes on top of waiting for messages that are worked on."""
+"""The time to leave the group, besides the wait for messages in work."""
 _HEALTH_TIMEOUT_S: Final = 4.0
 _COUNT_TIMEOUT_S: Final = 2.0
 

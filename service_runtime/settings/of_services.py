@@ -1,4 +1,4 @@
-"""What the settings of each service that serves and consumes have, and those of its migration."""
+"""The settings of all services that serve and consume, and those of their migrations."""
 
 from types import new_class
 from typing import Annotated, Any, TypeVar
@@ -21,7 +21,7 @@ def _name_servers(text: str) -> str:
 
 
 class ServiceSettings(ServingDatabaseSettings, HttpSettings):
-    """What a service that serves and consumes asks for: a database, a place to listen at, and name servers."""
+    """The settings of a service that serves and consumes: a database, an address to listen on, and name servers."""
 
     namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
@@ -29,13 +29,13 @@ class ServiceSettings(ServingDatabaseSettings, HttpSettings):
 
 
 def database_at(path: str) -> Any:
-    """The field `database_url` of a service whose database is a SQLite file of this path, unless told otherwise."""
+    """Returns the field `database_url`, whose default is a SQLite file with this path."""
     url = f"sqlite:///{path}"
     return Field(SecretStr(url), description=f"sqlite:///path or postgresql://user:password@host/name; {url} unless given")
 
 
 def migration_settings(database_settings: type[D], program: str) -> type[D]:
-    """The settings of `python -m PROGRAM migrate`: those of the database, and what --help says of the command."""
+    """Returns the settings of `python -m PROGRAM migrate`: those of the database, with the command's --help."""
     database = program.replace("_service", " database")
     text = f"""Brings the {database} to the version that this program needs, says what it did, and ends.
 

@@ -32,7 +32,7 @@ class Command(Generic[S]):
     settings_class: type[S]
     work: Callable[[S], None]
     if_told_to_stop: int = 0
-    """The exit status when a signal comes before the work has said what a signal means."""
+    """The exit status for a signal before the work has set its handlers."""
 
     def run(self, program: str, arguments: Sequence[str]) -> int:
         """Runs the command, and returns the exit status of `run_program`."""

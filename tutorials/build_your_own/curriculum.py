@@ -29,7 +29,7 @@ FOLDER: Final = Path(__file__).parent
 SLOW_CHECKS: Final[Mapping[str, str]] = MappingProxyType(
     {"transactionTimeOut": "60000", "transactionCheckInterval": "60000", "transactionCheckMax": "15"}
 )
-"""Where no check-back is to come between."""
+"""Settings without a check-back during the stage."""
 
 
 def quick_checks(check_max: int) -> Mapping[str, str]:

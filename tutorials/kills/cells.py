@@ -27,7 +27,7 @@ class Victim(Enum):
     EVERYTHING = "everything"
     """All three, by kill -9."""
     POWER = "power"
-    """All three, and what the broker has written and not synced is gone."""
+    """All three processes, and the broker's unsynced data."""
     DISK = "disk"
     """Nothing is killed: the broker's disk is full for a minute."""
 

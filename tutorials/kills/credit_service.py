@@ -15,7 +15,7 @@ class CreditService:
     """One life of the credit service."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_delivery: Callable[[], None]) -> None:
-        """Creates it without starting it. `note_delivery` is called with each message."""
+        """Creates a life of the service without starting it. `note_delivery` is called with each message."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.execute("CREATE TABLE IF NOT EXISTS credits (order_id TEXT PRIMARY KEY, thing TEXT NOT NULL)")

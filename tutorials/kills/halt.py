@@ -9,7 +9,7 @@ class Halt:
     """Stops the first process that reaches one moment, and no later one."""
 
     def __init__(self, moment: Moment) -> None:
-        """No process has reached it yet."""
+        """Starts with no process at the moment."""
         self.reached = asyncio.Event()
         self._moment = moment
         self._over = asyncio.Event()

@@ -12,7 +12,7 @@ from tutorials.race.order_database import ProcessDied
 
 TOPIC: Final = "orders"
 PLACED, REFUSED, UNKNOWN = "placed", "refused", "cannot say"
-"""What a customer can hear."""
+"""The possible answers to a customer."""
 _ANSWERS: Final = {
     LocalTransactionState.COMMIT_MESSAGE: PLACED,
     LocalTransactionState.ROLLBACK_MESSAGE: REFUSED,
@@ -28,7 +28,7 @@ class OrderService:
     """One life of the order service. The next one is another object: only the file survives."""
 
     def __init__(self, file: Path, namesrv_addr: str, halt: Halt, note_check: Callable[[str], None]) -> None:
-        """Creates it without starting it. `note_check` is called with each answer to a check-back."""
+        """Creates a life of the service without starting it. `note_check` is called with each answer to a check-back."""
         self.is_dead = False
         self.database = sqlite3.connect(file, isolation_level=None)
         self.database.executescript(_SCHEMA)

@@ -19,7 +19,7 @@ ORDER_ID: Final = "order-1"
 THING: Final = "a book"
 DOWN_S: Final = 5
 FULL_S: Final = 60
-"""How long a process is down, and how long the disk is full."""
+"""The time for which a process is down, or the disk full."""
 QUIET_MINUTES: Final = 3
 """Longer than a check-back or a redelivery takes to come."""
 MOST_REQUESTS: Final = 10
@@ -34,12 +34,12 @@ class Outcome:
     on_disk: list[str]
     """Just after the kill."""
     heard: str | None
-    """What the customer heard; None if there was no answer."""
+    """The customer's answer; None without one."""
     notebook: Notebook
     orders: int
     credits: int
     story: str
-    """What the broker saw, with the time of each event."""
+    """The broker's events, each with its time."""
 
     @property
     def is_consistent(self) -> bool:

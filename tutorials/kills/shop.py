@@ -1,4 +1,4 @@
-"""The shop of one cell: order service, broker and credit service, what each of them leaves on disk, and who is started again."""
+"""The shop of one cell: order service, broker and credit service, their data on disk, and their restarts."""
 
 import sqlite3
 from collections.abc import Callable
@@ -16,12 +16,12 @@ from tutorials.kills.halt import Halt
 from tutorials.kills.order_service import TOPIC, OrderService
 
 _KINDS: Final = {topics.HALF_TOPIC: "half message", TOPIC: "message", topics.OP_HALF_TOPIC: "op message"}
-"""What a record in the commit log is, by its topic."""
+"""The kind of a record in the commit log, by its topic."""
 
 
 @dataclass(slots=True)
 class Notebook:
-    """What an observer writes down; it belongs to none of the processes."""
+    """The notes of an observer outside the processes."""
 
     checks: list[tuple[int, str]] = field(default_factory=list)
     """Which life of the order service answered a check-back, and what."""
@@ -30,12 +30,12 @@ class Notebook:
 
 
 class Shop:
-    """Three processes, each in its first life; and the files that outlive them."""
+    """Three processes, each in its first life, and the files that survive them."""
 
     def __init__(
         self, rocketmq: RocketMQ, folder: Path, halt: Halt, order_service: Callable[..., OrderService] = OrderService
     ) -> None:
-        """Nothing runs yet but the broker."""
+        """Only the broker runs yet."""
         self.notebook = Notebook()
         self._rocketmq = rocketmq
         self._namesrv_addr = rocketmq.namesrv_addr
@@ -45,14 +45,14 @@ class Shop:
         self._order_lives = self._credit_lives = 0
 
     async def begin(self) -> None:
-        """All three run when it returns."""
+        """Starts the other processes; all three run on return."""
         operator = await self._rocketmq.producer("operator")
         await operator.create_topic(TOPIC)
         await self._begin_orders()
         await self._begin_credits()
 
     async def kill(self, victim: Victim) -> None:
-        """Kills those that are meant. A process that stands at the halt is dead from now on, and learns so when it goes on."""
+        """Kills the victim's processes. A process at the halt is dead at once, and learns so when it goes on."""
         if victim is Victim.DISK:
             self._rocketmq.fill_disk()
         if victim.has_broker:
@@ -61,14 +61,14 @@ class Shop:
         self.credits.is_dead |= victim.has_credit_service
 
     async def bury(self) -> None:
-        """Ends the connections of those that are dead: the broker sees that they are gone."""
+        """Ends the connections of dead processes: the broker sees that they are gone."""
         if self.orders.is_dead:
             await self.orders.end()
         if self.credits.is_dead:
             await self.credits.end()
 
     async def raise_the_dead(self, victim: Victim) -> None:
-        """What died is started again, and a full disk has room again."""
+        """Starts dead processes again, and frees a full disk."""
         if victim is Victim.DISK:
             self._rocketmq.free_disk()
         if not self._rocketmq.is_running:
@@ -84,7 +84,7 @@ class Shop:
         await self.credits.end()
 
     def on_disk(self) -> list[str]:
-        """What is on the broker's disk and in both databases, in the order in which it comes there."""
+        """Returns the records on the broker's disk and in both databases, in the order of their writing."""
         topics = [record.topic.decode() for record in records_of(self._rocketmq.commit_log())]
         records = [_KINDS[topic] for topic in topics if topic in _KINDS]
         rows = ["order"] * self.count_orders() + ["credit"] * self.count_credits()
@@ -92,11 +92,11 @@ class Shop:
         return sorted(records + rows, key=order.index)
 
     def count_orders(self) -> int:
-        """How many orders are stored."""
+        """Returns the number of stored orders."""
         return _count(self._order_file, "orders")
 
     def count_credits(self) -> int:
-        """How many credits are stored."""
+        """Returns the number of stored credits."""
         return _count(self._credit_file, "credits")
 
     async def _begin_orders(self) -> None:

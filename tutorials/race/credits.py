@@ -20,7 +20,7 @@ class Credits:
     """One life of the credit process."""
 
     def __init__(self, stage: Stage) -> None:
-        """Creates it without consuming yet."""
+        """Creates a life of the process that does not consume yet."""
         self.stage = stage
         self.is_dead = False
         self._ledger = sqlite3.connect(stage.credit_file, isolation_level=None)

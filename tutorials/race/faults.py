@@ -63,7 +63,7 @@ class FaultPlan:
         """
         self.fault = fault
         self.struck = 0
-        """How often it struck so far."""
+        """The number of its strikes so far."""
         self._seed = seed
         self._slow_commit_s = slow_commit_s
         self._visits: Counter[str] = Counter()

@@ -16,7 +16,7 @@ class Order:
     """A customer's order."""
 
     number: int
-    """From 0 on."""
+    """The first is 0."""
     total_cents: int
 
     @property

@@ -30,7 +30,7 @@ class Writing:
         """The transaction has begun before."""
         self._connection = connection
         self.rows = 0
-        """How many rows it wrote."""
+        """The number of rows that it wrote."""
 
     def store(self, order: Order) -> None:
         """Writes the order's row. Raises sqlite3.IntegrityError if it exists."""
@@ -54,7 +54,7 @@ class OrderDatabase:
         self._must_live = must_live
         self._turn = asyncio.Lock()
         self.rows = 0
-        """How many rows its commits made durable."""
+        """The number of rows that its commits made durable."""
 
     @staticmethod
     def create(path: Path, schema: str) -> None:

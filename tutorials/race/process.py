@@ -15,7 +15,7 @@ class Process:
     """One life of the order process. The next one is another object: only the stage survives."""
 
     def __init__(self, stage: Stage) -> None:
-        """Creates it without clients and tasks."""
+        """Creates a life of the process without clients and tasks."""
         self.stage = stage
         self.database = OrderDatabase(stage.order_file, stage.plan, self.die, self.must_live)
         self.is_dead = False

@@ -22,9 +22,9 @@ class Way(ABC):
     title: ClassVar[str]
     """In the table."""
     schema: ClassVar[str] = ""
-    """Tables of its own in the order database."""
+    """The way's tables in the order database."""
     broker: ClassVar[type[RacedBroker]] = OwnBroker
-    """What it is played on."""
+    """The broker that it is played on."""
 
     def __init__(self, process: Process) -> None:
         """`process` has the database and creates clients."""

@@ -18,7 +18,7 @@ class ToolResult:
     tool: Tool
     runs: tuple[ToolRun, ...]
     is_right: bool
-    """Whether each run found what was injected, and no more."""
+    """Whether each run found exactly the injected faults."""
 
     @property
     def wall_s(self) -> float:

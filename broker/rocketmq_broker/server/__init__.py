@@ -1,1 +1,1 @@
-"""The broker's processors, one for each family of request codes, and what they share: groups of clients, held pulls, delays."""
+"""The broker's processors, one for each family of request codes, and their shared parts: groups of clients, pulls, delays."""

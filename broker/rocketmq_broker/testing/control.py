@@ -1,4 +1,4 @@
-"""The commands of a test, for tests in other languages: what `RocketMQ` has as methods, as paths and JSON."""
+"""A test's commands for other languages: the methods of `RocketMQ` as paths and JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Arguments: TypeAlias = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A method of RocketMQ, how its arguments are read, and how its result is told as JSON."""
+    """A method of RocketMQ, with its arguments' parsers and its result's form in JSON."""
 
     method: Callable[..., Any]
     arguments: Mapping[str, Callable[[Arguments], Any]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class _Command:
 
     @property
     def name(self) -> str:
-        """The path that asks for it."""
+        """The path of the command."""
         return self.method.__name__.strip("_").replace("_", "-")
 
 
@@ -44,11 +44,11 @@ class Control:
     """Answers commands. GET asks, POST changes; arguments come in the query or as a JSON object in the body."""
 
     def __init__(self, rocketmq: RocketMQ) -> None:
-        """`rocketmq` runs."""
+        """`rocketmq` must be running."""
         self._rocketmq = rocketmq
 
     async def answer(self, method: str, name: str, arguments: Arguments) -> tuple[int, Json]:
-        """HTTP status and JSON: what was asked for, or `{"error": ...}`, 409 for what a test would call a failure."""
+        """Returns HTTP status and JSON: the answer, or `{"error": ...}`, with 409 for a failure of the test."""
         command = _COMMANDS.get(method, {}).get(name)
         if command is None:
             if wanted := next((method for method, commands in _COMMANDS.items() if name in commands), None):
@@ -196,4 +196,4 @@ _COMMANDS: Final = {
         _Command(RocketMQ.restart),
     ),
 }
-"""What a program can ask for, by the HTTP method."""
+"""The commands by HTTP method and name."""

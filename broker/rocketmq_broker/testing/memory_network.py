@@ -20,7 +20,7 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 NewProtocol = Callable[[], asyncio.Protocol]
 Tap = Callable[[asyncio.Transport], asyncio.Transport]
-"""Gets the server's end of a new connection, and returns what the server is to write to."""
+"""Gets the server's end of a new connection, and returns the transport for the server."""
 
 _LOCAL_HOST: Final = "127.0.0.1"
 _LOCAL_HOSTS: Final = frozenset({_LOCAL_HOST, "localhost", "0.0.0.0", ""})
@@ -105,7 +105,7 @@ class MemoryListener:
         self.new_protocol = new_protocol
         self.is_listening = False
         self.context = contextvars.copy_context()
-        """The server's: what a connection brings is handled in it, whoever sent it."""
+        """The server's context, in which it handles each connection's data."""
         self._tcp = tcp
         self._gone = gone
 

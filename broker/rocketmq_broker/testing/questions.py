@@ -41,7 +41,7 @@ class Asked(Awaitable[T], Generic[T]):
 
 __tracebackhide__ = IS_ASSERTION
 MOMENT_S: Final = 0.01
-"""Longer than anything is put off only to be done together with what comes next, such as the flush of a COMMIT."""
+"""Longer than any delay that only combines work, such as the flush of a COMMIT."""
 
 
 class Questions(ABC):

@@ -43,11 +43,11 @@ PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
     longest_sleep_s=math.inf,
 )  # fmt: skip
-"""A minute of a test's time costs what there is to do in it, and the wall clock and the steady one are one clock."""
+"""A minute of a test's time costs only its work, and the wall clock and the steady one are one clock."""
 HEARTBEAT_S: Final = 30.0
-"""How often clients send heartbeats."""
+"""The interval of clients' heartbeats."""
 OUTSIDE_S: Final = 0.02
-"""How long clients elsewhere have, in real time, for what 30 s of the test's brought them."""
+"""The real time that clients outside get for their work in 30 s of the test's time."""
 _LOCAL_HOST: Final = "127.0.0.1"
 _MEMORY: Final = "/memory"
 _PROCESS_ID: Final = 4711

@@ -1,4 +1,4 @@
-"""RocketMQ for synchronous tests: it runs on a thread of its own, and time stands still between two calls of the test."""
+"""RocketMQ for synchronous tests: it runs on its own thread, and time stands still between two calls of the test."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ENDS_WITHIN_S: Final = 10.0
 def _awaited(
     asynchronous: Callable[Concatenate[RocketMQ, P], Awaitable[T]],
 ) -> Callable[Concatenate[SyncRocketMQ, P], T]:
-    """Returns the method that calls this one of RocketMQ on its event loop, and waits for the result."""
+    """Returns a method that runs this coroutine method of RocketMQ on its event loop, and waits for the result."""
 
     @wraps(asynchronous)
     def method(rocketmq: SyncRocketMQ, /, *args: P.args, **named: P.kwargs) -> T:
@@ -41,7 +41,7 @@ def _awaited(
 
 
 def _called(function: Callable[Concatenate[RocketMQ, P], T]) -> Callable[Concatenate[SyncRocketMQ, P], T]:
-    """Returns the method that calls this one of RocketMQ, which nobody awaits, on its event loop."""
+    """Returns a method that runs this plain method of RocketMQ on its event loop."""
 
     @wraps(function)
     async def work(rocketmq: RocketMQ, /, *args: P.args, **named: P.kwargs) -> T:
@@ -53,7 +53,7 @@ def _called(function: Callable[Concatenate[RocketMQ, P], T]) -> Callable[Concate
 def _client(
     started: Callable[Concatenate[RocketMQ, P], Awaitable[Client]],
 ) -> Callable[Concatenate[SyncRocketMQ, P], SyncClient]:
-    """Returns the method that starts a client by this one of RocketMQ, and wraps it."""
+    """Returns a method that starts a client by this method of RocketMQ, and wraps it."""
     start = _awaited(started)
 
     @wraps(started)
@@ -64,10 +64,10 @@ def _client(
 
 
 class SyncRocketMQ:
-    """Runs from `start` to `stop`, or as `with SyncRocketMQ() as rocketmq:`. Any thread but its own may call it.
+    """Runs between `start` and `stop`, or as `with SyncRocketMQ() as rocketmq:`. Any thread but its own may call it.
 
-    While a call lasts, time passes as far as the call needs it; between calls none does. Its methods are those of RocketMQ, which
-    says what each promises, and are called without `await`.
+    During a call time passes as far as the call needs it; between calls none does. Its methods are RocketMQ's, which documents
+    them, without `await`.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class SyncRocketMQ:
         seed: int | None = None,
         start_ms: int | None = None,
     ) -> None:
-        """See RocketMQ. Raises ConfigError."""
+        """Takes the arguments of RocketMQ. Raises ConfigError."""
         if start_ms is None:
             start_ms = REPEATABLE_START_MS if seed is not None else current_world().wall_ms()
         self._calls = 0
@@ -89,7 +89,7 @@ class SyncRocketMQ:
         self._is_ready = threading.Event()
 
     def start(self) -> None:
-        """Serves when it returns. Raises StartError."""
+        """Starts serving. Raises StartError."""
         self._thread.start()
         self._is_ready.wait()
         try:
@@ -123,14 +123,14 @@ class SyncRocketMQ:
             )
         running = asyncio.run_coroutine_threadsafe(self._inside(work), self._loop)
         if (error := running.exception()) is not None:
-            raise error  # here, and not within concurrent.futures: a report then shows the line of the test alone
+            raise error  # raised here, and not within concurrent.futures: a report then shows only the test's line
         return running.result()
 
-    # where it is
+    # addresses
 
     @property
     def namesrv_addr(self) -> str:
-        """What clients are given as NAMESRV_ADDR; real ones too, on other threads and in other processes."""
+        """The value for clients' NAMESRV_ADDR, also on other threads and in other processes."""
         return self._rocketmq.namesrv_addr
 
     @property
@@ -140,7 +140,7 @@ class SyncRocketMQ:
 
     @property
     def is_running(self) -> bool:
-        """Whether the broker serves."""
+        """True while the broker serves."""
         return self._rocketmq.is_running
 
     @property
@@ -160,7 +160,7 @@ class SyncRocketMQ:
     settle = _awaited(RocketMQ.settle)
 
     def wait_until(self, condition: Callable[[], T], *, seconds: float = 60, minutes: float = 0, what: str = "") -> T:
-        """Passes time until the condition holds. It is called on the thread of the test. Raises AssertionError."""
+        """Passes time until the condition holds, which is called on the test's thread. Raises AssertionError."""
         wait_s = seconds + 60 * minutes
         end_s = self.elapsed_s + wait_s
         while not (found := condition()):
@@ -192,7 +192,7 @@ class SyncRocketMQ:
         finally:
             self.release_check_backs()
 
-    # what a test asks
+    # questions
 
     pending = _awaited(RocketMQ.pending)
     decided = _awaited(RocketMQ.decided)
@@ -202,14 +202,14 @@ class SyncRocketMQ:
     commit_log = _called(RocketMQ.commit_log)
 
     def timeline(self, word: str) -> str:
-        """The story of the message with that id or key."""
+        """Returns the story of the message with that id or key."""
         return self._rocketmq.timeline(word)
 
     def story(self) -> str:
         """Returns the story of the latest hundred events."""
         return self._rocketmq.story()
 
-    # within
+    # internals
 
     async def _inside(self, work: Coroutine[Any, Any, T]) -> T:
         self._calls += 1
@@ -217,7 +217,7 @@ class SyncRocketMQ:
             with self._rocketmq.inside():
                 return await work
         finally:
-            # Here and not on the thread that waits: no time must pass before that has gone on.
+            # Here and not on the waiting thread: no time must pass before that has gone on.
             self._calls -= 1
 
     def _serve(self) -> None:
@@ -241,7 +241,7 @@ class SyncClient:
         self._client = client
 
     def __getattr__(self, name: str) -> Any:
-        """The client's own; a coroutine function becomes a function that waits for the result."""
+        """Returns the client's attribute; a coroutine function becomes a function that waits for the result."""
         found = getattr(self._client, name)
         if not asyncio.iscoroutinefunction(found):
             return found

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 Outgoing = Callable[[asyncio.Transport, str, bytes], bytes]
-"""Gets the transport, the address of its other end and what is written; returns what of it leaves."""
+"""Gets the transport, the address of its other end and the written data; returns the data to send."""
 
 _LENGTH: Final = struct.Struct(">I")
 

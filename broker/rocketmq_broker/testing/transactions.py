@@ -44,7 +44,7 @@ class Transaction:
     keys: tuple[str, ...]
     producer_group: str
     checks: int
-    """How often a producer was asked; 0 for one that was rolled back, as no record says it."""
+    """The number of check-backs; 0 for a rolled back one, because no record has it."""
     next_check_in_s: float | None
     """Until the next check; None once it is decided."""
 

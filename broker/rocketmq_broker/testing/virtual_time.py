@@ -30,7 +30,7 @@ NS_IN_S: Final = 1_000_000_000
 PATIENCE_S: Final = 1.0
 """Real time. A thread that works for longer is taken to wait for something that only the loop's time can bring."""
 MOST_UNASKED_S: Final = 3600
-"""So much time passes, at most, without anybody having asked for it: a test that waits for longer waits for what never comes."""
+"""The most time that passes unasked: a test that waits longer waits in vain."""
 LOOK_OUTSIDE_EVERY: Final = 16
 """While time is advanced, sockets are looked at once in so many rounds: to ask the system costs more than a timer."""
 _LOOP_BEGINS_S: Final = 1_000_000
@@ -67,7 +67,7 @@ class VirtualTime:
         self._is_awaited = is_awaited
         self._elapsed_ns = 0
         self.turns = 0
-        """How often the event loop has gone round."""
+        """The number of turns of the event loop."""
         self._unasked_ns = 0
         self._advancing = 0
         self._at_work = 0
@@ -77,9 +77,9 @@ class VirtualTime:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_begins_s: float = _LOOP_BEGINS_S
         self.own_sockets: Callable[[], int] = lambda: 0
-        """How many sockets of the loop lead nowhere yet: those that listen."""
+        """Returns the number of the loop's sockets without a peer yet: those that listen."""
         self.patience_s: Callable[[], float] = lambda: 0
-        """How many real seconds to wait, before more time is passed at once, for answers that are on their way from elsewhere."""
+        """Returns the real seconds to wait, before more time passes at once, for answers from outside."""
 
     # reading the time
 

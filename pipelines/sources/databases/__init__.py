@@ -1,1 +1,1 @@
-"""Tables by ADBC, whatever is written in their columns."""
+"""Tables by ADBC, readable with any values in their columns."""

@@ -22,7 +22,7 @@ BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
 
 MOST_UNREADABLE = 1_000
-"""Rows of a table that are told one by one: who finds more has one mistake, and not a thousand."""
+"""The most rows of a table that are listed one by one: more of them are one mistake, and not a thousand."""
 
 SQLITE_BUSY_TIMEOUT_MS = 10_000
 

@@ -12,7 +12,7 @@ FILE_NAME = "0" * 20
 
 
 class LogFull(Exception):
-    """There is no room for one more record. RocketMQ would begin the next file."""
+    """The file has no room for the next record. RocketMQ would begin the next file."""
 
 
 class CommitLog:

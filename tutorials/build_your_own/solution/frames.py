@@ -23,7 +23,7 @@ class Command:
     opaque: int
     flag: int = 0
     fields: Mapping[str, str] = field(default_factory=lambda: NO_FIELDS)
-    """extFields: what a request asks or an answer says, as strings."""
+    """extFields: the parameters of a request or the facts of an answer, as strings."""
     body: bytes = b""
     remark: str = ""
 

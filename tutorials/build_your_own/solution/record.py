@@ -19,7 +19,7 @@ NOT_TRANSACTIONAL = 0x0
 COMMITTED = 0x8
 ROLLED_BACK = 0xC
 TRANSACTION_BITS = 0xC
-"""Which bits of SYSFLAG say what a record is to a transaction."""
+"""The bits of SYSFLAG for a record's part in a transaction."""
 
 _HEAD = struct.Struct(">IIIiiqqiq8sq8siqI")
 

@@ -19,7 +19,7 @@ HALF_TOPIC = "RMQ_SYS_TRANS_HALF_TOPIC"
 OP_TOPIC = "RMQ_SYS_TRANS_OP_HALF_TOPIC"
 DISCARD_TOPIC = "TRANS_CHECK_MAX_TIME_TOPIC"
 OWN_TOPICS = frozenset({HALF_TOPIC, OP_TOPIC, DISCARD_TOPIC})
-"""What lies there is believed after a restart, so no client may send to them."""
+"""A restart trusts these topics, so no client may send to them."""
 REMOVE_TAG = "d"
 
 
@@ -33,9 +33,9 @@ class Pending:
 
     half: Record
     due_s: float
-    """When to check back next."""
+    """The time of the next check-back."""
     checks: int = 0
-    """How often a producer was asked."""
+    """The number of check-backs."""
 
     @property
     def group(self) -> str:

@@ -29,7 +29,7 @@ class Children:
         self.is_stopping = False
         """Whether no more may be started."""
         self._marks: dict[int, str] = {}
-        """By child, what its environment and that of all its descendants holds: some leave the process group."""
+        """By child, a mark in its environment and that of all its descendants: some leave the process group."""
         self._reaper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:

@@ -44,7 +44,7 @@ class Connection:
         self._received = bytearray()
         self._is_over = False
         self.inbox: list[Frame] = []
-        """Frames that came and that nobody has asked for yet."""
+        """Frames that have arrived and were not taken yet."""
 
     @property
     def prefix(self) -> str:

@@ -40,7 +40,7 @@ class Stored:
     queue_offset: int
     msg_id: str
     commit_log_offset: int
-    """What msgId's last 8 bytes say."""
+    """The value of msgId's last 8 bytes."""
 
 
 @dataclass(frozen=True, slots=True)

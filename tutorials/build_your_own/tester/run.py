@@ -32,9 +32,9 @@ class Order:
     command: Sequence[str]
     """Starts the broker; `-c FILE` is added."""
     home: Path
-    """Where stores, settings and logs go, a folder for each stage."""
+    """The folder of stores, settings and logs, with a folder for each stage."""
     patience_s: float
-    """How long to wait for what should come at once."""
+    """The wait for prompt events."""
     side_by_side: int = 4
 
 

@@ -22,7 +22,7 @@ class Event:
     """One event."""
 
     at_ms: int
-    """Since the stage began."""
+    """The time since the begin of the stage."""
     kind: Kind
     text: str
     data: bytes = b""

@@ -17,9 +17,9 @@ class RacedBroker(ABC):
     """
 
     slow_commit_s: ClassVar[tuple[float, float]]
-    """How long a slow local transaction takes, from and to: most of them longer than until the first check-back."""
+    """The least and greatest time of a slow local transaction: most are longer than the wait for the first check-back."""
     namesrv_addr: str
-    """Where clients find it, also while it is down."""
+    """The name server's address, valid also while the broker is down."""
 
     @abstractmethod
     def __init__(self, seed: int, folder: Path) -> None:

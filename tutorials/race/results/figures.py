@@ -13,7 +13,7 @@ class Figures:
     orders: int
     """Orders that customers asked for."""
     struck: int
-    """How often the fault struck; where the broker was down, how many orders were asked for meanwhile."""
+    """The number of the fault's strikes; for a broker that is down, the number of orders meanwhile."""
     stored: int
     missing: int
     phantom: int

@@ -27,4 +27,4 @@ WAYS: Final[tuple[type[Way], ...]] = (
 )
 
 WAYS_ON_APACHE: Final[tuple[type[Way], ...]] = (WithBarrierOnApache, WithBarrierOnApacheFive)
-"""They race only where somebody asks for it: their time is real, and they need Java."""
+"""They race only on request: their time is real, and they need Java."""

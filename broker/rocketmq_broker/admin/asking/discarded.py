@@ -32,7 +32,7 @@ class DiscardedMessage(msgspec.Struct, frozen=True, rename="camel"):
     born_ms: int
     discarded_ms: int
     is_resumed: bool = False
-    """Whether it has been made a half message again since."""
+    """Whether a later half message was made from it."""
 
 
 async def newest_discarded(

@@ -47,7 +47,7 @@ class Extension:
     deeds: Sequence[Deed] = ()
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()
-    """Who has something on record about transactions besides the broker."""
+    """Further sources of events of transactions, besides the broker."""
 
 
 def create_console(settings: ConsoleSettings, target: Target, extension: Extension | None = None) -> Starlette:

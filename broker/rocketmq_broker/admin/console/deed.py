@@ -14,6 +14,6 @@ class Deed:
 
     path: str
     do: Callable[[Visit], Awaitable[str]]
-    """Does it, and says in a sentence what was done. Raises AdminError."""
+    """Does it, and returns a sentence about the result. Raises AdminError."""
     back_to: Callable[[Visit], str]
     """The page that the visitor sees then."""

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Final
 
 MOST_STREAMS: Final = 32
-"""How many pages are live at a time; further ones stand still and say so."""
+"""The most live pages at a time; further ones stand still and say so."""
 _SILENT_S: Final = 15.0
-"""After this time without a change a comment goes out: who has left is noticed, and nothing between cuts the connection."""
+"""The longest silence before a comment is sent: it reveals closed clients, and keeps proxies from cutting the connection."""
 
 
 class Streams:

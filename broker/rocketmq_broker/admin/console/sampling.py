@@ -29,7 +29,7 @@ class Sample:
 
     at_ms: int
     stored: int | None = None
-    """How many messages were ever stored."""
+    """The number of messages ever stored."""
     delivered: int | None = None
     pending: int | None = None
     parked: int | None = None

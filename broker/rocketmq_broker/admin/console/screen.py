@@ -16,10 +16,10 @@ class Screen:
     path: str
     title: str
     template: str
-    """The template of the part that is drawn anew; it sees what `find` returns as `facts`."""
+    """The template of the live part; it sees the result of `find` as `facts`."""
     find: Callable[[Visit], Awaitable[Any]]
     """Finds the facts. Raises AdminError, whose sentence stands on the page then."""
     refresh_s: float | None = 1.0
-    """How often the facts are found anew while somebody looks; None for a page that stands still."""
+    """The seconds between two searches for facts while the page is open; None for a page that stands still."""
     heading: Callable[[Visit], str] | None = None
-    """What stands above; the title unless given."""
+    """The heading; by default the title."""

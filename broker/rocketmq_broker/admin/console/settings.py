@@ -27,7 +27,7 @@ class ConsoleSettings:
     port: int = 8088
     """0 takes any free one."""
     password: str | None = None
-    """None lets everybody in who reaches the port: only on loopback."""
+    """None lets every visitor in who reaches the port: only on loopback."""
 
     @property
     def is_loopback(self) -> bool:

@@ -25,7 +25,7 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
     """One message that a consumer group gave up."""
 
     offset_message_id: str
-    """Where it lies: the name by which it is treated."""
+    """Its position, by which operators name it."""
     message_id: str
     """The id that its producer gave it, which every redelivery keeps."""
     consumer_group: str
@@ -43,7 +43,7 @@ class DeadLetter(msgspec.Struct, frozen=True, rename="camel"):
     queue_offset: int
     commit_log_offset: int
     treatment: Treated | None = None
-    """What was done about it last."""
+    """The last treatment."""
 
 
 def read_dead_letter(record: Record) -> DeadLetter:

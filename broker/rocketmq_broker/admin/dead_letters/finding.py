@@ -26,9 +26,9 @@ class DeadLetterGroup(msgspec.Struct, frozen=True, rename="camel"):
     untreated: int | None
     """How many nobody has retried or dismissed yet; None at a broker that keeps no marks."""
     total: int
-    """How many are stored."""
+    """The number of stored dead letters."""
     newest_ms: int | None
-    """When the last one was parked."""
+    """The time at which the last one was parked."""
 
 
 class FoundLetter(NamedTuple):

@@ -38,7 +38,7 @@ _DENIALS: Final = (
         "This account is no admin's: set ROCKETMQ_ACCESS_KEY to one that is, or `admin: true` in its plain_acl.yml.",
     ),
 )
-"""What Apache's brokers and this one say to those whom they do not let in, and what to do about each."""
+"""The refusals of Apache's brokers and of this one, with the advice for each."""
 _ADMINS_ACCOUNT: Final = "Come in with an admin's account: ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY."
 _WITHOUT_EFFECT: Final = (
     "ROCKETMQ_TLS_TRUST_CERT_PATH",

@@ -24,7 +24,7 @@ _WARNING_PERCENT: Final = 90
 """diskSpaceWarningLevelRatio, where a broker does not say."""
 _YOUNG_MS: Final = 60_000
 _MOST_PENDING: Final = 1000
-"""So many pending transactions are looked at, the oldest ones."""
+"""The number of pending transactions to examine, the oldest ones."""
 
 
 class BrokerFound(NamedTuple):

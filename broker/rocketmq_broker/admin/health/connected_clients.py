@@ -11,7 +11,7 @@ from rocketmq_broker.admin.health.finding import Finding, fine
 from rocketmq_broker.admin.health.versions import Spoken, clients_found
 
 _MOST_GROUPS: Final = 200
-"""So many consumer groups are asked about: each takes a request."""
+"""The most consumer groups to ask about: each takes a request."""
 
 
 async def examine_clients(subject: str, requests: BrokerRequests) -> list[Finding]:

@@ -9,14 +9,14 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     """One fact about a name server or a broker."""
 
     subject: str
-    """Whom it is about."""
+    """The name server or broker concerned."""
     is_wrong: bool
     what: str
     """A sentence."""
     what_to_do: str | None = None
     """A sentence; where something is wrong."""
     facts: dict[str, str | int] = {}
-    """What a program may want of the sentence: `version`, `clockDifferenceMs`."""
+    """The sentence's facts for programs: `version`, `clockDifferenceMs`."""
 
 
 def fine(subject: str, what: str, **facts: str | int) -> Finding:

@@ -1,6 +1,6 @@
-"""What a store on this machine's disk says: who uses it, whether it is whole, and what the broker's next start would do about it.
+"""The check of a store on this machine's disk: its user, its damage, and the effect of the broker's next start.
 
-Nothing is written, and no lock is taken: the store is opened over files in memory (MemoryFiles).
+It writes nothing, and takes no lock: it opens the store over files in memory (MemoryFiles).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ _NOT_SEARCHED: Final = frozenset({topics.OP_HALF_TOPIC, topics.SCHEDULE_TOPIC, t
 
 
 class Consumption(msgspec.Struct, frozen=True, rename="camel"):
-    """Whether a group has consumed a message."""
+    """The state of a message at a consumer group."""
 
     group: str
     is_consumed: bool

@@ -15,13 +15,13 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
 
     group: str
     online: int
-    """How many of its members are connected."""
+    """The number of connected members."""
     topics: list[str]
-    """Where it has offsets, without its retry topic."""
+    """The topics with its offsets, without its retry topic."""
     lag: int
-    """How many messages it has not consumed yet, those that wait for another attempt included."""
+    """The messages that it has not consumed yet, including those that wait for another attempt."""
     consumed_ms: int | None
-    """When the message that it consumed last was stored; None if it has consumed none."""
+    """The store time of the last consumed message; None without one."""
 
 
 class QueueProgress(msgspec.Struct, frozen=True, rename="camel"):
@@ -35,7 +35,7 @@ class QueueProgress(msgspec.Struct, frozen=True, rename="camel"):
     """The queue offset after the last message."""
     lag: int
     consumed_ms: int | None
-    """When the message that it consumed last was stored."""
+    """The store time of the last consumed message."""
 
 
 async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFigures]:

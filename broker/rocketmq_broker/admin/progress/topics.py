@@ -14,11 +14,11 @@ class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
 
     topic: str
     queues: int
-    """How many queues consumers read from."""
+    """The number of queues to read from."""
     messages: int
-    """How many messages the queues hold; one that has expired does not count."""
+    """The number of messages in the queues, without expired ones."""
     newest_ms: int | None
-    """When the last one was stored; None without any."""
+    """The store time of the last message; None without messages."""
 
 
 async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFigures]:

@@ -1,4 +1,4 @@
-"""Numbers in foreign texts."""
+"""Numbers in texts from other programs."""
 
 from __future__ import annotations
 

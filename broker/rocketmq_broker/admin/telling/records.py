@@ -17,12 +17,12 @@ class MarkedField(NamedTuple):
     """One field of a record."""
 
     name: str
-    """As RocketMQ's sources name it."""
+    """The field's name in RocketMQ's sources."""
     begin: int
     """The position of its first byte in the record."""
     data: bytes
     value: str
-    """What the bytes mean, for people."""
+    """The meaning of the bytes, for people."""
 
 
 def marked_fields(record: bytes) -> list[MarkedField]:

@@ -18,22 +18,22 @@ class Arrow(msgspec.Struct, frozen=True, rename="camel"):
 
     sender: str
     receiver: str
-    """The sender itself, where it did something that it told nobody."""
+    """The sender itself for a step without a message."""
     label: str
     is_lost: bool = False
-    """Whether it did not arrive."""
+    """Whether the message did not arrive."""
 
 
 class Event(msgspec.Struct, frozen=True, rename="camel"):
     """A step, with its time and its source."""
 
     at_ms: int | None
-    """When; None where that is not on record."""
+    """The time; None if it is not on record."""
     what: str
     on_record: str
-    """Who has it on record."""
+    """The part of the system that has it on record."""
     arrow: Arrow | None = None
-    """None where nobody told anybody anything."""
+    """None for an event without a message."""
 
 
 class Timeline(msgspec.Struct, frozen=True, rename="camel"):

@@ -37,7 +37,7 @@ class Evidence(NamedTuple):
     groups: list[GroupEvidence]
     consumptions: list[Consumption]
     info: TransactionInfo | None
-    """What the broker itself says; None at Apache's."""
+    """The broker's own info; None at Apache's."""
 
 
 async def gather(broker: BrokerRequests, word: str) -> list[Evidence]:

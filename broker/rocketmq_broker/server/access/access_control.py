@@ -22,7 +22,7 @@ _NAME_OF_THE_ERROR: Final = "org.apache.rocketmq.acl.common.AclException"
 """Apache's brokers begin the remark with it, and tools look for it."""
 
 Edit = Callable[[dict[str, PlainAcl]], tuple[str, PlainAcl]]
-"""Given what the files say, which file to replace, and by what. Raises AccountMistake."""
+"""Gets the content of the files; returns the file to replace, and its new content. Raises AccountMistake."""
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.memberships import Memberships
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
-"""Told the group and the connections of its members, each of which must divide the queues anew."""
+"""Gets the group and the connections of its members, each of which must divide the queues again."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
 
 REST_S: Final = 0.1
-"""Between two rounds: all changes of this time are told at once."""
+"""The pause between two rounds: each notice covers all changes in it."""
 MOST_AT_ONCE: Final = 500
 """Notices of one round: some 10 ms of the event loop. A group of a thousand hears of a change in two rounds."""
 
@@ -24,7 +24,7 @@ class ConsumerNotices:
 
     def __init__(self) -> None:
         self.alarm = Alarm()
-        """Rings when somebody is to be told."""
+        """Rings when a notice is due."""
         self._due: dict[tuple[str, Connection], None] = {}
 
     def group_changed(self, group: str, connections: list[Connection]) -> None:

@@ -15,7 +15,7 @@ class ProducerGroups:
         self.memberships = Memberships()
         """To be read only."""
         self._groups_of_client: dict[tuple[Connection, str], int] = {}
-        """In how many groups a client is by a connection, which may speak for several clients, each in groups of its own."""
+        """The number of a client's groups at a connection, which may speak for several clients, each with its own groups."""
 
     def register(self, group: str, channel: ClientChannel) -> None:
         """Registers a member by its heartbeat."""

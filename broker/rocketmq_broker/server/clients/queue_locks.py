@@ -31,7 +31,7 @@ class QueueLocks(Generic[Queue]):
         self._locks: dict[str, dict[Queue, _Lock]] = {}
         self._most_locks = most_locks
         self.count = 0
-        """How many there are, those included that have expired and are not forgotten yet."""
+        """The number of locks, including those that have expired and are not forgotten yet."""
 
     def lock(self, group: str, queues: Iterable[Queue], client_id: str, now_ms: int) -> list[Queue]:
         """Locks or renews those queues that are free or the client's own, and returns them. Raises TooManyLocks."""

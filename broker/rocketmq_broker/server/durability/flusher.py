@@ -25,11 +25,11 @@ class Flushing(Protocol):
         """Asks for a sync of these files. The answer comes on the event loop."""
 
     def stop(self) -> None:
-        """Ends without a pending answer."""
+        """Ends, and drops a pending answer."""
 
 
 NewFlushing: TypeAlias = Callable[[Callable[[int], None], Callable[[str | None], None], Callable[[], None]], Flushing]
-"""Makes one, given what `Flusher` is given."""
+"""Creates one with the arguments of `Flusher`."""
 
 
 class Flusher:
@@ -72,7 +72,7 @@ class Flusher:
             self._replace()
 
     def stop(self) -> None:
-        """Ends the process without a pending answer."""
+        """Ends the process, and drops a pending answer."""
         self._asked = None
         if self._retry is not None:
             self._retry.cancel()

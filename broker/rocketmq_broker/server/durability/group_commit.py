@@ -61,7 +61,7 @@ class GroupCommit:
         self._requests = 0
         self._requests_began_s = 0.0
         self.put_times = PutTimes()
-        """How long requests that stored something waited until it was durable."""
+        """The waits of storing requests for durability."""
         self._showing = Showing(store, self.listeners, self._waiting, self.put_times, flush_timeout_s)
         self._flushing_to: int | None = None
         self._flush_began_s = 0.0
@@ -71,13 +71,13 @@ class GroupCommit:
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
         self.file_lock = asyncio.Lock()
-        """Held by whoever works on the store's files on another thread, or moves files that such work may be about."""
+        """Held during work on the store's files on another thread, and while moving files that such work may use."""
         self.checkpoints = Checkpoints(store, self.file_lock, checkpoint_interval_s)
         self._next_segment = NextSegment(store, self._tasks)
         self.flushes = 0
-        """How many flushes were begun."""
+        """The number of flushes begun."""
         self.flush_times_s = Histogram(_FLUSH_TIMES_S)
-        """How long those took that succeeded."""
+        """The times of successful flushes."""
 
     async def start(self) -> None:
         """Starts the flush process and the background work. Raises OSError."""

@@ -6,13 +6,13 @@ from bisect import bisect_right
 from typing import Final
 
 _LONGEST_MS: Final = 60_000
-"""What took longer is counted with these: a bound for memory."""
+"""Longer times are counted as this: a bound for memory."""
 _CLASSES: Final = (
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s",
     "1~2s", "2~3s", "3~4s", "4~5s", "5~10s", "10s~",
 )  # fmt: skip
 _CLASS_BEGINS_MS: Final = (1, 10, 50, 100, 200, 500, 1000, 2000, 3000, 4000, 5000, 10_000)
-"""Where each class but the first begins."""
+"""The lower bound of each class but the first."""
 
 
 class PutTimes:

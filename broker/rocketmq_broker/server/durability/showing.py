@@ -1,4 +1,4 @@
-"""What follows a write and its flush: readers see the messages, listeners hear of them, and those who wait are answered."""
+"""Completes writes after their flush: readers see the messages, listeners hear of them, and clients get their answers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CommitListener(Protocol):
 
 
 class Showing:
-    """Leads what was written to one of three ends: visible and answered, lost, or overdue. Use it on the event loop's thread."""
+    """Brings written records to one of three ends: visible and answered, lost, or overdue. Use it on the event loop's thread."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Showing:
         put_times: PutTimes,
         overdue_after_s: float,
     ) -> None:
-        """Listeners may join later. `put_times` hears how long each request took."""
+        """Listeners may join later. `put_times` observes the time of each request."""
         self._store = store
         self._listeners = listeners
         self._waiting = waiting
@@ -54,7 +54,7 @@ class Showing:
         self._batches.add(position, requests, began_s)
 
     def watch(self) -> None:
-        """Answers FLUSH_DISK_TIMEOUT to what waits too long after this."""
+        """Answers FLUSH_DISK_TIMEOUT to requests that wait too long after this."""
         if self._overdue is None:
             self._overdue = asyncio.get_running_loop().call_later(self._overdue_after_s, self._answer_overdue)
 
@@ -104,14 +104,14 @@ class Showing:
         self._waiting.succeed(position)
 
     def lose_after(self, position: int, error: StoreUnwritable) -> None:
-        """Tells listeners and those who wait that the records behind that offset are lost."""
+        """Reports to listeners and waiting clients that the records behind that offset are lost."""
         for listener in self._listeners:
             listener.take_back(max(position, 0))
         self._batches.drop_behind(position)
         self._waiting.fail_behind(position, str(error))
 
     def _answer_overdue(self) -> None:
-        """Answers those who waited too long that the message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
+        """Answers overdue requests: their message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
         self._overdue = None
         loop = asyncio.get_running_loop()
         overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)

@@ -26,7 +26,7 @@ _NEEDED_FOR_FILE_RESERVED_TIMES: Final = 2
 """A half message is kept for its transaction up to this age, in fileReservedTimes; after one of them it is discarded."""
 
 NeededFrom = Callable[[int], int | None]
-"""The commit log offset from which on records are needed for transactions begun after a time, or None without any."""
+"""Returns the first commit log offset needed by transactions begun after a time, or None without any."""
 
 
 class StoreCleaner:

@@ -12,7 +12,7 @@ class _Batch(NamedTuple):
     end_position: int
     requests: int
     began_s: float
-    """When its first request was appended, on the event loop's clock."""
+    """The time at which its first request was appended, on the event loop's clock."""
 
 
 class WrittenBatches:

@@ -16,7 +16,7 @@ from rocketmq_broker.store import MessageStore
 
 MOST_UNITS: Final = 1024
 _NO_FILTER: Final = "null"
-"""What RocketMQ says of a group that filters by tags alone."""
+"""RocketMQ's answer for a group that filters only by tags."""
 
 
 class ConsumeQueueProcessor:

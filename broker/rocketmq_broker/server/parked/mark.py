@@ -35,7 +35,7 @@ class Treatment(StrEnum):
     RETRIED = "retried"
     """The dead letter was given to its consumer group once more."""
     DISMISSED = "dismissed"
-    """The dead letter needs no attention any more."""
+    """The dead letter needs no further attention."""
     RESUMED = "resumed"
     """The discarded message is checked again."""
 
@@ -47,7 +47,7 @@ class ParkedPlace(NamedTuple):
     queue_id: int
     queue_offset: int
     commit_log_offset: int
-    """It tells the message from one that had the queue offset before the topic was deleted and made anew."""
+    """It distinguishes the message from one with the same queue offset before the topic was deleted and created again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Mark:
     treatment: Treatment
     reason: str
     retries: int
-    """How often the message was retried in all, this time included."""
+    """The number of all retries of the message, including this one."""
     previous: int | None
     """The queue offset of the mark before this one."""
     queue_offset: int

@@ -54,11 +54,11 @@ class _Watched:
 
     queue: ParkedQueue
     end_offset: int = 0
-    """How far the queue reaches."""
+    """The end of the queue."""
     next_offset: int = 0
-    """How far it was read."""
+    """The next offset to read."""
     under_way: dict[int, int] = field(default_factory=dict)
-    """By queue offset: where the mark about the message ends in the commit log, as long as it is not visible."""
+    """By queue offset: the end of the message's mark in the commit log, until the mark is visible."""
 
 
 class ParkedMessages:

@@ -12,7 +12,7 @@ from rocketmq_broker.server.pulling.query_processor import QueryProcessor
 from rocketmq_broker.server.server_context import ServerContext
 
 YOUNG_QUEUE_SHARE_OF_MEMORY: Final = 0.4
-"""As long as a queue's first message is no older than this much of the log, RocketMQ takes it to be in memory."""
+"""While a queue's first message is no older than this part of the log, RocketMQ assumes it to be in memory."""
 
 
 def build_pulling(

@@ -30,7 +30,7 @@ from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 
 LONGEST_SUSPENSION_MS: Final = 120_000
 MOST_FILTERING_NS: Final = 10_000_000
-"""How long the expressions of waiting pulls may take in one go, about."""
+"""The approximate limit for the expressions of waiting pulls in one go."""
 TRIED_AT_ONCE: Final = 256
 """Pulls that waited and are answered in one turn of the event loop: some 10 ms."""
 

@@ -22,7 +22,7 @@ MOST_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
 REST_S: Final = 0.005
 UNWRITABLE_MS: Final = 100
-"""When to try again if the store could not be written."""
+"""The pause before the next try if the store could not be written."""
 
 _READ_MESSAGES: Final = 32
 _READ_BYTES: Final = 1 << 20

@@ -43,9 +43,9 @@ from rocketmq_broker.store import MessageStore, StoreUnwritable
 logger = logging.getLogger(__name__)
 
 PUSH_TIMEOUT_MS: Final = 10_000
-"""How long a requester may take to say that it has the reply (Broker2Client.callClient)."""
+"""The time for a requester to confirm the reply (Broker2Client.callClient)."""
 MOST_UNDER_WAY: Final = 10_000
-"""So many replies may be under way at a time, as many as Apache's broker lets wait (replyThreadPoolQueueCapacity)."""
+"""The most replies under way at a time, as many as Apache's broker queues (replyThreadPoolQueueCapacity)."""
 NOT_STORED_ID: Final = "0"
 """Clients cannot read an answer without a message id."""
 
@@ -55,7 +55,7 @@ class _Push:
     """A reply on its way to the requester, or one that could not be sent."""
 
     remark: str
-    """What to tell who replied, if it fails."""
+    """The remark for the sender of the reply, if it fails."""
     answer: asyncio.Future[RemotingCommand] | None = None
 
     async def succeeds(self) -> bool:

@@ -24,7 +24,7 @@ class Destination(NamedTuple):
     topic: bytes
     queue_id: int
     topic_bits: int
-    """What the topic adds to the message's sysFlag: whether its messages may have several tags each."""
+    """The topic's bit of the message's sysFlag: whether its messages may have several tags each."""
 
 
 class SendDestination:

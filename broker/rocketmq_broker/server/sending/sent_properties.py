@@ -25,8 +25,9 @@ BROKERS_OWN: Final = (
     props.INNER_MULTI_QUEUE_OFFSET,
     RESUMED_FROM,
 )
-"""What only a broker writes. A client may hold them all the same: a consumer that sends a failed message anew by itself leaves
-in it what it was delivered with. So they are left out, and the message is stored."""
+"""The properties that only a broker writes. A client may send them nevertheless: a consumer that sends a failed message again
+itself leaves them in it. So they are left out, and the message is stored.
+"""
 
 MOST_KEYS: Final = 1000
 """Keys of one message. Each is an entry of the index: of 16,000 in one message the broker would make them in one go."""
@@ -35,13 +36,13 @@ MOST_KEYS_OF_A_BATCH: Final = 262_144
 MOST_PROPERTIES_OF_A_BATCH: Final = 64
 """Properties of a batch as a whole, each of which is looked for in each of its messages. Apache's clients set three."""
 ADDED_TO_EACH_BYTES: Final = 128
-"""What those properties may always add to each message: more than an id, WAIT, the instance and the cluster take."""
+"""The bytes that those properties may always add to each message: more than an id, WAIT, the instance and the cluster take."""
 _UNCOUNTED_BYTES: Final = 2 * MOST_KEYS
 """So short properties hold no more keys than a message may have."""
 _KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
 _WAIT_AMONG_OTHERS: Final = b"\x02" + _WAIT + b"true\x02"
-"""As Apache's client writes it; it saves looking for where it begins and ends."""
+"""The form of Apache's client; it saves a search for the property's begin and end."""
 _CLUSTER: Final = props.beginning(props.CLUSTER)
 _TRANSACTION: Final = props.beginning(props.TRANSACTION_PREPARED)
 _TRANSACTION_AMONG_OTHERS: Final = b"\x02" + _TRANSACTION + b"true\x02"

@@ -20,7 +20,7 @@ class BrokerStatistics:
     pulls_found: int = 0
     pulls_missed: int = 0
     longest_pull_ms: int = 0
-    """How long a pull needed at most to find what it was answered with."""
+    """The longest time of a pull to find its answer."""
     put_at_midnight: int = 0
     got_at_midnight: int = 0
     put_yesterday: int = 0

@@ -24,7 +24,7 @@ TIMEOUT_MS: Final = 3000
 GOODBYE_TIMEOUT_MS: Final = 500
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 5.0
-"""How long, at first and at most, until a name server is tried again that could not be reached."""
+"""The longest pause, also the first one, before the next try of an unreachable name server."""
 
 logger = logging.getLogger(__name__)
 

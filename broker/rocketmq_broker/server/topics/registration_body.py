@@ -10,10 +10,11 @@ from rocketmq_broker.protocol.bodies import RegisterBrokerBody
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
 
 MOST_PLAIN_TOPICS: Final = 1000
-"""With more topics the registration is compressed: as JSON it would be longer than a frame from 80,000 on, and no name server
-would hear of the broker any more. Compressed it leaves out topicSysFlag and order, which next to nobody reads."""
+"""With more topics the registration is compressed: JSON for 80,000 topics or more would be longer than a frame, and no name
+server would hear of the broker. Compressed it omits topicSysFlag and order, which hardly anyone reads.
+"""
 MOST_REGISTERED: Final = 60_000
-"""Topics. Our name server takes 65,536. The limits on what clients make keep far below it; older stores may have more."""
+"""Topics. Our name server takes 65,536. The limits for clients stay far below it; older stores may have more."""
 
 
 class EncodedRegistration(NamedTuple):

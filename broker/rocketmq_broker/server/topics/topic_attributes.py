@@ -22,7 +22,7 @@ class _Attribute:
     values: tuple[str, ...]
     """Those that this broker can keep to."""
     is_changeable: bool = True
-    """Whether it may be set or taken away once the topic is there."""
+    """Whether it may be changed after the topic's creation."""
 
 
 _ATTRIBUTES: Final[Mapping[str, _Attribute]] = MappingProxyType(

@@ -19,9 +19,9 @@ logger = logging.getLogger(__name__)
 AT_MOST_AT_ONCE = 256
 """Transactions looked at before others get their turn on the event loop."""
 HELD_BACK_MS = 1_000
-"""When to look again if no producer of the group can be asked now, or the half message is on its way to the disk."""
+"""The pause before the next look if no producer of the group can be asked, or the half message is on its way to the disk."""
 UNWRITABLE_MS = 1_000
-"""When to try again if the store could not be written."""
+"""The pause before the next try if the store could not be written."""
 SHORTEST_SLEEP_S = 0.02
 
 

@@ -46,7 +46,7 @@ class _NotedOffsets(NamedTuple):
     position: int
     """The commit log offset before which all records must be on disk."""
     take_backs: int
-    """How often records had been lost by then: one more loss makes the offsets wrong."""
+    """The number of losses of records by then: one more makes the offsets wrong."""
 
 
 class TransactionNotes:

@@ -13,9 +13,9 @@ class Release:
     name: str
     """The release that was looked at."""
     op_batch_s: float
-    """How long a decision may wait in memory before its op message is written (transactionOpBatchInterval); 0: not at all."""
+    """The longest time of a decision in memory before its op message is written (transactionOpBatchInterval); 0 for none."""
     refuses_after_immunity: bool
-    """Whether a decision is refused that comes after CHECK_IMMUNITY_TIME_IN_SECONDS and answers no check."""
+    """Whether a decision after CHECK_IMMUNITY_TIME_IN_SECONDS is refused, unless it answers a check."""
     finds_next_offset: bool
     """Whether a search by time finds the next message, and past the last one the queue's end; otherwise the nearest message."""
 

@@ -26,7 +26,7 @@ class Entrance(Protocol):
     """The entry of connections (Door)."""
 
     broker: RequestHandler
-    """Who answers requests."""
+    """The handler of requests."""
 
     def connection(self, peer: str) -> Connection | None:
         """Returns the open connection whose other end has that address, or None."""

@@ -24,7 +24,7 @@ class Chart(NamedTuple):
     """The last figure; `unknown` where it could not be asked."""
     highest: str
     minutes: str
-    """How much time the chart shows."""
+    """The period of the chart."""
     width: int = WIDTH
     height: int = HEIGHT
 

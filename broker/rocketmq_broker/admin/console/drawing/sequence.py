@@ -35,13 +35,13 @@ class Row(NamedTuple):
     y: int
     begin_x: int
     end_x: int
-    """The same as `begin_x` for a step that nobody was told of."""
+    """Equal to `begin_x` for a step without a message."""
     label_x: int
     label: str
     what: str
     """The whole sentence, for a tooltip and for a screen reader."""
     time: str
-    """Since the half message; empty where it is not on record."""
+    """The time since the half message; empty if unknown."""
     is_lost: bool
 
     @property

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.telling.records import MarkedField, marked_fields
 _BYTES_ON_A_LINE: Final = 16
 _MOST_LINES: Final = 256
 MARKS: Final = 6
-"""How many colours tell neighbouring fields apart."""
+"""The number of colours that distinguish neighbouring fields."""
 
 
 class Run(NamedTuple):

@@ -21,7 +21,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.bodies import TransactionInfo
 
 Witness = Callable[[str, list[str]], Awaitable[list[Event]]]
-"""Who has something on record about a transaction besides its broker: gets its id and keys, and answers events with times."""
+"""A further source of a transaction's events: gets its id and keys, and returns events with times."""
 
 
 class Step(NamedTuple):
