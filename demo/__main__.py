@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from demo.errors import DemoError
-from demo.main_job.scenario import Plan, run_here, run_on_compose
+from demo.main_job.scenario import DemoPlan, run_here, run_on_compose
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
 
@@ -41,7 +41,7 @@ def main(
     stamina.instrumentation.set_on_retry_hooks([])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
-    plan = Plan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every)
+    plan = DemoPlan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every)
     home: Path | None = None
     try:
         home = _new_home(keep)

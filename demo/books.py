@@ -19,7 +19,7 @@ CREDIT_DATABASE: Final = "credit database"
 
 
 @dataclass(frozen=True, slots=True)
-class OrderRow:
+class BookedOrder:
     """An order that the order service has stored."""
 
     order_id: str
@@ -30,7 +30,7 @@ class OrderRow:
 
 
 @dataclass(frozen=True, slots=True)
-class CreditRow:
+class BookedCredit:
     """The credit of an order."""
 
     order_id: str
@@ -40,7 +40,7 @@ class CreditRow:
     created_at_ms: int
 
 
-class Books:
+class ShopBooks:
     """The order database and the credit database. Methods raise DemoError if one of them cannot be read."""
 
     def __init__(self, order_database_url: str, credit_database_url: str) -> None:
@@ -57,14 +57,14 @@ class Books:
         self._orders.dispose()
         self._credits.dispose()
 
-    def orders(self) -> dict[str, OrderRow]:
+    def orders(self) -> dict[str, BookedOrder]:
         """Returns all orders, by id."""
         rows = rows_of(
             self._orders,
             "SELECT o.order_id, o.customer, o.total_cents, t.created_at_ms AS committed_at_ms"
             " FROM orders o JOIN transactions t ON t.order_id = o.order_id",
         )
-        return {row.order_id: OrderRow(**row._asdict()) for row in rows}
+        return {row.order_id: BookedOrder(**row._asdict()) for row in rows}
 
     def rolled_back(self) -> frozenset[str]:
         """Returns the ids of transactions that are marked as rolled back."""
@@ -72,10 +72,10 @@ class Books:
             row[0] for row in rows_of(self._orders, "SELECT transaction_id FROM transactions WHERE state = 'ROLLED_BACK'")
         )
 
-    def credits(self) -> list[CreditRow]:
+    def credits(self) -> list[BookedCredit]:
         """Returns all credits, in the order in which they were given."""
         rows = rows_of(self._credits, "SELECT order_id, customer, points, transaction_id, created_at_ms FROM credits ORDER BY id")
-        return [CreditRow(**row._asdict()) for row in rows]
+        return [BookedCredit(**row._asdict()) for row in rows]
 
     def credited(self) -> int:
         """Returns the number of credits."""

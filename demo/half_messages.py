@@ -48,7 +48,7 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True)
-class HalfMessages:
+class CountedHalfMessages:
     """The half messages of a run by outcome; those committed after a check-back also by the reason."""
 
     by_ending: Counter[Ending]
@@ -67,7 +67,7 @@ class HalfMessages:
 
 def count_half_messages(
     traces: Iterable[Trace], rolled_back_ids: Collection[str], refusals: Refusals, kills: Kills
-) -> HalfMessages:
+) -> CountedHalfMessages:
     """Counts the transactions by outcome. `rolled_back_ids` are those marked ROLLED_BACK in the order database.
 
     Commit log and database cannot distinguish a refused attempt from one above the limit that a kill cut short. The customers
@@ -83,7 +83,7 @@ def count_half_messages(
     cut_short = max(0, by_ending[Ending.REFUSED] - refusals.answered)
     by_ending[Ending.REFUSED] -= cut_short
     by_ending[Ending.CUT_SHORT] += cut_short
-    return HalfMessages(by_ending, by_loss)
+    return CountedHalfMessages(by_ending, by_loss)
 
 
 def ending_of(trace: Trace, rolled_back_ids: Collection[str], limit_cents: int) -> Ending:

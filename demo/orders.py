@@ -22,7 +22,7 @@ CUSTOMERS = tuple(f"customer-{number:02}" for number in range(1, 21))
 _ITEMS = (("book", 1_250), ("lamp", 4_999), ("chair", 12_900), ("pencil", 95), ("kettle", 3_450))
 
 
-class Outcome(Enum):
+class PlacingOutcome(Enum):
     """The order service's final answer."""
 
     PLACED = auto()
@@ -31,7 +31,7 @@ class Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class OrderRequest:
+class MadeOrder:
     """An order as a customer's program sends it; the key makes a repetition harmless."""
 
     idempotency_key: str
@@ -49,8 +49,8 @@ class OrderRequest:
 class OrderAnswer:
     """The order service's final answer, with the attempts."""
 
-    request: OrderRequest
-    outcome: Outcome
+    request: MadeOrder
+    outcome: PlacingOutcome
     order_id: str | None
     attempts: int
     answered_at_s: float
@@ -98,7 +98,7 @@ class OrderClient:
         """Stops all requests and repetitions; a running `place` raises RuntimeError in its thread."""
         self._client.close()
 
-    def place(self, request: OrderRequest) -> OrderAnswer:
+    def place(self, request: MadeOrder) -> OrderAnswer:
         """Places the order once, with repeated requests if needed. Raises UnexpectedAnswer, and NoAnswer when patience ends."""
         try:
             return self._ask_until_answered(request)
@@ -106,7 +106,7 @@ class OrderClient:
             url = self._client.base_url
             raise NoAnswer(f"the order service at {url} gave no answer for {self._patience_s:g} s: {error}") from None
 
-    def _ask_until_answered(self, request: OrderRequest) -> OrderAnswer:
+    def _ask_until_answered(self, request: MadeOrder) -> OrderAnswer:
         for attempt in stamina.retry_context(
             on=_NoAnswerYet,
             attempts=None,
@@ -119,16 +119,18 @@ class OrderClient:
                 return self._ask(request, attempt.num)
         raise AssertionError("stamina answers or raises")
 
-    def _ask(self, request: OrderRequest, attempts: int) -> OrderAnswer:
+    def _ask(self, request: MadeOrder, attempts: int) -> OrderAnswer:
         try:
             response = self._client.post("/orders", json=request.as_json(), headers={"Idempotency-Key": request.idempotency_key})
         except httpx.TransportError as error:
             raise _NoAnswerYet(str(error)) from error
         match response.status_code:
             case httpx.codes.OK | httpx.codes.CREATED:
-                return OrderAnswer(request, Outcome.PLACED, response.json()["order"]["order_id"], attempts, time.monotonic())
+                return OrderAnswer(
+                    request, PlacingOutcome.PLACED, response.json()["order"]["order_id"], attempts, time.monotonic()
+                )
             case httpx.codes.CONFLICT:
-                return OrderAnswer(request, Outcome.REFUSED, None, attempts, time.monotonic())
+                return OrderAnswer(request, PlacingOutcome.REFUSED, None, attempts, time.monotonic())
             case httpx.codes.ACCEPTED | httpx.codes.TOO_MANY_REQUESTS | httpx.codes.SERVICE_UNAVAILABLE:
                 raise _NoAnswerYet(response.text)
             case httpx.codes.UNAUTHORIZED:
@@ -136,24 +138,24 @@ class OrderClient:
         raise UnexpectedAnswer(f"POST /orders answered {response.status_code}: {response.text[:300]}")
 
 
-def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[OrderRequest]:
+def make_orders(count: int, *, refused_every: int, limit_cents: int, seed: int = 7) -> Iterator[MadeOrder]:
     """Yields orders of a few items each; every `refused_every`th is above the limit, so that its local transaction fails."""
     chance = random.Random(seed)
     for number in range(1, count + 1):
         items = tuple((name, chance.randint(1, 3), price) for name, price in chance.sample(_ITEMS, chance.randint(1, 3)))
         if number % refused_every == 0:
             items = (("piano", 1, limit_cents + 1),)
-        yield OrderRequest(str(uuid.uuid4()), chance.choice(CUSTOMERS), items)
+        yield MadeOrder(str(uuid.uuid4()), chance.choice(CUSTOMERS), items)
 
 
 def busiest_second(answers: Iterable[OrderAnswer]) -> int:
     """Returns the most orders placed within one second."""
-    times = sorted(answer.answered_at_s for answer in answers if answer.outcome is Outcome.PLACED)
+    times = sorted(answer.answered_at_s for answer in answers if answer.outcome is PlacingOutcome.PLACED)
     return max((bisect_left(times, start + 1) - index for index, start in enumerate(times)), default=0)
 
 
 def place_all(
-    client: OrderClient, requests: list[OrderRequest], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
+    client: OrderClient, requests: list[MadeOrder], *, concurrency: int, on_answer: Callable[[OrderAnswer], None]
 ) -> tuple[list[OrderAnswer], float]:
     """Places the orders, `concurrency` at a time. Returns the answers in their order of arrival, and the seconds taken."""
     started = time.monotonic()

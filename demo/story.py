@@ -9,7 +9,7 @@ from datetime import datetime
 from rich.table import Table
 from rich.text import Text
 
-from demo.books import CREDIT_DATABASE, ORDER_DATABASE, CreditRow, OrderRow
+from demo.books import CREDIT_DATABASE, ORDER_DATABASE, BookedCredit, BookedOrder
 from demo.commit_log import Trace
 from rocketmq_broker.admin.timeline.event import COMMIT_LOG, Event
 from rocketmq_broker.message import properties
@@ -21,12 +21,12 @@ class Story:
     """An order with all its records."""
 
     trace: Trace
-    order: OrderRow
-    credit: CreditRow
+    order: BookedOrder
+    credit: BookedCredit
 
 
 def choose_story(
-    traces: Sequence[Trace], orders: dict[str, OrderRow], credits: Sequence[CreditRow], deaths_ms: Sequence[int] = ()
+    traces: Sequence[Trace], orders: dict[str, BookedOrder], credits: Sequence[BookedCredit], deaths_ms: Sequence[int] = ()
 ) -> Story | None:
     """Chooses a finished order that lost its COMMIT with the order service and was resolved by check-back.
 

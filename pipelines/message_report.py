@@ -37,7 +37,7 @@ class TopicCount:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionCounts:
+class LoggedTransactions:
     """The outcomes of one topic's transactions, by the commit log only."""
 
     transactions: int
@@ -54,7 +54,7 @@ class MessageReport:
     """The counts of the whole log."""
 
     topics: list[TopicCount]
-    transactions: TransactionCounts
+    transactions: LoggedTransactions
 
     @property
     def is_consistent(self) -> bool:
@@ -100,7 +100,7 @@ def _replaced(output: str) -> Iterator[str]:
         raise UnwritableOutput(f"output {output}: {error.strerror or error}") from None
 
 
-def _counts(transactions: DataFrame, cut_off: CutOff) -> TransactionCounts:
+def _counts(transactions: DataFrame, cut_off: CutOff) -> LoggedTransactions:
     is_old = F.col("stored_at_ms") <= cut_off.judged_until_ms
     counts = transactions.agg(
         F.count(F.lit(1)),
@@ -109,7 +109,7 @@ def _counts(transactions: DataFrame, cut_off: CutOff) -> TransactionCounts:
         F.count(F.when(F.col("is_pending") & is_old, True)),
         F.count(F.when(F.col("is_pending") & ~is_old, True)),
     ).collect()[0]
-    return TransactionCounts(*counts)
+    return LoggedTransactions(*counts)
 
 
 def topics_table(report: MessageReport, store: Path) -> Table:

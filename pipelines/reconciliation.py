@@ -64,14 +64,14 @@ class Books:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReconciliationOutcome:
     """The outcome of a reconciliation: rows of `totals.summed`, and their sums."""
 
     totals: list[FindingTotal]
     rows: list[dict[str, Any]]
 
 
-def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> Outcome:
+def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
     """Compares, and writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
 
     Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails later.
@@ -80,12 +80,12 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> O
     return written_outcome(rows, books, cut_off, output)
 
 
-def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> Outcome:
+def written_outcome(rows: list[dict[str, Any]], books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
     """Writes these rows of `totals.summed` to `output`, and returns their outcome. Raises UnwritableOutput."""
     rows = with_unjudged(rows, cut_off)
     totals = totals_of(rows, kinds_of(books))
     write_outputs(rows, totals, cut_off, output)
-    return Outcome(totals, rows)
+    return ReconciliationOutcome(totals, rows)
 
 
 def kinds_of(books: Books) -> tuple[Finding, ...]:

@@ -16,7 +16,7 @@ _FROM_OUTSIDE: Final = ("cross-site", "same-site")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class HostRefusal:
     """The refusal of a request: the HTTP status and a sentence."""
 
     status: int
@@ -37,14 +37,14 @@ class KnownHosts:
         """Returns the hosts of a server that listens on `bound_host`; `names` have commas or blanks between them."""
         return cls(bound_host.lower(), frozenset(split_names(names)))
 
-    def refusal(self, method: str, host: str | None, origin: str | None, fetch_site: str | None) -> Refusal | None:
+    def refusal(self, method: str, host: str | None, origin: str | None, fetch_site: str | None) -> HostRefusal | None:
         """Returns why a request with these headers is refused; None if it is served. `host` is None without a Host header."""
         if host is not None and not self._knows(host_of(host)):
-            return Refusal(421, f"{host!r} is no name of this server: ask by a name it knows")
+            return HostRefusal(421, f"{host!r} is no name of this server: ask by a name it knows")
         if origin is not None and not self._is_own(origin, host):
-            return Refusal(403, f"a page of {origin!r} may not use this server")
+            return HostRefusal(403, f"a page of {origin!r} may not use this server")
         if fetch_site in _FROM_OUTSIDE and method not in _SAFE_METHODS:
-            return Refusal(403, "a page of another site may not change anything here")
+            return HostRefusal(403, "a page of another site may not change anything here")
         return None
 
     def _knows(self, name: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.errors import DemoError
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
 from service_runtime.settings.secret_settings import secret_of
@@ -55,7 +55,7 @@ def check_services(services: RunningServices) -> None:
         httpx.get(f"{services.order_url}/healthz", timeout=30)
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise DemoError(f"no order service answers at {services.order_url} (ORDER_SERVICE_URL): {error}") from None
-    with Books(services.order_database_url, services.credit_database_url) as books:
+    with ShopBooks(services.order_database_url, services.credit_database_url) as books:
         books.placed()
         books.credited()
 

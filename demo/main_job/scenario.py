@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.commit_log import Trace, read_traces
 from demo.half_messages import Kills, Refusals, count_half_messages
 from demo.main_job.running_services import RunningServices, check_services, services_of
@@ -17,7 +17,7 @@ from demo.main_job.settle import settle
 from demo.main_job.supervisor import Supervisor
 from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
 from demo.main_job.verdict import answers_hold, reconcile
-from demo.orders import OrderAnswer, OrderClient, Outcome, make_orders, place_all
+from demo.orders import OrderAnswer, OrderClient, PlacingOutcome, make_orders, place_all
 from demo.processes import Process, Processes
 from demo.story import choose_story, story_table
 from demo.system import QUICK_CHECKS, System
@@ -27,7 +27,7 @@ LIMIT_CENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """The size of a run."""
 
     orders: int
@@ -38,7 +38,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedOrders:
     """The placed orders, and the times of the broker's kills."""
 
     answers: Sequence[OrderAnswer]
@@ -48,7 +48,7 @@ class Placed:
     broker_kills_ms: Sequence[int] = ()
 
 
-def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
+def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> int:
     """Starts everything, places orders while processes are killed, and judges. Returns the exit code. Raises DemoError."""
     failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
     order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
@@ -65,7 +65,7 @@ def run_here(plan: Plan, home: Path, console: Console, *, is_kept: bool) -> int:
             return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
 
 
-def run_on_compose(plan: Plan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
+def run_on_compose(plan: DemoPlan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:
     """Places orders on running services, and judges; kills nothing. Returns the exit code. Raises DemoError."""
     services = services_of(environment)
     check_services(services)
@@ -89,7 +89,7 @@ def _start(system: System, console: Console) -> None:
     console.print(f"Started in {time.monotonic() - started:.1f} s, as processes of their own: {names}.", highlight=False)
 
 
-def _place(plan: Plan, services: RunningServices, console: Console, *, kill_halfway: Process | None) -> Placed:
+def _place(plan: DemoPlan, services: RunningServices, console: Console, *, kill_halfway: Process | None) -> PlacedOrders:
     requests = list(make_orders(plan.orders, refused_every=plan.refused_every, limit_cents=LIMIT_CENTS))
     started_ms = _now_ms()
     kills_ms: list[int] = []
@@ -108,26 +108,26 @@ def _place(plan: Plan, services: RunningServices, console: Console, *, kill_half
                 kill_halfway.start()
 
         answers, seconds = place_all(client, requests, concurrency=plan.concurrency, on_answer=on_answer)
-    return Placed(answers, started_ms, seconds, kills_ms)
+    return PlacedOrders(answers, started_ms, seconds, kills_ms)
 
 
-def _settle_and_tell(plan: Plan, placed: Placed, kills: Kills, services: RunningServices, console: Console) -> bool:
+def _settle_and_tell(plan: DemoPlan, placed: PlacedOrders, kills: Kills, services: RunningServices, console: Console) -> bool:
     """Prints the results. Returns whether each order has its credit, and each customer's answer was right."""
     has_kills = bool(kills.order_service_ms or kills.broker_ms)
     for line in orders_told(placed.answers, placed.seconds, has_kills=has_kills):
         console.print(line, highlight=False)
     if kills.order_service_ms:
         console.print(deaths_told(len(kills.order_service_ms), plan.lost_commit_every), highlight=False)
-    with Books(services.order_database_url, services.credit_database_url) as books:
+    with ShopBooks(services.order_database_url, services.credit_database_url) as books:
         is_settled = settle(books, services.broker_store, console)
         if services.broker_store is not None:
             traces = [trace for trace in read_traces(services.broker_store) if trace.half.store_timestamp >= placed.started_ms]
-            refused = sum(answer.outcome is Outcome.REFUSED for answer in placed.answers)
+            refused = sum(answer.outcome is PlacingOutcome.REFUSED for answer in placed.answers)
             _tell_transactions(books, traces, Refusals(LIMIT_CENTS, refused), kills, console)
         return answers_hold(placed.answers, books, console) and is_settled
 
 
-def _tell_transactions(books: Books, traces: Sequence[Trace], refusals: Refusals, kills: Kills, console: Console) -> None:
+def _tell_transactions(books: ShopBooks, traces: Sequence[Trace], refusals: Refusals, kills: Kills, console: Console) -> None:
     half_messages = count_half_messages(traces, books.rolled_back(), refusals, kills)
     console.print(half_messages_table(half_messages))
     if losses := losses_told(half_messages):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.commit_log import read_traces
 from demo.main_job.told import counting
 
@@ -15,7 +15,7 @@ SETTLE_SECONDS = 180
 _POLL_SECONDS = 0.25
 
 
-def settle(books: Books, store: Path | None, console: Console) -> bool:
+def settle(books: ShopBooks, store: Path | None, console: Console) -> bool:
     """Returns whether all was settled in time; prints what is missing if not. `store` is the broker's, if readable."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:

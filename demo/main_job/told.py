@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from demo.half_messages import Ending, HalfMessages, Loss
-from demo.orders import OrderAnswer, Outcome, busiest_second
+from demo.half_messages import CountedHalfMessages, Ending, Loss
+from demo.orders import OrderAnswer, PlacingOutcome, busiest_second
 
 WHERE_TO_GO_ON = (
     "What next? See it in a browser, and play what goes wrong by a button: make up. "
@@ -21,7 +21,7 @@ WHERE_TO_GO_ON = (
 
 def orders_told(answers: Sequence[OrderAnswer], seconds: float, *, has_kills: bool) -> list[str]:
     """Reports the number of orders, their rate, and the customers' repetitions."""
-    placed = sum(answer.outcome is Outcome.PLACED for answer in answers)
+    placed = sum(answer.outcome is PlacingOutcome.PLACED for answer in answers)
     lines = [
         f"{placed} orders placed and {len(answers) - placed} refused in {seconds:.1f} s: {placed / seconds:.0f} orders/s"
         f"{' with all restarts' if has_kills else ''}, {busiest_second(answers)} in the busiest second."
@@ -45,7 +45,7 @@ def deaths_told(deaths: int, every: int) -> str:
     )
 
 
-def half_messages_table(half_messages: HalfMessages) -> Table:
+def half_messages_table(half_messages: CountedHalfMessages) -> Table:
     """Returns a table of the half messages by outcome, with their sum."""
     table = Table(
         title=f"This run left {half_messages.count} half messages in the commit log, one for each attempt to place an order",
@@ -60,7 +60,7 @@ def half_messages_table(half_messages: HalfMessages) -> Table:
     return table
 
 
-def losses_told(half_messages: HalfMessages) -> str | None:
+def losses_told(half_messages: CountedHalfMessages) -> str | None:
     """Reports the lost COMMITs, their causes, and their effect without half messages; None if none was lost."""
     by_loss, committed = half_messages.by_loss, half_messages.committed
     died, killed, unexplained = (by_loss[loss] for loss in (Loss.ORDER_SERVICE_DIED, Loss.BROKER_KILLED, Loss.UNEXPLAINED))

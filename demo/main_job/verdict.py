@@ -8,17 +8,17 @@ from pathlib import Path
 
 from rich.console import Console
 
-from demo.books import Books
-from demo.orders import OrderAnswer, Outcome
+from demo.books import ShopBooks
+from demo.orders import OrderAnswer, PlacingOutcome
 from demo.processes import Processes
 
 RECONCILE_SECONDS = 1800
 """Spark needs about a minute; a machine that is busy with other things needs many times that."""
 
 
-def answers_hold(answers: Sequence[OrderAnswer], books: Books, console: Console) -> bool:
+def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Console) -> bool:
     """Returns whether the database has each order that was answered as placed."""
-    told = {answer.order_id for answer in answers if answer.outcome is Outcome.PLACED}
+    told = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
     missing = told - books.orders().keys()
     if missing:
         console.print(f"[red]{len(missing)} orders were answered as placed and are not in the database.[/red]")

@@ -8,7 +8,7 @@ from typing import Any, Final
 from sqlalchemy import Engine, Row
 
 from demo.books import CREDIT_DATABASE, ORDER_DATABASE, database, rows_of
-from demo.scenarios.questions import Database, Finding, Question
+from demo.scenarios.questions import Database, Question, ScenarioFinding
 from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 _CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
@@ -21,10 +21,10 @@ class Ledgers:
         self._orders = database(ORDER_DATABASE, order_database_url)
         self._credits = database(CREDIT_DATABASE, credit_database_url)
 
-    def answer(self, questions: Sequence[Question], customer: str) -> list[Finding]:
+    def answer(self, questions: Sequence[Question], customer: str) -> list[ScenarioFinding]:
         """Returns the answers about a customer."""
         engines = {Database.ORDERS: self._orders, Database.CREDITS: self._credits}
-        return [Finding(one, _count(engines[one.database], one.sql, customer)) for one in questions]
+        return [ScenarioFinding(one, _count(engines[one.database], one.sql, customer)) for one in questions]
 
     def credits_of(self, customer: str) -> int:
         """Returns the number of the customer's entries in the credit database."""

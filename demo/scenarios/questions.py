@@ -28,7 +28,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ScenarioFinding:
     """A question and its answer."""
 
     question: Question

@@ -9,7 +9,7 @@ from demo.errors import DemoError
 from demo.scenarios.failpoints import FailpointFolder, find
 from demo.scenarios.ledger import Ledgers
 from demo.scenarios.plays import SCENARIOS
-from demo.scenarios.scenario import Run, State, Step
+from demo.scenarios.scenario import RunState, ScenarioRun, ScenarioStep
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
@@ -28,26 +28,26 @@ class Runs:
         self._system = system
         self._keeper = keeper
         self.failpoints = failpoints
-        self._runs: list[Run] = []
+        self._runs: list[ScenarioRun] = []
         self._count = 0
         self._leaving = threading.Event()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def all(self) -> list[Run]:
+    def all(self) -> list[ScenarioRun]:
         """Returns all runs that are remembered."""
         return list(self._runs)
 
     @property
-    def running(self) -> Run | None:
+    def running(self) -> ScenarioRun | None:
         """The run in play, or None."""
-        return next((run for run in self._runs if run.state is State.RUNNING), None)
+        return next((run for run in self._runs if run.state is RunState.RUNNING), None)
 
-    def find(self, number: int) -> Run | None:
+    def find(self, number: int) -> ScenarioRun | None:
         """Returns the run with that number, or None."""
         return next((run for run in self._runs if run.number == number), None)
 
-    def start(self, name: str) -> Run:
+    def start(self, name: str) -> ScenarioRun:
         """Starts a scenario. Raises DemoError if there is none of that name, or one is in play."""
         scenario = next((one for one in SCENARIOS if one.name == name), None)
         if scenario is None:
@@ -58,16 +58,16 @@ class Runs:
             if not self._keeper.is_all_ready:
                 raise DemoError("not everything is ready yet: wait a moment")
             self._count += 1
-            run = Run(self._count, scenario, f"{scenario.name}-{uuid.uuid4().hex[:8]}")
+            run = ScenarioRun(self._count, scenario, f"{scenario.name}-{uuid.uuid4().hex[:8]}")
             self._runs = [*self._runs, run][-MOST_RUNS:]
             self._thread = threading.Thread(target=self._play, args=(run,), name=f"scenario {run.number}", daemon=True)
             self._thread.start()
         return run
 
-    def steps(self, run: Run) -> list[Step]:
+    def steps(self, run: ScenarioRun) -> list[ScenarioStep]:
         """Returns the steps of a run, and the failpoints hit in it."""
         hits = [hit for hit in self.failpoints.hits() if hit.meant_for == run.customer]
-        seen = [Step(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
+        seen = [ScenarioStep(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
         return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
 
     def stop(self) -> None:
@@ -80,7 +80,7 @@ class Runs:
         if self._thread is not None:
             self._thread.join(_END_WITHIN_S)
 
-    def _play(self, run: Run) -> None:
+    def _play(self, run: ScenarioRun) -> None:
         stage = Stage(run, self._system, self._keeper, self.ledgers, self.failpoints, self._leaving)
         try:
             if run.scenario.failpoint is not None:
@@ -88,12 +88,12 @@ class Runs:
             run.scenario.play(stage)
             stage.pause(1)
             run.findings = self.ledgers.answer(run.scenario.verdict, run.customer)
-            run.state = State.ENDED
+            run.state = RunState.ENDED
         except DemoError as error:
             run.failure = str(error)
-            run.state = State.FAILED
+            run.state = RunState.FAILED
         except Exception as error:
             run.failure = f"{type(error).__name__}: {error}"
-            run.state = State.FAILED
+            run.state = RunState.FAILED
         finally:
             stage.disarm()

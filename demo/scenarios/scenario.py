@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from demo.scenarios.questions import Finding, Question
+from demo.scenarios.questions import Question, ScenarioFinding
 from demo.scenarios.stage import Stage
 
 
@@ -30,14 +30,14 @@ class Scenario:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScenarioStep:
     """A step of the run, done or seen by the scenario."""
 
     at_ms: int
     what: str
 
 
-class State(Enum):
+class RunState(Enum):
     """The state of a run. The values are words for the screen."""
 
     RUNNING = "running"
@@ -46,24 +46,24 @@ class State(Enum):
 
 
 @dataclass(slots=True)
-class Run:
+class ScenarioRun:
     """One run; written by the thread that plays it, read by the screens."""
 
     number: int
     scenario: Scenario
     customer: str
     """Nobody else has this name: it tells the run's orders from all others."""
-    state: State = State.RUNNING
-    steps: list[Step] = field(default_factory=list)
+    state: RunState = RunState.RUNNING
+    steps: list[ScenarioStep] = field(default_factory=list)
     transaction_id: str | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[ScenarioFinding] = field(default_factory=list)
     failure: str | None = None
 
     @property
     def is_consistent(self) -> bool:
         """True if the run has ended with only right answers."""
-        return self.state is State.ENDED and bool(self.findings) and all(finding.is_right for finding in self.findings)
+        return self.state is RunState.ENDED and bool(self.findings) and all(finding.is_right for finding in self.findings)
 
     def note(self, what: str) -> None:
         """Records a step with the present time."""
-        self.steps.append(Step(time.time_ns() // 1_000_000, what))
+        self.steps.append(ScenarioStep(time.time_ns() // 1_000_000, what))

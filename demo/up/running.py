@@ -22,7 +22,7 @@ from demo.up.keeper import Keeper
 from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion, reconciliation
-from demo.up.state import State, StateFile
+from demo.up.state import StateFile, UpState
 from rocketmq_broker.admin.console import ConsoleSettings, create_console, serve
 from rocketmq_broker.admin.session import Target
 
@@ -98,7 +98,7 @@ async def _tell(
     """Keeps the state file current, and reports once when everything is ready."""
     is_told, written = False, None
     while True:
-        state = State(os.getpid(), address, addresses, keeper.pids)
+        state = UpState(os.getpid(), address, addresses, keeper.pids)
         if state != written:
             state_file.write(state)
             written = state

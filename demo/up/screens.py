@@ -11,7 +11,7 @@ from demo.errors import DemoError
 from demo.scenarios.failpoints import FAILPOINTS, Failpoint
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
-from demo.scenarios.scenario import Run, Scenario, Step
+from demo.scenarios.scenario import Scenario, ScenarioRun, ScenarioStep
 from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion
@@ -44,8 +44,8 @@ class ScenariosFacts(NamedTuple):
     """The scenarios, and the runs so far."""
 
     scenarios: tuple[Scenario, ...]
-    runs: list[Run]
-    running: Run | None
+    runs: list[ScenarioRun]
+    running: ScenarioRun | None
     is_ready: bool
 
 
@@ -71,8 +71,8 @@ class OpinionFacts(NamedTuple):
 class RunFacts(NamedTuple):
     """A run, with the known timeline of its transaction."""
 
-    run: Run
-    steps: list[Step]
+    run: ScenarioRun
+    steps: list[ScenarioStep]
     transactions: list[TransactionFacts]
     trouble: str | None
 
@@ -215,7 +215,7 @@ class _Application:
             of_databases = []
         return [*of_databases, *self._runs.failpoints.events(transaction_id)]
 
-    def _run(self, visit: Visit) -> Run:
+    def _run(self, visit: Visit) -> ScenarioRun:
         run = self._runs.find(visit.number("number", 0))
         if run is None:
             raise Refused("there is no such run, at least not any more")

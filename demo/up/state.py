@@ -19,7 +19,7 @@ _LONGEST_STATE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class UpState:
     """The statement of a running `make up` about itself."""
 
     pid: int
@@ -66,7 +66,7 @@ class StateFile:
         self._path.unlink(missing_ok=True)
         os.close(self._lock)
 
-    def write(self, state: State) -> None:
+    def write(self, state: UpState) -> None:
         """Replaces the state; readers see the old or the new one."""
         fresh = self._path.with_suffix(".new")
         fresh.unlink(missing_ok=True)
@@ -75,12 +75,12 @@ class StateFile:
         fresh.replace(self._path)
 
 
-def read_state(path: Path) -> State | None:
+def read_state(path: Path) -> UpState | None:
     """Reads the file; None if it is missing or invalid: each program with write access may have put anything into it."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             content = json.loads(file.read(_LONGEST_STATE))
-        return State(
+        return UpState(
             int(content["pid"]),
             str(content["address"]),
             {str(name): str(address) for name, address in content["addresses"].items()},
@@ -90,7 +90,7 @@ def read_state(path: Path) -> State | None:
         return None
 
 
-def told(state: State | None, folder: Path) -> str:
+def told(state: UpState | None, folder: Path) -> str:
     """Describes the running `make up`, and how to end it."""
     if state is None:
         return f"another `make up` has the folder {folder} and is about to start, or to end. Wait a moment and look again"

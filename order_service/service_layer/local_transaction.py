@@ -13,7 +13,7 @@ from service_runtime.database.database_errors import DatabaseFailure, DatabaseUn
 logger = logging.getLogger(__name__)
 
 
-class LocalTransaction(Protocol):
+class OrderLocalTransaction(Protocol):
     """The local transaction of one kind."""
 
     def run(self, wanted: Wanted, transaction_id: str) -> tuple[Outcome, str]:

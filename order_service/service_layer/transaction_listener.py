@@ -11,7 +11,7 @@ from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
 from order_service.service_layer.attempt import DECISION_OF, Attempt, Outcome
 from order_service.service_layer.failpoints import Failpoints
-from order_service.service_layer.local_transaction import CancellingLocally, LocalTransaction, PlacingLocally
+from order_service.service_layer.local_transaction import CancellingLocally, OrderLocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
@@ -32,7 +32,7 @@ class DatabaseTransactionListener:
         self,
         kind: TransactionKind,
         store: TransactionStore,
-        local_transaction: LocalTransaction,
+        local_transaction: OrderLocalTransaction,
         *,
         failpoints: Failpoints,
         now_ms: Callable[[], int],

@@ -48,7 +48,7 @@ class Break:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundBreak:
     """A run's finding about one subject."""
 
     subject: str
@@ -58,7 +58,7 @@ class Found:
     at_stake_cents: int
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Found:
+    def of(cls, row: Mapping[str, Any]) -> FoundBreak:
         """Converts a row of a reconciliation's outcome."""
         return cls(_subject(row), row["finding"], row["cause"], row["currency"], int(row["at_stake_cents"] or 0))
 
@@ -86,7 +86,7 @@ class BreakTable:
 
     def update(self, rows: Iterable[Mapping[str, Any]], as_of_ms: int) -> Changes:
         """Applies a run's findings: opens, updates, and closes breaks. Refuses a run older than the last one."""
-        found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [Found.of(row)]}
+        found = {one.subject: one for row in rows if row["finding"] not in CONSISTENT for one in [FoundBreak.of(row)]}
         with self._transaction() as connection:
             latest = connection.execute("SELECT MAX(last_seen_ms) FROM breaks").fetchone()[0]
             if latest is not None and latest > as_of_ms:
@@ -153,7 +153,7 @@ class BreakTable:
             raise BreaksUnusable(f"breaks {self._path}: {error}") from None
 
 
-def _take_over(connection: sqlite3.Connection, found: Found, known: Break | None, as_of_ms: int) -> None:
+def _take_over(connection: sqlite3.Connection, found: FoundBreak, known: Break | None, as_of_ms: int) -> None:
     if known is None or (known.closed_at_ms is not None and known.closed_because == GONE):
         values = (*astuple(found), as_of_ms, as_of_ms)
         connection.execute(

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from pipelines.commands.arguments import EVERYTHING, IncrementOptions, SparkOptions
 from pipelines.increments.increment import reconcile_new
-from pipelines.increments.state import State
+from pipelines.increments.state import IncrementState
 from pipelines.judging.cut_off import CutOff
-from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.sources.databases.adbc import key_bounds
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table, check_tables
@@ -29,7 +29,7 @@ MOST_SMALL_ROWS: Final = 100_000
 class TimedOutcome:
     """A reconciliation's outcome, and the times for Spark's start and the comparison."""
 
-    outcome: Outcome
+    outcome: ReconciliationOutcome
     start_s: float
     compare_s: float
 
@@ -43,7 +43,7 @@ def reconciled(
     increment: IncrementOptions = EVERYTHING,
 ) -> TimedOutcome:
     """Starts Spark and compares: everything, or new rows only. Raises the errors of `reconcile`, and SparkUnavailable."""
-    state = None if increment.state is None else State(increment.state)
+    state = None if increment.state is None else IncrementState(increment.state)
     if state is not None:
         state.check()  # a second run should fail before the slow start of Spark
     begun_s = time.monotonic()

@@ -22,7 +22,7 @@ from pipelines.commands.running import opened_session
 from pipelines.commands.verdict import exit_with
 from pipelines.errors import COULD_NOT_TELL
 from pipelines.increments.increment import reconcile_new
-from pipelines.increments.state import State
+from pipelines.increments.state import IncrementState
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
 from pipelines.sources.reading import Reading
@@ -50,7 +50,7 @@ def watch_command(
             begun_s = time.monotonic()
             reading = stack.enter_context(opened_session(compared, spark, progress))
             say(f"Spark started in {time.monotonic() - begun_s:.1f} s.")
-            turn = turn_of(reading, compared, patience, output, State(state), BreakTable(breaks))
+            turn = turn_of(reading, compared, patience, output, IncrementState(state), BreakTable(breaks))
             watch(turn, say, _stopped_by_signals(), every)
         return True
 
@@ -78,7 +78,7 @@ def turn_of(
     books: Books,
     patience: PatienceOptions,
     output: str,
-    state: State,
+    state: IncrementState,
     breaks: BreakTable,
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
 ) -> Callable[[], str]:

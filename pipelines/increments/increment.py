@@ -15,13 +15,21 @@ from pyspark.sql import functions as F
 from pipelines.errors import StateUnusable
 from pipelines.increments.marks import Marks, next_marks
 from pipelines.increments.new_rows import CARRIED_SCHEMA, NewRows, read_new_rows
-from pipelines.increments.state import CARRIED, MARKERS, OPEN, Manifest, State
+from pipelines.increments.state import CARRIED, MARKERS, OPEN, IncrementState, Manifest
 from pipelines.increments.windows import SCHEMA, is_settled, read_windows, with_window, write_windows
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, grouped, judged, with_markers
 from pipelines.judging.totals import summed
-from pipelines.reconciliation import PERIOD_MS, Books, Outcome, log_begins_ms, progress_of, table_findings, written_outcome
+from pipelines.reconciliation import (
+    PERIOD_MS,
+    Books,
+    ReconciliationOutcome,
+    log_begins_ms,
+    progress_of,
+    table_findings,
+    written_outcome,
+)
 from pipelines.sources.databases.tables import read_wrong_balances
 from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
@@ -33,7 +41,9 @@ _OF_THE_MOMENT: Final = ("unconsumed", "unconsumed_retries", "unconsumed_cancell
 _KEY: Final = "COALESCE(CONCAT('o:', order_id), CONCAT('u:', unnamed))"
 
 
-def reconcile_new(reading: Reading, books: Books, cut_off: CutOff, output: str, state: State, *, full: bool = False) -> Outcome:
+def reconcile_new(
+    reading: Reading, books: Books, cut_off: CutOff, output: str, state: IncrementState, *, full: bool = False
+) -> ReconciliationOutcome:
     """Compares the rows since the last run and its open histories, and writes the outcome as `reconcile` does.
 
     With `full` it reads everything, and creates the state again. Raises the errors of `reconcile`, and StateUnusable.
@@ -66,7 +76,7 @@ class _Increment:
     reading: Reading
     books: Books
     cut_off: CutOff
-    state: State
+    state: IncrementState
     before: Manifest | None
 
     def run(self) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ class Manifest(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
-class State:
+class IncrementState:
     """A folder that belongs to one run at a time."""
 
     def __init__(self, folder: Path, window_ms: int = DAY_MS) -> None:

@@ -13,7 +13,7 @@ import pyarrow.parquet
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pipelines.increments.state import Manifest, State
+from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, judged
@@ -32,7 +32,7 @@ def is_settled() -> str:
     return f"finding IN ({healthy}) AND is_old AND unconsumed + unconsumed_retries + unconsumed_cancellations = 0"
 
 
-def read_windows(reading: Reading, state: State, manifest: Manifest | None) -> DataFrame:
+def read_windows(reading: Reading, state: IncrementState, manifest: Manifest | None) -> DataFrame:
     """Returns all settled histories of earlier runs, with their window."""
     parts = [] if manifest is None else [(window, state.window(run, window)) for window, run in manifest.windows.items()]
     frames = [reading.spark.read.schema(SCHEMA).parquet(str(path)).withColumn("window", F.lit(window)) for window, path in parts]
@@ -50,7 +50,7 @@ def with_window(histories: DataFrame, window_ms: int) -> DataFrame:
 
 
 def write_windows(
-    state: State, run: str, settled: DataFrame, cut_off: CutOff, log_begins_ms: int | None, period_ms: int
+    state: IncrementState, run: str, settled: DataFrame, cut_off: CutOff, log_begins_ms: int | None, period_ms: int
 ) -> dict[str, str]:
     """Writes whole windows, and the sums over each. Returns the run that has each of them after this one."""
     folder = state.folder / run

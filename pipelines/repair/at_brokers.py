@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
-from pipelines.repair.plan import Action, Plan, Step, StepOutcome, done, done_before, failed
+from pipelines.repair.plan import Action, Plan, RepairStep, StepOutcome, done, done_before, failed
 from rocketmq_broker.admin.asking.discarded import discarded_with_id
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.dead_letters.treating import retry
@@ -22,7 +22,7 @@ class BrokerSteps:
         self._session = session
         self._plan = plan
 
-    async def carry_out(self, step: Step) -> StepOutcome:
+    async def carry_out(self, step: RepairStep) -> StepOutcome:
         """Does the step unless it is done. Raises nothing: a broker that refuses or does not answer makes it `failed`."""
         deeds = {Action.RESUME: self._resume, Action.RETRY: self._retry, Action.PUBLISH: self._publish}
         try:
@@ -30,7 +30,7 @@ class BrokerSteps:
         except AdminError as error:
             return failed(str(error))
 
-    async def _resume(self, step: Step) -> StepOutcome:
+    async def _resume(self, step: RepairStep) -> StepOutcome:
         answers = await self._session.ask_each(lambda broker: discarded_with_id(broker, step.transaction_id or ""))
         self._require_all()
         found = [(broker, message) for broker, messages in answers for message in messages]
@@ -44,7 +44,7 @@ class BrokerSteps:
         await broker.resume(message.message_id)
         return done(f"{message.message_id} is pending again at broker {broker.address}")
 
-    async def _retry(self, step: Step) -> StepOutcome:
+    async def _retry(self, step: RepairStep) -> StepOutcome:
         found = await find_dead_letters(self._session, step.transaction_id or "", self._plan.consumer_group)
         self._require_all()
         planned = [one for one in found if one.letter.parked_ms <= self._plan.as_of_ms]
@@ -59,7 +59,7 @@ class BrokerSteps:
             return done_before(f"{latest.letter.offset_message_id} has been retried")
         return failed(f"somebody dismissed the dead letter {latest.letter.offset_message_id}: {treatment.reason}")
 
-    async def _publish(self, step: Step) -> StepOutcome:
+    async def _publish(self, step: RepairStep) -> StepOutcome:
         assert step.order is not None
         destination = topics.retry_topic(self._plan.consumer_group) if step.to_group_only else self._plan.topic
         for message in await self._messages(destination, step.order.order_id):
@@ -74,7 +74,7 @@ class BrokerSteps:
         address, sent = await send(self._session, again, current_world())
         return done(f"{sent.offset_message_id} sent to {destination} at broker {address}")
 
-    async def _original(self, step: Step) -> MessageExt | None:
+    async def _original(self, step: RepairStep) -> MessageExt | None:
         """Returns the delivered message, or its half message; None if no broker has either."""
         for topic in (self._plan.topic, topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC):
             found = await self._messages(topic, step.transaction_id or "")

@@ -6,7 +6,7 @@ from typing import Final
 
 import httpx
 
-from pipelines.repair.plan import Action, Step, StepOutcome, done, done_before, failed
+from pipelines.repair.plan import Action, RepairStep, StepOutcome, done, done_before, failed
 
 TIMEOUT_S: Final = 20.0
 _DONE_NOW: Final = 201
@@ -25,7 +25,7 @@ class CreditServiceSteps:
         """Closes the connection."""
         self._client.close()
 
-    def carry_out(self, step: Step) -> StepOutcome:
+    def carry_out(self, step: RepairStep) -> StepOutcome:
         """Does the step unless it is done. Raises nothing: a service that refuses or does not answer makes it `failed`."""
         try:
             answer = self._client.put(f"/repairs/{step.id}", json=_wanted(step))
@@ -38,7 +38,7 @@ class CreditServiceSteps:
         return done(told) if answer.status_code == _DONE_NOW else done_before(told)
 
 
-def _wanted(step: Step) -> dict[str, object]:
+def _wanted(step: RepairStep) -> dict[str, object]:
     wanted: dict[str, object] = {"action": step.action.value, "reason": f"{step.finding}, {step.cause}"}
     if step.action is Action.REVERSE:
         return wanted | {"order_id": step.subject, "amount_cents": step.credit_cents}

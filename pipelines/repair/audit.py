@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from pipelines.errors import PlanUnusable
-from pipelines.repair.plan import Step, StepOutcome
+from pipelines.repair.plan import RepairStep, StepOutcome
 
 
 class AuditLine(msgspec.Struct, frozen=True):
@@ -33,15 +33,15 @@ class Audit:
         self.path = path
         self._by = f"{_user()}@{socket.gethostname()}"
 
-    def begin(self, step: Step) -> None:
+    def begin(self, step: RepairStep) -> None:
         """Notes the begin of a step: an interrupted step leaves this line."""
         self._write(step, "begun", "")
 
-    def end(self, step: Step, outcome: StepOutcome) -> None:
+    def end(self, step: RepairStep, outcome: StepOutcome) -> None:
         """Notes the outcome."""
         self._write(step, outcome.state.value, outcome.detail)
 
-    def _write(self, step: Step, state: str, detail: str) -> None:
+    def _write(self, step: RepairStep, state: str, detail: str) -> None:
         at = datetime.now(UTC).isoformat(timespec="milliseconds")
         line = AuditLine(at, self._by, step.id, step.action.value, step.subject, state, detail)
         try:

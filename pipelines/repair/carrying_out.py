@@ -11,7 +11,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.repair.at_brokers import BrokerSteps
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
-from pipelines.repair.plan import Action, Plan, Step, StepOutcome, StepState
+from pipelines.repair.plan import Action, Plan, RepairStep, StepOutcome, StepState
 from pipelines.telling.report import say
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
@@ -24,7 +24,7 @@ AT_BROKERS: Final = frozenset({Action.RESUME, Action.RETRY, Action.PUBLISH})
 class AsyncSteps(Protocol):
     """The executor of the brokers' steps."""
 
-    async def carry_out(self, step: Step) -> StepOutcome:
+    async def carry_out(self, step: RepairStep) -> StepOutcome:
         """Does the step unless it is done."""
 
 
@@ -44,7 +44,7 @@ def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_u
 
 async def _carried_out(
     plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str
-) -> list[tuple[Step, StepOutcome]]:
+) -> list[tuple[RepairStep, StepOutcome]]:
     credit_service = CreditServiceSteps(credit_service_url, key)
     try:
         if not needs_brokers(plan):
@@ -57,7 +57,7 @@ async def _carried_out(
 
 async def _told(
     plan: Plan, brokers: BrokerSteps | None, credit_service: CreditServiceSteps, audit: Audit
-) -> list[tuple[Step, StepOutcome]]:
+) -> list[tuple[RepairStep, StepOutcome]]:
     outcomes = []
     async for step, outcome in carry_out(plan, brokers, credit_service.carry_out, audit):
         outcomes.append((step, outcome))
@@ -66,8 +66,8 @@ async def _told(
 
 
 async def carry_out(
-    plan: Plan, brokers: AsyncSteps | None, at_credit_service: Callable[[Step], StepOutcome], audit: Audit
-) -> AsyncIterator[tuple[Step, StepOutcome]]:
+    plan: Plan, brokers: AsyncSteps | None, at_credit_service: Callable[[RepairStep], StepOutcome], audit: Audit
+) -> AsyncIterator[tuple[RepairStep, StepOutcome]]:
     """Does all steps of the plan. A failed step does not prevent the others. Raises PlanUnusable."""
     for step in plan.steps:
         audit.begin(step)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pipelines.repair.plan import OrderSaid, Step
+from pipelines.repair.plan import OrderSaid, RepairStep
 from rocketmq_broker.message import Message, properties, topics
 
 REPAIR: Final = "REPAIR"
@@ -18,7 +18,7 @@ _TAG: Final = "created"
 _KEPT: Final = (properties.KEYS, properties.TAGS)
 
 
-def message_again(step: Step, topic: str, consumer_group: str, original: Message | None) -> Message:
+def message_again(step: RepairStep, topic: str, consumer_group: str, original: Message | None) -> Message:
     """Returns the message of a `publish` step, with the order's transaction id, which the ledger's entry will name.
 
     `original` is the half message or the delivered one. Its body is sent unchanged, including unknown fields.

@@ -41,7 +41,7 @@ class OrderSaid(msgspec.Struct, frozen=True):
     created_at_ms: int
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class RepairStep(msgspec.Struct, frozen=True, omit_defaults=True):
     """One repair."""
 
     id: str
@@ -77,7 +77,7 @@ class Plan(msgspec.Struct, frozen=True):
     as_of_ms: int
     topic: str
     consumer_group: str
-    steps: list[Step]
+    steps: list[RepairStep]
     for_a_person: list[ForAPerson]
     version: int = VERSION
 

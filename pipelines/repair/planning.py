@@ -8,7 +8,7 @@ from typing import Any, Final
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.log_events import Route
 from pipelines.repair.evidence import evidence_of
-from pipelines.repair.plan import Action, ForAPerson, OrderSaid, Plan, Step
+from pipelines.repair.plan import Action, ForAPerson, OrderSaid, Plan, RepairStep
 
 REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.MISSING_CREDIT, Cause.DISCARDED): Action.RESUME,
@@ -97,8 +97,8 @@ def remedy_of(row: Mapping[str, Any]) -> Action | None:
     return None if needs_transaction and row["transaction_id"] is None else action
 
 
-def _step(number: str, action: Action, row: Mapping[str, Any]) -> Step:
-    return Step(
+def _step(number: str, action: Action, row: Mapping[str, Any]) -> RepairStep:
+    return RepairStep(
         id=number,
         action=action,
         subject=_subject(row),

@@ -8,11 +8,11 @@ from pipelines.judging.classes import MEANINGS, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_of
 from pipelines.judging.totals import FindingTotal, Tolerance
-from pipelines.reconciliation import Outcome
+from pipelines.reconciliation import ReconciliationOutcome
 from rocketmq_broker.message.text.printable import visible_json
 
 
-def as_json(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
+def as_json(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
     """Returns one object: the verdict, its moment, Spark's times, each class with findings, and the gaps of the log."""
     totals = outcome.totals
     told = msgspec.json.encode(

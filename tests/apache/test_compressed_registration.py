@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, Register
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.registration_body import encode_registration
-from rocketmq_broker.store.tables.config_file import DataVersion
+from rocketmq_broker.store.tables.config_file import TableVersion
 from tests.apache.cluster import apache_rocketmq
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -24,7 +24,7 @@ TOPICS = 60_000
 
 async def test_apaches_name_server_takes_sixty_thousand_topics(tmp_path: Path) -> None:
     topics = tuple(TopicConfig(f"topic-{number}", 3, 5) for number in range(TOPICS))
-    encoded = encode_registration(TopicsSnapshot(topics, DataVersion(1, 1)), 6)
+    encoded = encode_registration(TopicsSnapshot(topics, TableVersion(1, 1)), 6)
     header = RegisterBrokerRequestHeader(
         broker_name="broker-x",
         broker_addr="127.0.0.1:10911",

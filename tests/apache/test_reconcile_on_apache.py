@@ -17,7 +17,7 @@ from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.totals import SUMMED, Tolerance
-from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.logs.queue_ranges import consumer_offsets, decided_without_record
 from pipelines.sources.reading import Reading
@@ -137,7 +137,7 @@ BROKEN = {
 }
 
 
-def judged(spark: SparkSession, shop: ShopDatabases, output: Path, **messages: Sequence[object]) -> Outcome:
+def judged(spark: SparkSession, shop: ShopDatabases, output: Path, **messages: Sequence[object]) -> ReconciliationOutcome:
     books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), route=ROUTE, **messages)  # type: ignore[arg-type]
     cut_off = CutOff(time.time_ns() // 1_000_000, grace_seconds=0)
     return reconcile(Reading(spark, True), books, cut_off, str(output))

@@ -25,7 +25,7 @@ from redis import Redis, RedisError
 from sqlalchemy import Engine, create_engine
 
 from credit_service.adapters.worker_heartbeats import TAKES_NONE_AFTER_S
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.orders import OrderClient, make_orders
 from demo.ports import free_ports
 from demo.processes import Processes
@@ -295,7 +295,7 @@ def run(fault: str, home: Path, *, on_postgresql: bool) -> Row:
         ordering.set()
         for customer in customers:
             customer.join()
-        with Books(system.order_database_url, system.credit_database_url) as books:
+        with ShopBooks(system.order_database_url, system.credit_database_url) as books:
             deadline = time.monotonic() + SETTLE_S
             while (missing := set(placed) - {credit.order_id for credit in books.credits()}) and time.monotonic() < deadline:
                 time.sleep(0.5)

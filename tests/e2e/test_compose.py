@@ -13,7 +13,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from demo.orders import Outcome
+from demo.orders import PlacingOutcome
 from demo.processes import PROJECT_ROOT
 from tests.e2e.compose_customers import ORDER_URL, is_ready, order, place_orders
 from tests.e2e.compose_project import EVERYTHING, SECRETS, Compose, authorization, password_of, settled, until
@@ -264,7 +264,7 @@ def test_any_container_may_be_killed_and_no_order_or_credit_is_lost_or_doubled(
         answers = place_orders(PLACED_AT_A_TIME, after_a_third=partial(compose.kill, service))
         books = settled(compose)
         again = sum(answer.attempts > 1 for answer in answers)
-        placed = {answer.order_id for answer in answers if answer.outcome is Outcome.PLACED}
+        placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
         is_consistent = books.orders - before == len(placed) == PLACED_AT_A_TIME and not books.lost and not books.doubled
         verdict = "consistent" if is_consistent else "NOT CONSISTENT"
         told.append(f"{service:20}{len(placed):15}{again:13}{books.lost:6}{books.doubled:9}  {verdict}")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from demo.books import Books
-from demo.orders import OrderClient, Outcome, make_orders, place_all
+from demo.books import ShopBooks
+from demo.orders import OrderClient, PlacingOutcome, make_orders, place_all
 from demo.processes import Process, Processes
 from demo.system import System
 from tests.conftest import PROCESSES
@@ -59,7 +59,7 @@ def test_kill_during_orders_loses_and_doubles_nothing(shop: Shop, victim: str) -
     answers, _ = place_all(OrderClient(system.order_url), requests, concurrency=8, on_answer=lambda answer: answered.release())
 
     killer.join()
-    placed = {answer.order_id for answer in answers if answer.outcome is Outcome.PLACED}
+    placed = {answer.order_id for answer in answers if answer.outcome is PlacingOutcome.PLACED}
     assert len(placed) == ORDERS - ORDERS // 10
     shop.placed.update(placed)
     assert_that_each_order_has_one_credit(shop)
@@ -71,7 +71,7 @@ def test_no_second_credit_shows_a_little_later(shop: Shop) -> None:
 
 
 def assert_that_each_order_has_one_credit(shop: Shop) -> None:
-    with Books(shop.system.order_database_url, shop.system.credit_database_url) as books:
+    with ShopBooks(shop.system.order_database_url, shop.system.credit_database_url) as books:
         _wait_until_settled(books)
         credits = Counter(credit.order_id for credit in books.credits())
         assert set(books.orders()) == shop.placed, "each order is in the database once, whatever its client had to repeat"
@@ -85,7 +85,7 @@ def _kill_after(answered: threading.Semaphore, count: int, process: Process) -> 
     process.start()
 
 
-def _wait_until_settled(books: Books) -> None:
+def _wait_until_settled(books: ShopBooks) -> None:
     """Until every order has its credit."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while books.credited() < books.placed() and time.monotonic() < deadline:

@@ -16,7 +16,7 @@ import httpx
 import pytest
 from sqlalchemy import create_engine, text
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.system import System
 from service_runtime.database.database_url import parse_database_url
 from tests.pipelines.postgres import PostgresServer, binaries, running_postgres
@@ -128,7 +128,7 @@ def wait_until(is_so: Callable[[], bool], timeout_s: float = 60) -> bool:
 
 def test_an_order_service_on_an_old_copy_of_its_database_gives_no_order_up(shop: Shop, kind: str) -> None:
     system = shop.system
-    with Books(shop.original, system.credit_database_url) as books:
+    with ShopBooks(shop.original, system.credit_database_url) as books:
         system.start()
         with ThreadPoolExecutor(8) as customers:
             list(customers.map(shop.place, ["ada"] * 20))

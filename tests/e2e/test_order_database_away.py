@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.ports import free_ports
 from demo.processes import Process, Processes, answers
 from demo.system import QUICK_CHECKS, System
@@ -92,7 +92,7 @@ def admin(system: System, *arguments: str) -> list[dict[str, Any]]:
     return rows
 
 
-def wait_until_each_order_has_its_credit(system: System, books: Books) -> None:
+def wait_until_each_order_has_its_credit(system: System, books: ShopBooks) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and (books.credited() < books.placed() or admin(system, "pending")):
         time.sleep(0.2)
@@ -106,7 +106,7 @@ def test_no_order_loses_its_credit_though_the_order_database_is_silent_and_then_
 ) -> None:
     url = f"{database.url}/postgres"
     system.order_service.environment["ORDER_DATABASE_URL"] = url
-    with Books(url, system.credit_database_url) as books:
+    with ShopBooks(url, system.credit_database_url) as books:
         system.start()
         orders, is_over = Orders(system, processes), threading.Event()
         assert set(orders.place(3)) == {201}
@@ -132,7 +132,7 @@ def test_no_order_loses_its_credit_though_the_order_database_is_silent_and_then_
 def test_no_order_loses_its_credit_though_another_process_locks_the_order_database(processes: Processes, tmp_path: Path) -> None:
     quick = {**QUICK_CHECKS, "transactionTimeOut": "500", "transactionCheckInterval": "250"}
     system = System(processes, tmp_path, broker_settings=quick)
-    with Books(system.order_database_url, system.credit_database_url) as books:
+    with ShopBooks(system.order_database_url, system.credit_database_url) as books:
         system.start()
         orders = Orders(system, processes)
         orders.prepare_to_lose_a_commit()

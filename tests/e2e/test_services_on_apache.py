@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.processes import Processes
 from demo.system import System
 from tests.apache.cluster import apache_rocketmq
@@ -26,7 +26,7 @@ def test_one_order_becomes_one_credit_on_apache_rocketmq_also_through_an_outage(
         placed = httpx.post(f"{system.order_url}/orders", json=order, headers={"Idempotency-Key": "once"}, timeout=30)
 
         assert placed.status_code == httpx.codes.CREATED, placed.text
-        books = Books(system.order_database_url, system.credit_database_url)
+        books = ShopBooks(system.order_database_url, system.credit_database_url)
         _wait_until(lambda: books.credited() == 1)
         (credit,) = books.credits()
         assert (credit.order_id, credit.customer, credit.points) == (placed.json()["order"]["order_id"], "ada", 25)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from pipelines.increments.state import State
+from pipelines.increments.state import IncrementState
 from pipelines.judging.classes import NEEDS_STORE, Finding
 from tests.component.pipelines.conftest import ShopDatabases, shop
 from tests.unit.pipelines.log_writer import LogWriter
@@ -174,7 +174,7 @@ def test_an_unreachable_database_is_one_line_without_the_password(shop: ShopData
 
 
 def test_two_runs_with_one_state_are_told_apart_before_spark_starts(shop: ShopDatabases, tmp_path: Path) -> None:
-    with State(tmp_path / "state").taken():
+    with IncrementState(tmp_path / "state").taken():
         done = reconcile(shop, tmp_path, "--state", "state")
     assert (done.returncode, done.stderr) == (2, "could not tell: state state: another run has it: wait until it is over\n")
 

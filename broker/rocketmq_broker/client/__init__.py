@@ -41,7 +41,7 @@ from rocketmq_broker.client.producer.send_result import LocalTransactionState, S
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_consumer import PullConsumer
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
-from rocketmq_broker.client.pull.queue_requests import Pulled
+from rocketmq_broker.client.pull.queue_requests import PullAnswer
 from rocketmq_broker.client.push.push_consumer import PushConsumer
 from rocketmq_broker.client.transaction.local_transaction import LocalTransaction, local_transaction
 from rocketmq_broker.client.transaction.transaction_producer import TransactionProducer
@@ -77,8 +77,8 @@ __all__ = [
     "NoRoute",
     "NotRunning",
     "Producer",
+    "PullAnswer",
     "PullConsumer",
-    "Pulled",
     "PushConsumer",
     "QueueProgress",
     "RemotingCommand",

@@ -20,7 +20,7 @@ from rocketmq_broker.store.queues.unit_files import Unsynced
 from rocketmq_broker.store.recovery.report import RecoveryReport
 from rocketmq_broker.store.results import Appended, Expired, GetMessageStatus, PulledMessages, QueriedMessages
 from rocketmq_broker.store.settings import FlushDiskType, StoreConfig
-from rocketmq_broker.store.tables.config_file import DataVersion
+from rocketmq_broker.store.tables.config_file import TableVersion
 from rocketmq_broker.store.tables.consumer_offsets import ConsumerOffsets
 from rocketmq_broker.store.tables.delay_offsets import DelayOffsets
 from rocketmq_broker.store.tables.subscription_groups import SubscriptionGroups
@@ -33,7 +33,6 @@ __all__ = [
     "ConsumerOffsets",
     "CorruptRecord",
     "DamagedStore",
-    "DataVersion",
     "DelayOffsets",
     "Expired",
     "FileSystem",
@@ -51,6 +50,7 @@ __all__ = [
     "StoreLocked",
     "StoreUnwritable",
     "SubscriptionGroups",
+    "TableVersion",
     "TopicConfigs",
     "UnreadableRecord",
     "Unsynced",

@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.headers import (
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache import LikeApache
 from rocketmq_broker.testing.faults import Faults
-from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import MemoryTransport
 from rocketmq_broker.testing.tapped import Tapped, frames
 
@@ -133,13 +133,13 @@ class Door:
             f"the answer of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
         )
         if decision is None:
-            self._journal.note(Kind.DECISION, f"{source}: UNKNOWN, no decision", keys)
+            self._journal.note(EventKind.DECISION, f"{source}: UNKNOWN, no decision", keys)
         elif self._faults.decisions_to_lose > 0:
             self._faults.decisions_to_lose -= 1
-            self._journal.note(Kind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)
+            self._journal.note(EventKind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)
             return False
         else:
-            self._journal.note(Kind.DECISION, f"{source}: {decision}", keys)
+            self._journal.note(EventKind.DECISION, f"{source}: {decision}", keys)
         return self._faults.like_apache is None or self._faults.like_apache.takes_decision(header, keys[0])
 
     def _taken_message(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
@@ -152,14 +152,14 @@ class Door:
         unique_key = props.find(encoded, props.UNIQUE_KEY)
         keys = (unique_key, *(props.find(encoded, props.KEYS) or "").split())
         is_half = props.find(encoded, props.TRANSACTION_PREPARED) == "true"
-        kind, word = (Kind.HALF_MESSAGE, "half message") if is_half else (Kind.MESSAGE, "message")
+        kind, word = (EventKind.HALF_MESSAGE, "half message") if is_half else (EventKind.MESSAGE, "message")
         what = f"{header.producer_group} sends a {word} to {header.topic}"
         if self._is_refused(connection, request, what, keys):
             return None
         self._journal.note(kind, what, keys)
         if not request.is_oneway and self._faults.takes_answer(keys):
             self._answers_to_lose.add((connection.peer, request.opaque))
-            self._journal.note(Kind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
+            self._journal.note(EventKind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
         if not is_half or self._faults.like_apache is None:
             return request
         kept = self._faults.like_apache.half_message_comes(header.producer_group, unique_key, encoded)
@@ -171,7 +171,7 @@ class Door:
             return False
         if self._faults.refusals_left is not None:
             self._faults.refusals_left -= 1
-        self._journal.note(Kind.REFUSED, f"{what}: refused with {code.name}, as the test asked for", keys)
+        self._journal.note(EventKind.REFUSED, f"{what}: refused with {code.name}, as the test asked for", keys)
         if not request.is_oneway:
             connection.send(encode_response(request, code, remark="refused, as the test asked for"))
         return True
@@ -186,7 +186,7 @@ class Door:
     def _note_sent_back(self, request: RemotingCommand) -> None:
         header = request.decode_header(ConsumerSendMsgBackRequestHeader)
         keys = (header.origin_msg_id,)
-        self._journal.note(Kind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
+        self._journal.note(EventKind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
 
     def become_like_apache(self, like_apache: LikeApache) -> None:
         """Makes the broker behave like Apache's, also for connected clients."""
@@ -265,11 +265,11 @@ class Door:
             return False
         if self._faults.are_checks_held:
             self._held.append((transport, frame))
-            self._journal.note(Kind.FAULT, f"check-back to {peer}: held, as the test asked for", (key,))
+            self._journal.note(EventKind.FAULT, f"check-back to {peer}: held, as the test asked for", (key,))
             return False
         if peer in self._peers_outside:
             self._asked_outside[peer, key] = time.monotonic() + ANSWERS_WITHIN_S
-        self._journal.note(Kind.CHECK, f"the broker asks the producer at {peer}: check-back", (key,))
+        self._journal.note(EventKind.CHECK, f"the broker asks the producer at {peer}: check-back", (key,))
         return True
 
     def _note_delivery(self, group: str, body: bytes) -> None:
@@ -281,7 +281,7 @@ class Door:
             topic, times = record.topic.decode(errors="replace"), record.reconsume_times
             again = f", redelivery {times}" if times else ""
             keys = (record.get_property(props.UNIQUE_KEY), *(record.get_property(props.KEYS) or "").split())
-            self._journal.note(Kind.DELIVERY, f"{group} gets the message from {topic}{again}", keys)
+            self._journal.note(EventKind.DELIVERY, f"{group} gets the message from {topic}{again}", keys)
 
 
 def _with_header(request: RemotingCommand, header: SendHeader) -> RemotingCommand:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 
-class Kind(Enum):
+class EventKind(Enum):
     """The kind of an event."""
 
     HALF_MESSAGE = "half message"
@@ -22,12 +22,12 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class JournalEvent:
     """An event with its time."""
 
     at_s: float
     """Seconds of the test's time since the test began."""
-    kind: Kind
+    kind: EventKind
     text: str
     keys: tuple[str, ...] = ()
     """The message's ids and keys; none if it concerns all messages."""
@@ -44,15 +44,15 @@ class Journal:
         """`now_s` is the test's time; beyond `most` events the oldest are forgotten."""
         self._now_s = now_s
         self._most = most
-        self.events: list[Event] = []
+        self.events: list[JournalEvent] = []
 
-    def note(self, kind: Kind, text: str, keys: Iterable[str | None] = ()) -> None:
+    def note(self, kind: EventKind, text: str, keys: Iterable[str | None] = ()) -> None:
         """Records an event with the current test time."""
-        self.events.append(Event(self._now_s(), kind, text, tuple(key for key in keys if key)))
+        self.events.append(JournalEvent(self._now_s(), kind, text, tuple(key for key in keys if key)))
         if len(self.events) > self._most:
             del self.events[: self._most // 2]
 
-    def of(self, word: str) -> list[Event]:
+    def of(self, word: str) -> list[JournalEvent]:
         """Returns the events of the message with that id or key, and common events since its first one."""
         names = self._names(word)
         concerning = [event for event in self.events if names & set(event.keys)]
@@ -61,7 +61,7 @@ class Journal:
         began_s = concerning[0].at_s
         return [event for event in self.events if names & set(event.keys) or (not event.keys and event.at_s >= began_s)]
 
-    def told(self, events: Iterable[Event]) -> str:
+    def told(self, events: Iterable[JournalEvent]) -> str:
         """Formats events, one a line, each with the key of its message."""
         business: dict[str, str] = {}
         for event in self.events:

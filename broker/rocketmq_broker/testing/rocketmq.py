@@ -25,7 +25,7 @@ from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.disk import Disk, FlushHere
 from rocketmq_broker.testing.door import Door
 from rocketmq_broker.testing.faults import Faults
-from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import MemoryNetwork
 from rocketmq_broker.testing.questions import IS_ASSERTION, MOMENT_S, Questions
 from rocketmq_broker.testing.transactions import Inspection
@@ -144,7 +144,7 @@ class RocketMQ(Questions):
         except BaseException:
             self._entered.close()
             raise
-        self.journal.note(Kind.BROKER, f"the broker starts at {self.broker_addr}")
+        self.journal.note(EventKind.BROKER, f"the broker starts at {self.broker_addr}")
 
     async def stop(self) -> None:
         """Shuts down the clients that it made, then the broker, and restores the event loop's time."""
@@ -261,7 +261,7 @@ class RocketMQ(Questions):
     def cut_connections(self) -> None:
         """Ends all connections of name server and broker at once; clients connect again."""
         count = self._network.cut()
-        self.journal.note(Kind.FAULT, f"{count} connections are cut, as the test asked for")
+        self.journal.note(EventKind.FAULT, f"{count} connections are cut, as the test asked for")
 
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
         """Refuses the next `times` messages with that code, or all until `accept_sends`; half messages as well."""
@@ -274,12 +274,12 @@ class RocketMQ(Questions):
     def fill_disk(self) -> None:
         """Fills the broker's disk, until `free_disk`."""
         self._disk.is_full = True
-        self.journal.note(Kind.FAULT, "the broker's disk is full, as the test asked for")
+        self.journal.note(EventKind.FAULT, "the broker's disk is full, as the test asked for")
 
     def free_disk(self) -> None:
         """Makes room on the disk again; the broker notices within ten seconds."""
         self._disk.is_full = False
-        self.journal.note(Kind.FAULT, "there is room on the broker's disk again")
+        self.journal.note(EventKind.FAULT, "there is room on the broker's disk again")
 
     def as_apache(self, release: int = 4) -> None:
         """Makes the broker behave like Apache's where that is worse: like 4.9.7, or with `release=5` like 5.3.3.
@@ -327,7 +327,7 @@ class RocketMQ(Questions):
             self.faults.like_apache.ends(is_killed=True)
         await self._in_its_context(broker.stop())
         self._disk = Disk(self._files)
-        self.journal.note(Kind.FAULT, f"the broker {'loses its power' if power else 'is killed'}, as the test asked for")
+        self.journal.note(EventKind.FAULT, f"the broker {'loses its power' if power else 'is killed'}, as the test asked for")
 
     async def restart(self) -> None:
         """Starts the broker again on its old ports and its disk. Stops a running one first."""
@@ -338,7 +338,7 @@ class RocketMQ(Questions):
             await self._in_its_context(self._broker.stop())
             self._broker = None
         await self._in_its_context(self._start_broker())
-        self.journal.note(Kind.BROKER, "the broker starts again")
+        self.journal.note(EventKind.BROKER, "the broker starts again")
 
     def commit_log(self) -> bytes:
         """Returns the whole commit log of a store in memory, byte for byte. Raises ValueError for another store."""

@@ -54,7 +54,7 @@ class CauseSum:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class OrderStep:
     """A recorded step of an order. `after_ms` counts from the first step."""
 
     at_ms: int
@@ -64,7 +64,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Break:
+class BreakShown:
     """An unhealthy order, or a wrong balance."""
 
     finding: Finding
@@ -78,7 +78,7 @@ class Break:
     transaction_id: str
     points: int | None
     balance: int | None
-    steps: tuple[Step, ...]
+    steps: tuple[OrderStep, ...]
 
 
 def periods_of(rows: Iterable[Row]) -> list[Period]:
@@ -133,7 +133,7 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
     return sorted(sums, key=lambda found: (-sum(cents for _, cents in found.at_stake_cents), -found.count, found.finding))
 
 
-def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[Break], int]:
+def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[BreakShown], int]:
     """Returns the first breaks by class and order id, those of healthy classes last; and the number of all."""
     told = [row for row in rows if row["finding"] not in SUMMED]
     told.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
@@ -173,10 +173,12 @@ def _cause_sum(finding: Finding, cause: Cause | None, rows: Sequence[Row]) -> Ca
     return CauseSum(finding, cause, sum(row["count"] for row in rows), money)
 
 
-def _break(row: Row) -> Break:
+def _break(row: Row) -> BreakShown:
     began = min((int(row[name]) for name, _, _ in _STEPS if row[name] is not None), default=0)
-    steps = [Step(int(row[name]), int(row[name]) - began, what, source) for name, what, source in _STEPS if row[name] is not None]
-    return Break(
+    steps = [
+        OrderStep(int(row[name]), int(row[name]) - began, what, source) for name, what, source in _STEPS if row[name] is not None
+    ]
+    return BreakShown(
         Finding(row["finding"]),
         _cause(row),
         row["stage"],

@@ -12,13 +12,13 @@ from pipelines.errors import UnwritableOutput
 from pipelines.judging.classes import CAUSES, MEANINGS
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
-from pipelines.reconciliation import Outcome
+from pipelines.reconciliation import ReconciliationOutcome
 from pipelines.telling.page.contents import ages_of, breaks_of, causes_of, latencies_of, periods_of
 from pipelines.telling.report import age, amount, title, told_by_place, verdict_told
 from rocketmq_broker.message.text.printable import visible_name
 
 
-def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> None:
+def write_page(path: Path, outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
     """Writes the page, and replaces an older one. Raises UnwritableOutput."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def write_page(path: Path, outcome: Outcome, cut_off: CutOff, tolerance: Toleran
         raise UnwritableOutput(f"report {path}: {error.strerror}") from None
 
 
-def page_of(outcome: Outcome, cut_off: CutOff, tolerance: Tolerance) -> str:
+def page_of(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> str:
     """Returns the page as HTML. Escapes text of the books."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(utc=_utc, title=title, amount=amount, age=age, name=visible_name, latency=_latency)

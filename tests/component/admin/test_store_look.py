@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rocketmq_broker.admin.__main__ import app
-from rocketmq_broker.admin.health.finding import Finding
+from rocketmq_broker.admin.health.finding import HealthFinding
 from rocketmq_broker.admin.health.store_look import examine_store, store_config
 from rocketmq_broker.client import Message
 from rocketmq_broker.testing import RocketMQ
@@ -47,18 +47,18 @@ def contents(root: Path) -> dict[str, str]:
     }
 
 
-def looked_at(root: Path) -> list[Finding]:
+def looked_at(root: Path) -> list[HealthFinding]:
     before = contents(root)
     findings = examine_store(root, NOW_MS)
     assert contents(root) == before, "looking changed the store"
     return findings
 
 
-def wrongs(findings: list[Finding]) -> list[str]:
+def wrongs(findings: list[HealthFinding]) -> list[str]:
     return [finding.what for finding in findings if finding.is_wrong]
 
 
-def said(findings: list[Finding]) -> str:
+def said(findings: list[HealthFinding]) -> str:
     return "\n".join(finding.what for finding in findings)
 
 

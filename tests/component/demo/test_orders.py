@@ -4,9 +4,18 @@ from threading import Event
 import httpx
 import pytest
 
-from demo.orders import NoAnswer, OrderAnswer, OrderClient, OrderRequest, Outcome, UnexpectedAnswer, busiest_second, make_orders
+from demo.orders import (
+    MadeOrder,
+    NoAnswer,
+    OrderAnswer,
+    OrderClient,
+    PlacingOutcome,
+    UnexpectedAnswer,
+    busiest_second,
+    make_orders,
+)
 
-REQUEST = OrderRequest("key", "ada", (("book", 2, 1_250),))
+REQUEST = MadeOrder("key", "ada", (("book", 2, 1_250),))
 PLACED = httpx.Response(201, json={"order": {"order_id": "order-1"}})
 
 
@@ -26,7 +35,7 @@ def client_that_gets(*answers: httpx.Response | httpx.TransportError) -> tuple[O
 def test_an_order_is_placed_at_the_first_answer() -> None:
     client, asked = client_that_gets(PLACED)
     answer = client.place(REQUEST)
-    assert (answer.outcome, answer.order_id, answer.attempts) == (Outcome.PLACED, "order-1", 1)
+    assert (answer.outcome, answer.order_id, answer.attempts) == (PlacingOutcome.PLACED, "order-1", 1)
     assert len(asked) == 1
 
 
@@ -57,7 +66,7 @@ def test_an_order_service_that_asks_for_a_key_is_one_sentence_and_is_not_asked_a
 
 def test_a_refused_order_is_not_repeated() -> None:
     client, asked = client_that_gets(httpx.Response(409))
-    assert client.place(REQUEST).outcome is Outcome.REFUSED
+    assert client.place(REQUEST).outcome is PlacingOutcome.REFUSED
     assert len(asked) == 1
 
 
@@ -103,9 +112,9 @@ def test_orders_have_keys_of_their_own() -> None:
 
 
 def test_the_busiest_second_counts_orders_placed_wherever_it_begins() -> None:
-    def answers(outcome: Outcome, *times: float) -> list[OrderAnswer]:
+    def answers(outcome: PlacingOutcome, *times: float) -> list[OrderAnswer]:
         return [OrderAnswer(REQUEST, outcome, None, 1, at) for at in times]
 
-    placed = answers(Outcome.PLACED, 0.0, 0.9, 1.1, 1.5, 1.8, 2.2)
-    assert busiest_second([*placed, *answers(Outcome.REFUSED, 1.6, 1.7)]) == 4
+    placed = answers(PlacingOutcome.PLACED, 0.0, 0.9, 1.1, 1.5, 1.8, 2.2)
+    assert busiest_second([*placed, *answers(PlacingOutcome.REFUSED, 1.6, 1.7)]) == 4
     assert busiest_second([]) == 0

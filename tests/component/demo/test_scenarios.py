@@ -20,7 +20,7 @@ from demo.scenarios.ledger import Ledgers
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
 from demo.scenarios.runs import Runs
-from demo.scenarios.scenario import Run, Scenario, State
+from demo.scenarios.scenario import RunState, Scenario, ScenarioRun
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
@@ -29,7 +29,7 @@ from service_runtime.failing.armed_failpoints import ArmedFailpoints
 
 
 class Play(Protocol):
-    def __call__(self, deed: Callable[[Stage], None], failpoint: str | None = None) -> Run: ...
+    def __call__(self, deed: Callable[[Stage], None], failpoint: str | None = None) -> ScenarioRun: ...
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ class TestRuns:
         failpoints.mkdir()
         self.runs = Runs(system, cast(Keeper, SimpleNamespace(is_all_ready=True)), FailpointFolder(failpoints))
 
-        def play(deed: Callable[[Stage], None], failpoint: str | None = None) -> Run:
+        def play(deed: Callable[[Stage], None], failpoint: str | None = None) -> ScenarioRun:
             scenario = Scenario("trial", "Trial", "It happens.", "Watch.", "Expect.", NO_ORDER_NO_CREDIT, deed, failpoint)
             monkeypatch.setattr(runs, "SCENARIOS", (scenario,))
             run = self.runs.start("trial")
@@ -117,14 +117,14 @@ class TestRuns:
 
     def test_one_that_ends_as_expected_is_consistent(self, play: Play) -> None:
         run = play(lambda stage: stage.note("done"))
-        assert (run.state, run.is_consistent, [step.what for step in run.steps]) == (State.ENDED, True, ["done"])
+        assert (run.state, run.is_consistent, [step.what for step in run.steps]) == (RunState.ENDED, True, ["done"])
 
     def test_one_that_fails_says_why(self, play: Play) -> None:
         def fail(stage: Stage) -> None:
             stage.wait_until(lambda: False, "pigs fly", timeout_s=0)
 
         run = play(fail)
-        assert (run.state, run.is_consistent, run.failure) == (State.FAILED, False, "after 0 s still not: pigs fly")
+        assert (run.state, run.is_consistent, run.failure) == (RunState.FAILED, False, "after 0 s still not: pigs fly")
 
     def test_a_failpoint_that_was_not_hit_is_disarmed_in_the_end(self, play: Play, tmp_path: Path) -> None:
         armed: list[str] = []

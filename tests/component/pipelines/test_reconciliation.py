@@ -12,8 +12,8 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import SUMMED, Money, Tolerance
-from pipelines.message_report import MessageReport, TopicCount, TransactionCounts
-from pipelines.reconciliation import Books, Outcome, find, log_begins_ms, reconcile
+from pipelines.message_report import LoggedTransactions, MessageReport, TopicCount
+from pipelines.reconciliation import Books, ReconciliationOutcome, find, log_begins_ms, reconcile
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.logs.message_logs import StoreLog
 from pipelines.sources.reading import Reading
@@ -27,12 +27,12 @@ CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
 
 def run(
     spark: SparkSession, shop: ShopDatabases, output: Path, *stores: Path, is_small: bool = True, route: Route | None = None
-) -> Outcome:
+) -> ReconciliationOutcome:
     addresses = parse_database_url(shop.orders_url), parse_database_url(shop.credits_url)
     return reconcile(Reading(spark, is_small), Books(*addresses, stores, route or Route()), CUT_OFF, str(output))
 
 
-def found(outcome: Outcome) -> dict[str, tuple[str, str | None]]:
+def found(outcome: ReconciliationOutcome) -> dict[str, tuple[str, str | None]]:
     return {row["order_id"]: (row["finding"], row["cause"]) for row in outcome.rows if row["order_id"] is not None}
 
 
@@ -202,7 +202,7 @@ def test_logs_that_lost_segments_are_complete_from_the_latest_beginning_on(tmp_p
     assert log_begins_ms((), Route()) is None
 
 
-FINE = TransactionCounts(transactions=3, delivered=2, doubled=0, pending=0, in_flight=1)
+FINE = LoggedTransactions(transactions=3, delivered=2, doubled=0, pending=0, in_flight=1)
 
 
 @pytest.mark.parametrize(
@@ -210,11 +210,11 @@ FINE = TransactionCounts(transactions=3, delivered=2, doubled=0, pending=0, in_f
     [
         (RecordKind.HALF, FINE, True),
         (RecordKind.DAMAGE, FINE, False),
-        (RecordKind.HALF, TransactionCounts(3, 2, 1, 0, 1), False),
-        (RecordKind.HALF, TransactionCounts(3, 2, 0, 1, 0), False),
+        (RecordKind.HALF, LoggedTransactions(3, 2, 1, 0, 1), False),
+        (RecordKind.HALF, LoggedTransactions(3, 2, 0, 1, 0), False),
     ],
 )
 def test_damage_doubles_and_late_decisions_are_inconsistent(
-    kind: RecordKind, counts: TransactionCounts, consistent: bool
+    kind: RecordKind, counts: LoggedTransactions, consistent: bool
 ) -> None:
     assert MessageReport([TopicCount("topic", kind, 1, 1)], counts).is_consistent == consistent

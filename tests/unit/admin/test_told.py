@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rocketmq_broker.admin.messages.finding import Consumption
+from rocketmq_broker.admin.messages.finding import GroupConsumption
 from rocketmq_broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Arrow, Event, Timeline
-from rocketmq_broker.admin.timeline.evidence import Evidence, GroupEvidence
+from rocketmq_broker.admin.timeline.evidence import GroupEvidence, TimelineEvidence
 from rocketmq_broker.admin.timeline.telling import tell
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
@@ -37,9 +37,9 @@ def committed(at_ms: int, *, checks: int | None = None) -> Record:
     return record("orders", at_ms, checks=checks, sys_flag=sysflag.TRANSACTION_COMMIT)
 
 
-def evidence(*halves: Record, info: TransactionInfo | None = None, **found: object) -> Evidence:
+def evidence(*halves: Record, info: TransactionInfo | None = None, **found: object) -> TimelineEvidence:
     nothing: dict[str, object] = {"committed": [], "discarded": [], "groups": [], "consumptions": []}
-    return Evidence(transaction_id="id-1", halves=list(halves), info=info, **{**nothing, **found})  # type: ignore[arg-type]
+    return TimelineEvidence(transaction_id="id-1", halves=list(halves), info=info, **{**nothing, **found})  # type: ignore[arg-type]
 
 
 def sentences(timeline: Timeline) -> list[str]:
@@ -91,7 +91,7 @@ def test_groups_say_what_they_consumed_what_came_again_and_what_became_a_dead_le
         evidence(
             half(),
             committed=[committed(HALF_MS + 100)],
-            consumptions=[Consumption("credits", True), Consumption("mails", False)],
+            consumptions=[GroupConsumption("credits", True), GroupConsumption("mails", False)],
             groups=[GroupEvidence("credits", [again], [dead])],
         )
     )

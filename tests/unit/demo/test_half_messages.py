@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from demo.commit_log import Trace
-from demo.half_messages import Ending, HalfMessages, Kills, Loss, Refusals, count_half_messages, ending_of, loss_of
+from demo.half_messages import CountedHalfMessages, Ending, Kills, Loss, Refusals, count_half_messages, ending_of, loss_of
 from demo.main_job.told import deaths_told, half_messages_table, losses_told
 from tests.unit.demo.records import trace_of, undelivered
 
@@ -69,10 +69,10 @@ def test_the_counts_add_up_to_all_half_messages() -> None:
     assert counted.by_loss == {Loss.BROKER_KILLED: 1}
 
 
-def half_messages(**by_loss: int) -> HalfMessages:
+def half_messages(**by_loss: int) -> CountedHalfMessages:
     losses = Counter({Loss[name]: count for name, count in by_loss.items()})
     endings = Counter({Ending.COMMITTED: 90, Ending.COMMITTED_AFTER_CHECK: losses.total(), Ending.CUT_SHORT: 5})
-    return HalfMessages(endings, losses)
+    return CountedHalfMessages(endings, losses)
 
 
 def test_the_table_shows_endings_that_occurred_and_their_sum() -> None:

@@ -2,18 +2,18 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from demo.books import CreditRow, OrderRow
+from demo.books import BookedCredit, BookedOrder
 from demo.commit_log import Trace
 from demo.story import Story, choose_story, events_of, story_table
 from tests.unit.demo.records import trace_of
 
 
-def order_of(order_id: str) -> OrderRow:
-    return OrderRow(order_id, "ada", 2_500, 1_010)
+def order_of(order_id: str) -> BookedOrder:
+    return BookedOrder(order_id, "ada", 2_500, 1_010)
 
 
-def credit_of(order_id: str) -> CreditRow:
-    return CreditRow(order_id, "ada", 25, None, 4_100)
+def credit_of(order_id: str) -> BookedCredit:
+    return BookedCredit(order_id, "ada", 25, None, 4_100)
 
 
 def story_of(checks: int) -> Story:
@@ -21,7 +21,7 @@ def story_of(checks: int) -> Story:
 
 
 def test_names_in_a_story_are_no_markup_and_no_commands_for_the_terminal() -> None:
-    hostile = replace(story_of(checks=0), order=OrderRow("[/red]\x1b[2J", "[/b]\x1b]0;", 2_500, 1_010))
+    hostile = replace(story_of(checks=0), order=BookedOrder("[/red]\x1b[2J", "[/b]\x1b]0;", 2_500, 1_010))
     console = Console(width=160)
     with console.capture() as shown:
         console.print(story_table(hostile, []))

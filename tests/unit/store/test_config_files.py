@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
-from rocketmq_broker.store import ConsumerOffsets, DamagedStore, DataVersion, DelayOffsets, SubscriptionGroups, TopicConfigs
+from rocketmq_broker.store import ConsumerOffsets, DamagedStore, DelayOffsets, SubscriptionGroups, TableVersion, TopicConfigs
 from rocketmq_broker.store.tables import fastjson
 
 CONSUMER_OFFSETS = """{
@@ -102,7 +102,7 @@ def test_what_was_loaded_can_be_asked_for(tmp_path: Path) -> None:
     assert offsets.groups_of("orders") == {"group"}
     assert (delays.get(2), delays.get(10), delays.get(1)) == (1, 7, None)
     assert topics.get("orders") == TopicConfig("orders", 4, 4)
-    assert topics.data_version == DataVersion(1795261993050, 16)
+    assert topics.data_version == TableVersion(1795261993050, 16)
     assert groups.get("credit_service") == SubscriptionGroupConfig("credit_service")
     assert groups.data_version.counter == 7
 
@@ -242,7 +242,7 @@ def test_each_change_of_a_table_has_its_own_version(tmp_path: Path) -> None:
     topics.put(TopicConfig("b"), now_ms=6)
     assert topics.remove("a", now_ms=7)
     assert not topics.remove("a", now_ms=8)
-    assert topics.data_version == DataVersion(7, 3)
+    assert topics.data_version == TableVersion(7, 3)
     assert [config.topic_name for config in topics] == ["b"]
     assert "b" in topics
 

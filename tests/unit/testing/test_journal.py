@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.testing.journal import Event, Journal, Kind
+from rocketmq_broker.testing.journal import EventKind, Journal, JournalEvent
 
 
 class Clock:
@@ -18,15 +18,15 @@ class Clock:
 def journal_of_two_orders() -> Journal:
     clock = Clock()
     journal = Journal(clock)
-    journal.note(Kind.FAULT, "the disk is full")
+    journal.note(EventKind.FAULT, "the disk is full")
     clock.now_s = 1.0
-    journal.note(Kind.HALF_MESSAGE, "shop sends a half message", ["id-1", "order-1", "customer-7"])
-    journal.note(Kind.HALF_MESSAGE, "shop sends a half message", ["id-2", "order-2"])
+    journal.note(EventKind.HALF_MESSAGE, "shop sends a half message", ["id-1", "order-1", "customer-7"])
+    journal.note(EventKind.HALF_MESSAGE, "shop sends a half message", ["id-2", "order-2"])
     clock.now_s = 61.5
-    journal.note(Kind.CHECK, "check-back", ["id-1"])
-    journal.note(Kind.FAULT, "2 connections are cut")
+    journal.note(EventKind.CHECK, "check-back", ["id-1"])
+    journal.note(EventKind.FAULT, "2 connections are cut")
     clock.now_s = 3601.0
-    journal.note(Kind.DELIVERY, "credits gets the message", ["id-1", "order-1", "customer-7"])
+    journal.note(EventKind.DELIVERY, "credits gets the message", ["id-1", "order-1", "customer-7"])
     return journal
 
 
@@ -58,18 +58,18 @@ def test_a_line_has_minutes_and_seconds_and_the_key_that_people_know() -> None:
 
 def test_a_message_without_a_key_is_called_by_its_id() -> None:
     journal = Journal(lambda: 0.0)
-    journal.note(Kind.MESSAGE, "shop sends a message", ["id-1", None])
+    journal.note(EventKind.MESSAGE, "shop sends a message", ["id-1", None])
     assert journal.told(journal.events) == "   0:00.000  shop sends a message  [id-1]"
 
 
 def test_the_oldest_half_of_too_many_events_is_forgotten() -> None:
     journal = Journal(lambda: 0.0, most=10)
     for number in range(11):
-        journal.note(Kind.MESSAGE, str(number))
+        journal.note(EventKind.MESSAGE, str(number))
     assert [event.text for event in journal.events] == [str(number) for number in range(5, 11)]
 
 
 def test_an_event_without_keys_concerns_all() -> None:
     journal = Journal(lambda: 2.0)
-    journal.note(Kind.BROKER, "the broker starts again", [None, ""])
-    assert journal.events == [Event(2.0, Kind.BROKER, "the broker starts again")]
+    journal.note(EventKind.BROKER, "the broker starts again", [None, ""])
+    assert journal.events == [JournalEvent(2.0, EventKind.BROKER, "the broker starts again")]

@@ -21,7 +21,7 @@ from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.guard import Guard
 from rocketmq_broker.admin.console.live import Streams
 from rocketmq_broker.admin.console.pages import Pages, Section
-from rocketmq_broker.admin.console.routes import Routes
+from rocketmq_broker.admin.console.routes import ConsoleRoutes
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens import OWN_SECTIONS, own_deeds, own_screens
@@ -56,7 +56,7 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     world, brokers, streams = current_world(), Brokers(target), Streams()
     sampler = Sampler(brokers, world)
     pages = Pages([*added.sections, *OWN_SECTIONS], [added.templates] if added.templates is not None else [])
-    routes = Routes(brokers, pages, streams, world.wall_ms)
+    routes = ConsoleRoutes(brokers, pages, streams, world.wall_ms)
     screens = [*own_screens(sampler, added.witnesses), *added.screens]
     middleware = [
         Middleware(Guard, settings=settings),
@@ -71,7 +71,7 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     ]
     login_routes: list[BaseRoute] = []
     if settings.password is not None:
-        page = login.Login(login.Door(settings.password, world), pages)
+        page = login.Login(login.LoginDoor(settings.password, world), pages)
         login_routes = [Route(login.PATH, page.show, methods=["GET"]), Route(login.PATH, page.enter, methods=["POST"])]
         middleware.append(Middleware(login.LoginWall))
 

@@ -24,7 +24,7 @@ SECURITY_HEADERS: Final = {
 }
 
 
-class BodyTooLong(Exception):
+class FormTooLong(Exception):
     """A form with more bytes than any form of the console has."""
 
 
@@ -46,7 +46,7 @@ class Guard:
             return
         try:
             await self._app(scope, _bounded(receive), _with_security_headers(send))
-        except BodyTooLong:
+        except FormTooLong:
             await PlainTextResponse("The form is too long.\n", 413)(scope, receive, _with_security_headers(send))
 
     def _refusal(self, method: str, headers: Headers) -> PlainTextResponse | None:
@@ -63,7 +63,7 @@ def _bounded(receive: Receive) -> Receive:
         message = await receive()
         left -= len(message.get("body", b""))
         if left < 0:
-            raise BodyTooLong
+            raise FormTooLong
         return message
 
     return receive_bounded

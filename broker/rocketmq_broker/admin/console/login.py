@@ -34,7 +34,7 @@ class _Guesses:
     shut_until_s: float = 0.0
 
 
-class Door:
+class LoginDoor:
     """Compares passwords. After five wrong ones it refuses their address for a minute, then two, up to an hour."""
 
     def __init__(self, password: str, world: World) -> None:
@@ -90,7 +90,7 @@ class LoginWall:
 class Login:
     """The login page."""
 
-    def __init__(self, door: Door, pages: Pages) -> None:
+    def __init__(self, door: LoginDoor, pages: Pages) -> None:
         self._door = door
         self._pages = pages
 

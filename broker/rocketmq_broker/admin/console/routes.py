@@ -29,7 +29,7 @@ _CANNOT_ASK: Final = 503
 logger = logging.getLogger(__name__)
 
 
-class Routes:
+class ConsoleRoutes:
     """The routes of screens and deeds."""
 
     def __init__(self, brokers: Brokers, pages: Pages, streams: Streams, now_ms: Callable[[], int]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.admin.health.finding import Finding, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 from rocketmq_broker.remoting.errors import CertificateRefused, ConnectionClosed, HandshakeFailed
 
 _WANTS_TLS: Final = (
@@ -67,7 +67,7 @@ def about_refusal(text: str) -> str:
     return next((advice for words, advice in _DENIALS if words in text), _ADMINS_ACCOUNT)
 
 
-def unused_tls(environment: Mapping[str, str]) -> list[Finding]:
+def unused_tls(environment: Mapping[str, str]) -> list[HealthFinding]:
     """Finds TLS settings without effect because TLS is off. Finds none if ROCKETMQ_TLS_ENABLE is set."""
     names = [name for name in _WITHOUT_EFFECT if environment.get(name)]
     if environment.get("ROCKETMQ_TLS_ENABLE") or not names:

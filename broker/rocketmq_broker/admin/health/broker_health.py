@@ -11,7 +11,7 @@ from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, NotSupported, Refused
 from rocketmq_broker.admin.health.advice import about_connection, about_refusal
 from rocketmq_broker.admin.health.clocks import clock
-from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.health.reach import announced
 from rocketmq_broker.admin.health.versions import Spoken, too_old, version_text
 from rocketmq_broker.admin.telling.durations import duration_text
@@ -30,7 +30,7 @@ _MOST_PENDING: Final = 1000
 class BrokerFound(NamedTuple):
     """The findings of one broker."""
 
-    findings: list[Finding]
+    findings: list[HealthFinding]
     version: Spoken | None
     """None where it did not say."""
 
@@ -75,7 +75,7 @@ _REACH: Final = (
 )
 
 
-def _who_it_is(subject: str, figures: Mapping[str, str], now_ms: int, version: Spoken | None) -> Finding:
+def _who_it_is(subject: str, figures: Mapping[str, str], now_ms: int, version: Spoken | None) -> HealthFinding:
     described = figures.get("brokerVersionDesc", "an unknown release")
     booted = figures.get("bootTimestamp", "")
     since = f", up for {duration_text(max(0, now_ms - int(booted)))}" if is_number(booted) else ""
@@ -83,7 +83,7 @@ def _who_it_is(subject: str, figures: Mapping[str, str], now_ms: int, version: S
     return fine(subject, f"It answers; it speaks the protocol of {described}{since}.", version=text)
 
 
-def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str]) -> Finding:
+def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str]) -> HealthFinding:
     try:
         used_percent = float(figures["commitLogDiskRatio"]) * 100
     except (KeyError, ValueError):
@@ -98,7 +98,7 @@ def _disk(subject: str, figures: Mapping[str, str], configured: Mapping[str, str
     )
 
 
-def _refusing(subject: str, configured: Mapping[str, str]) -> Iterator[Finding]:
+def _refusing(subject: str, configured: Mapping[str, str]) -> Iterator[HealthFinding]:
     permission = configured.get("brokerPermission", "")
     if is_number(permission) and not permissions.is_writeable(int(permission)):
         what = f"It refuses all messages (brokerPermission={permission})."
@@ -111,7 +111,7 @@ def _refusing(subject: str, configured: Mapping[str, str]) -> Iterator[Finding]:
         yield wrong(subject, what, "Set rejectTransactionMessage=false if that is not meant.")
 
 
-async def _waiting(subject: str, requests: BrokerRequests) -> list[Finding]:
+async def _waiting(subject: str, requests: BrokerRequests) -> list[HealthFinding]:
     try:
         pending = await requests.list_pending(ListPendingTransactionsRequestHeader(max_count=_MOST_PENDING))
         parked = await requests.count_parked()
@@ -125,7 +125,7 @@ async def _waiting(subject: str, requests: BrokerRequests) -> list[Finding]:
     return [_pending(subject, pending), _discarded(subject, parked), _dead_letters(subject, parked)]
 
 
-def _pending(subject: str, pending: TransactionList) -> Finding:
+def _pending(subject: str, pending: TransactionList) -> HealthFinding:
     abandoned = [info for info in pending.transactions if _is_abandoned(info)]
     count = f"{pending.total} pending transaction{_s(pending.total)}"
     if not abandoned:
@@ -140,7 +140,7 @@ def _is_abandoned(info: TransactionInfo) -> bool:
     return info.is_producer_online is False and (info.age_ms or 0) >= _YOUNG_MS
 
 
-def _discarded(subject: str, parked: ParkedCounts) -> Finding:
+def _discarded(subject: str, parked: ParkedCounts) -> HealthFinding:
     count = sum(parked.discarded.values())
     if not count:
         return fine(subject, "No discarded message waits for a person.")
@@ -148,7 +148,7 @@ def _discarded(subject: str, parked: ParkedCounts) -> Finding:
     return wrong(subject, what, "Look at them with rocketmq-admin discarded, and have them checked again with resume.")
 
 
-def _dead_letters(subject: str, parked: ParkedCounts) -> Finding:
+def _dead_letters(subject: str, parked: ParkedCounts) -> HealthFinding:
     count = sum(parked.dead_letters.values())
     if not count:
         return fine(subject, "No dead letter waits for a person.")

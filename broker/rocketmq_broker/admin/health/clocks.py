@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.admin.telling.numbers import is_number
 
@@ -43,7 +43,7 @@ def clock_difference_ms(figures: Mapping[str, str], asked_ms: int, answered_ms: 
     return least if least > 0 else most
 
 
-def clock(subject: str, figures: Mapping[str, str], asked_ms: int, answered_ms: int) -> Finding:
+def clock(subject: str, figures: Mapping[str, str], asked_ms: int, answered_ms: int) -> HealthFinding:
     """Returns the finding about the broker's clock."""
     difference = clock_difference_ms(figures, asked_ms, answered_ms)
     if difference is None:

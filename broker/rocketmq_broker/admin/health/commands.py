@@ -17,7 +17,7 @@ from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.advice import unused_tls
 from rocketmq_broker.admin.health.broker_health import examine_broker, subject_of
 from rocketmq_broker.admin.health.connected_clients import examine_clients
-from rocketmq_broker.admin.health.finding import Finding, fine
+from rocketmq_broker.admin.health.finding import HealthFinding, fine
 from rocketmq_broker.admin.health.name_servers import examine_name_servers
 from rocketmq_broker.admin.health.store_look import examine_store
 from rocketmq_broker.admin.health.versions import Spoken, far_apart, version_text
@@ -44,7 +44,7 @@ def doctor(
 ) -> None:
     """Is RocketMQ well? Says what is wrong and what to do; the exit code is 1 then."""
     target = target_of(context, namesrv_addr, broker_addr)
-    findings: list[Finding] = [_this_tool(), *unused_tls(os.environ)]
+    findings: list[HealthFinding] = [_this_tool(), *unused_tls(os.environ)]
 
     async def work(remoting: RemotingClient) -> list[AdminError]:
         findings.extend(await _examine(remoting, target))
@@ -61,13 +61,13 @@ def doctor(
         raise typer.Exit(REFUSED)
 
 
-def _this_tool() -> Finding:
+def _this_tool() -> HealthFinding:
     what = f"rocketmq-admin {__version__}, Python {_PYTHON}; it speaks the protocol of {CURRENT_VERSION_NAME}."
     return fine("this tool", what, version=version_text(CURRENT_VERSION))
 
 
-async def _examine(remoting: RemotingClient, target: Target) -> list[Finding]:
-    findings: list[Finding] = []
+async def _examine(remoting: RemotingClient, target: Target) -> list[HealthFinding]:
+    findings: list[HealthFinding] = []
     brokers: list[BrokerAddress]
     name_servers: list[Spoken] = []
     is_elsewhere = False
@@ -85,7 +85,7 @@ async def _examine(remoting: RemotingClient, target: Target) -> list[Finding]:
     return findings
 
 
-def _print(findings: Sequence[Finding]) -> None:
+def _print(findings: Sequence[HealthFinding]) -> None:
     subject = None
     for finding in findings:
         if finding.subject != subject:

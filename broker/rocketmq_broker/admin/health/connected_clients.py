@@ -7,14 +7,14 @@ from typing import Final
 from rocketmq_broker.admin.asking.figures import all_producers, consumer_groups, consumers
 from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.health.finding import Finding, fine
+from rocketmq_broker.admin.health.finding import HealthFinding, fine
 from rocketmq_broker.admin.health.versions import Spoken, clients_found
 
 _MOST_GROUPS: Final = 200
 """The most consumer groups to ask about: each takes a request."""
 
 
-async def examine_clients(subject: str, requests: BrokerRequests) -> list[Finding]:
+async def examine_clients(subject: str, requests: BrokerRequests) -> list[HealthFinding]:
     """Returns findings about the clients connected now. A broker that cannot list them counts as healthy."""
     try:
         clients = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Finding(msgspec.Struct, frozen=True, rename="camel"):
+class HealthFinding(msgspec.Struct, frozen=True, rename="camel"):
     """One fact about a name server or a broker."""
 
     subject: str
@@ -19,11 +19,11 @@ class Finding(msgspec.Struct, frozen=True, rename="camel"):
     """The sentence's facts for programs: `version`, `clockDifferenceMs`."""
 
 
-def fine(subject: str, what: str, **facts: str | int) -> Finding:
+def fine(subject: str, what: str, **facts: str | int) -> HealthFinding:
     """Returns a finding that needs nobody."""
-    return Finding(subject, False, what, None, facts)
+    return HealthFinding(subject, False, what, None, facts)
 
 
-def wrong(subject: str, what: str, what_to_do: str, **facts: str | int) -> Finding:
+def wrong(subject: str, what: str, what_to_do: str, **facts: str | int) -> HealthFinding:
     """Returns a finding that needs a person."""
-    return Finding(subject, True, what, what_to_do, facts)
+    return HealthFinding(subject, True, what, what_to_do, facts)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rocketmq_broker.admin.asking.brokers import BrokerAddress, masters_of
 from rocketmq_broker.admin.errors import CannotAsk
 from rocketmq_broker.admin.health.advice import about_connection
-from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.health.reach import is_loopback
 from rocketmq_broker.admin.health.versions import Spoken, too_old, version_text
 from rocketmq_broker.client.errors import ClientError
@@ -21,7 +21,7 @@ from rocketmq_broker.remoting.client import RemotingClient
 class NameServersFound(NamedTuple):
     """The findings of all name servers."""
 
-    findings: list[Finding]
+    findings: list[HealthFinding]
     masters: list[BrokerAddress]
     """The masters that any of them knows."""
     versions: list[Spoken]
@@ -36,7 +36,7 @@ async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | Non
         addresses = name_server_addresses(namesrv_addr)
     except ClientError as error:
         raise CannotAsk(str(error)) from None
-    findings: list[Finding] = []
+    findings: list[HealthFinding] = []
     masters: dict[BrokerAddress, None] = {}
     versions: list[Spoken] = []
     for address in addresses:
@@ -58,7 +58,7 @@ async def examine_name_servers(remoting: RemotingClient, namesrv_addr: str | Non
     return NameServersFound(findings, list(masters), versions, are_elsewhere)
 
 
-def _knowing(subject: str, address: str, known: list[BrokerAddress], number: int) -> Finding:
+def _knowing(subject: str, address: str, known: list[BrokerAddress], number: int) -> HealthFinding:
     version = version_text(number)
     if not known:
         what_to_do = f"Start a broker with namesrvAddr={address}; one that runs registers within 30 seconds."

@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Iterator
 
 from rocketmq_broker.admin.asking.brokers import BrokerAddress
-from rocketmq_broker.admin.health.finding import Finding, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
 
-def announced(subject: str, broker: BrokerAddress, *, is_elsewhere: bool) -> Iterator[Finding]:
+def announced(subject: str, broker: BrokerAddress, *, is_elsewhere: bool) -> Iterator[HealthFinding]:
     """Finds out whether clients on other machines can use the address that the broker registers."""
     if is_elsewhere and is_loopback(broker.address):
         what = f"It announces {broker.address}, which no client on another machine can reach."

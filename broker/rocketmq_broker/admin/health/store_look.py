@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.store import (
@@ -41,7 +41,7 @@ _FULL_PERCENT: Final = 90
 _BACKUP: Final = "Keep a copy of the store before the broker starts."
 
 
-def examine_store(root: Path, now_ms: int) -> list[Finding]:
+def examine_store(root: Path, now_ms: int) -> list[HealthFinding]:
     """Examines the store under `root` (storePathRootDir)."""
     subject = f"store {root}"
     if not (root / "commitlog").is_dir():
@@ -53,7 +53,7 @@ def examine_store(root: Path, now_ms: int) -> list[Finding]:
         return [wrong(subject, f"It cannot be read: {error}.", "Run this as the user that the broker runs as.")]
 
 
-def _log(subject: str, root: Path, now_ms: int) -> Iterator[Finding]:
+def _log(subject: str, root: Path, now_ms: int) -> Iterator[HealthFinding]:
     process_id = user_of(root / "lock")
     if process_id is not None:
         yield fine(subject, f"A broker uses it (process {process_id}): its commit log can be looked at when that has stopped.")
@@ -98,7 +98,7 @@ def _without_notes(root: Path) -> MemoryFiles:
     return files
 
 
-def _stopped(subject: str, report: RecoveryReport) -> Finding:
+def _stopped(subject: str, report: RecoveryReport) -> HealthFinding:
     if report.was_stopped_cleanly:
         return fine(subject, "Its last broker stopped cleanly.")
     return fine(
@@ -106,7 +106,7 @@ def _stopped(subject: str, report: RecoveryReport) -> Finding:
     )
 
 
-def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms: int) -> Finding:
+def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms: int) -> HealthFinding:
     segments = len(_segments(config.commit_log_directory))
     latest = report.last_store_timestamp
     age = f", the last one {duration_text(max(0, now_ms - latest))} ago" if report.records_scanned and latest else ""
@@ -114,7 +114,7 @@ def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms
     return fine(subject, what)
 
 
-def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[HealthFinding]:
     for offset, length in damaged[:_MOST_NAMED]:
         what = f"{length} bytes of the commit log at offset {offset} are damaged: the messages in them are lost."
         yield wrong(subject, what, f"The broker passes over them. {_BACKUP} Look after the disk: rocketmq-admin cannot mend it.")
@@ -122,7 +122,7 @@ def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[Findin
         yield wrong(subject, f"{len(damaged) - _MOST_NAMED} more stretches are damaged.", _BACKUP)
 
 
-def _tables(subject: str, root: Path) -> Iterator[Finding]:
+def _tables(subject: str, root: Path) -> Iterator[HealthFinding]:
     directory, files = root / "config", _over_the_disk()
     for table in (
         TopicConfigs(directory, files),
@@ -140,7 +140,7 @@ def _tables(subject: str, root: Path) -> Iterator[Finding]:
                 yield wrong(subject, f"{table.complaint}.", "The broker goes on with that; look after the disk.")
 
 
-def _disk(subject: str, root: Path) -> Iterator[Finding]:
+def _disk(subject: str, root: Path) -> Iterator[HealthFinding]:
     percent = OsFileSystem().used_ratio(root) * 100
     if percent < _FULL_PERCENT:
         yield fine(subject, f"Its disk is {percent:.0f} % full; above {_FULL_PERCENT} % a broker would refuse messages.")

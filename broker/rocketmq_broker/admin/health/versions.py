@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.health.finding import Finding, fine, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 
 _FIRST: Final = 212
 _NUMBERS_TO_A_RELEASE: Final = 2
@@ -59,7 +59,7 @@ def is_too_old(number: int) -> bool:
     return (version_of(number) or Version(0, 0, 0)) < OLDEST
 
 
-def too_old(subject: str, number: int) -> list[Finding]:
+def too_old(subject: str, number: int) -> list[HealthFinding]:
     """Returns a finding if the version of a broker or name server is too old."""
     if not is_too_old(number):
         return []
@@ -67,7 +67,7 @@ def too_old(subject: str, number: int) -> list[Finding]:
     return [wrong(subject, what, "Use 4.9.7 or newer: this tool and its client speak the protocol of 4.9.7.")]
 
 
-def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[Finding]:
+def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[HealthFinding]:
     """Finds name servers of an older release line than the broker: they do not know its registrations."""
     of_broker = version_of(broker.number)
     findings = []
@@ -81,7 +81,7 @@ def far_apart(broker: Spoken, name_servers: Sequence[Spoken]) -> list[Finding]:
     return findings
 
 
-def clients_found(subject: str, clients: Sequence[Spoken]) -> list[Finding]:
+def clients_found(subject: str, clients: Sequence[Spoken]) -> list[HealthFinding]:
     """Summarizes the versions of a broker's clients."""
     if not clients:
         return [fine(subject, "No client is connected.")]

@@ -19,7 +19,7 @@ MOST_TOPICS: Final = 1000
 _NOT_SEARCHED: Final = frozenset({topics.OP_HALF_TOPIC, topics.SCHEDULE_TOPIC, topics.PARKED_MARK_TOPIC})
 
 
-class Consumption(msgspec.Struct, frozen=True, rename="camel"):
+class GroupConsumption(msgspec.Struct, frozen=True, rename="camel"):
     """The state of a message at a consumer group."""
 
     group: str
@@ -31,7 +31,7 @@ class FoundMessage(msgspec.Struct, frozen=True, rename="camel"):
     """A message, and its state at each group that consumes its topic."""
 
     message: MessageContent
-    consumed_by: list[Consumption]
+    consumed_by: list[GroupConsumption]
 
 
 async def find_messages(session: Session, word: str, topic: str | None) -> list[tuple[str, FoundMessage]]:
@@ -47,12 +47,12 @@ async def find_messages(session: Session, word: str, topic: str | None) -> list[
     return [(broker.address, FoundMessage(one, await consumed_by(broker, one))) for broker, one in found]
 
 
-async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[Consumption]:
+async def consumed_by(broker: BrokerRequests, message: MessageContent) -> list[GroupConsumption]:
     """Compares the groups' offsets with a message's. Raises CannotAsk, Refused."""
     if message.topic in topics.CONSUMED_BY_THE_BROKER:
         return []
     return [
-        Consumption(group, is_consumed)
+        GroupConsumption(group, is_consumed)
         for group in await groups_of_topic(broker, message.topic)
         if (is_consumed := await _is_consumed(broker, group, message)) is not None
     ]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rocketmq_broker.admin.messages.content import MessageContent
-from rocketmq_broker.admin.messages.finding import Consumption, FoundMessage
+from rocketmq_broker.admin.messages.finding import FoundMessage, GroupConsumption
 from rocketmq_broker.admin.telling.printing import print_facts, print_json_line, say, time_text
 from rocketmq_broker.message.text.printable import printable
 
@@ -53,5 +53,5 @@ def print_line(address: str, message: MessageContent, *, as_json: bool) -> None:
     say("  ".join(word for word in words if word))
 
 
-def _groups(consumptions: Sequence[Consumption], *, is_consumed: bool) -> str:
+def _groups(consumptions: Sequence[GroupConsumption], *, is_consumed: bool) -> str:
     return " ".join(one.group for one in consumptions if one.is_consumed is is_consumed)

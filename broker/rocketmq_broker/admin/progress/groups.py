@@ -24,7 +24,7 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
     """The store time of the last consumed message; None without one."""
 
 
-class QueueProgress(msgspec.Struct, frozen=True, rename="camel"):
+class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     """A group's progress in one queue."""
 
     group: str
@@ -46,7 +46,7 @@ async def groups_of(broker: BrokerRequests, *, every_one: bool) -> list[GroupFig
     return [group for group in found if every_one or group.online or group.topics]
 
 
-async def progress_of(broker: BrokerRequests, group: str) -> list[QueueProgress]:
+async def progress_of(broker: BrokerRequests, group: str) -> list[QueueLag]:
     """Returns a group's progress, queue by queue; nothing if it has no offsets at this broker. Raises CannotAsk, Refused."""
     table = (await consume_stats(broker, group)).offset_table
     in_order = sorted(table.items(), key=lambda entry: (entry[0].topic, entry[0].queue_id))
@@ -65,8 +65,8 @@ async def _figures(broker: BrokerRequests, group: str) -> GroupFigures:
     )
 
 
-def _queue_progress(group: str, queue: MessageQueue, offsets: OffsetWrapper) -> QueueProgress:
-    return QueueProgress(
+def _queue_progress(group: str, queue: MessageQueue, offsets: OffsetWrapper) -> QueueLag:
+    return QueueLag(
         group=group,
         topic=queue.topic,
         queue_id=queue.queue_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rocketmq_broker.admin.progress.groups import GroupFigures, QueueProgress
+from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag
 from rocketmq_broker.admin.progress.topics import TopicFigures
 from rocketmq_broker.admin.telling.printing import print_table, time_text
 
@@ -28,7 +28,7 @@ def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
     )
 
 
-def print_progress(rows: Sequence[tuple[str, QueueProgress]]) -> None:
+def print_progress(rows: Sequence[tuple[str, QueueLag]]) -> None:
     """Prints the queues of a group, one a line."""
     print_table(
         ("topic", "queue", "offset", "end", "lag", "consumed up to"),
@@ -36,6 +36,6 @@ def print_progress(rows: Sequence[tuple[str, QueueProgress]]) -> None:
     )
 
 
-def _cells(one: QueueProgress) -> tuple[str, ...]:
+def _cells(one: QueueLag) -> tuple[str, ...]:
     place = one.topic, str(one.queue_id), str(one.consumer_offset)
     return *place, str(one.end_offset), str(one.lag), time_text(one.consumed_ms)

@@ -9,7 +9,7 @@ from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.decisions import half_offset_of
 from rocketmq_broker.admin.errors import NotSupported
 from rocketmq_broker.admin.messages.content import content_of
-from rocketmq_broker.admin.messages.finding import Consumption, consumed_by
+from rocketmq_broker.admin.messages.finding import GroupConsumption, consumed_by
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.record import Record
@@ -26,7 +26,7 @@ class GroupEvidence(NamedTuple):
     dead_letters: list[Record]
 
 
-class Evidence(NamedTuple):
+class TimelineEvidence(NamedTuple):
     """The records of a transaction, each list oldest first."""
 
     transaction_id: str
@@ -35,12 +35,12 @@ class Evidence(NamedTuple):
     committed: list[Record]
     discarded: list[Record]
     groups: list[GroupEvidence]
-    consumptions: list[Consumption]
+    consumptions: list[GroupConsumption]
     info: TransactionInfo | None
     """The broker's own info; None at Apache's."""
 
 
-async def gather(broker: BrokerRequests, word: str) -> list[Evidence]:
+async def gather(broker: BrokerRequests, word: str) -> list[TimelineEvidence]:
     """Returns the transactions with that id, key or half offset, oldest first. Raises CannotAsk, Refused."""
     infos = await _infos(broker, word)
     words = {info.transaction_id for info in infos if info.transaction_id} or {word}
@@ -61,11 +61,13 @@ async def _infos(broker: BrokerRequests, word: str) -> list[TransactionInfo]:
         return []
 
 
-async def _evidence(broker: BrokerRequests, transaction_id: str, halves: list[Record], infos: list[TransactionInfo]) -> Evidence:
+async def _evidence(
+    broker: BrokerRequests, transaction_id: str, halves: list[Record], infos: list[TransactionInfo]
+) -> TimelineEvidence:
     topic = halves[0].get_property(props.REAL_TOPIC) or ""
     committed = [record for record in await broker.query(topic, transaction_id) if is_committed(record)]
     groups = await groups_of_topic(broker, topic) if committed else []
-    return Evidence(
+    return TimelineEvidence(
         transaction_id=transaction_id,
         halves=halves,
         committed=_sorted(committed),

@@ -16,13 +16,13 @@ from rocketmq_broker.admin.timeline.event import (
     Timeline,
     in_order,
 )
-from rocketmq_broker.admin.timeline.evidence import Evidence
+from rocketmq_broker.admin.timeline.evidence import TimelineEvidence
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import host_text
 from rocketmq_broker.protocol.bodies import CheckBackInfo
 
 
-def tell(evidence: Evidence, witnessed: Sequence[Event] = ()) -> Timeline:
+def tell(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timeline:
     """Returns the timeline of a transaction. `witnessed` holds the events of other programs, each with its time."""
     half = evidence.halves[0]
     before, after = _parted(witnessed, _first_step_after_the_producer(evidence))
@@ -38,7 +38,7 @@ def tell(evidence: Evidence, witnessed: Sequence[Event] = ()) -> Timeline:
     )
 
 
-def _first_step_after_the_producer(evidence: Evidence) -> int | None:
+def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
     """Returns the time of the broker's first action on the half message; None if there was none, or its time is unknown."""
     known = evidence.info.check_backs if evidence.info is not None else []
     times = [check_back.asked_ms for check_back in known]
@@ -52,7 +52,7 @@ def _parted(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event],
     return before, [event for event in witnessed if event not in before]
 
 
-def _state(evidence: Evidence) -> str:
+def _state(evidence: TimelineEvidence) -> str:
     if evidence.info is not None:
         return evidence.info.state
     if evidence.committed:
@@ -60,7 +60,7 @@ def _state(evidence: Evidence) -> str:
     return "discarded" if evidence.discarded else "pending or rolled back"
 
 
-def _half_messages(evidence: Evidence, before: Sequence[Event]) -> Iterator[Event]:
+def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Iterator[Event]:
     """Yields the half message, the producer's events before the next step, and the half message's copies."""
     first, *copies = evidence.halves
     producer, host = _producer(evidence), host_text(first.born_host)
@@ -81,7 +81,7 @@ def _is_loss(event: Event, producer: str) -> bool:
     return event.arrow is not None and event.arrow.is_lost and event.arrow.sender == producer
 
 
-def _check_backs(evidence: Evidence) -> Iterator[Event]:
+def _check_backs(evidence: TimelineEvidence) -> Iterator[Event]:
     known = evidence.info.check_backs if evidence.info is not None else []
     producer = _producer(evidence)
     missing = _checks(evidence) - len(known)
@@ -99,7 +99,7 @@ def _check_backs(evidence: Evidence) -> Iterator[Event]:
             yield Event(check_back.answered_ms, what, BROKER_MEMORY, Arrow(producer, BROKER, check_back.answer))
 
 
-def _end(evidence: Evidence) -> Iterator[Event]:
+def _end(evidence: TimelineEvidence) -> Iterator[Event]:
     for record in evidence.committed:
         place = f"message visible in queue {record.queue_id} at {record.queue_offset}"
         arrow = _decision_arrow(evidence, "COMMIT", f"visible in queue {record.queue_id}")
@@ -125,7 +125,7 @@ def _end(evidence: Evidence) -> Iterator[Event]:
         yield Event(None, "pending: nobody has decided yet", BROKER_MEMORY)
 
 
-def _decision_arrow(evidence: Evidence, decision: str, effect: str) -> Arrow:
+def _decision_arrow(evidence: TimelineEvidence, decision: str, effect: str) -> Arrow:
     """Returns the arrow of a decision. A check-back's answer has its own arrow: then only the effect is drawn."""
     if _reason(evidence):
         return Arrow(OPERATOR, BROKER, f"{decision} by hand")
@@ -134,7 +134,7 @@ def _decision_arrow(evidence: Evidence, decision: str, effect: str) -> Arrow:
     return Arrow(_producer(evidence), BROKER, decision)
 
 
-def _by(evidence: Evidence, decision: str) -> str:
+def _by(evidence: TimelineEvidence, decision: str) -> str:
     """Names the author of a decision, if it is on record."""
     if reason := _reason(evidence):
         return f" by hand ({reason})"
@@ -145,7 +145,7 @@ def _by(evidence: Evidence, decision: str) -> str:
     return ", the producer's decision after its local transaction; which client sent it is not on record"
 
 
-def _deliveries(evidence: Evidence) -> Iterator[Event]:
+def _deliveries(evidence: TimelineEvidence) -> Iterator[Event]:
     for consumption in evidence.consumptions:
         if consumption.is_consumed:
             what = f"delivered to {consumption.group}: its offset is behind the message; when is not on record"
@@ -170,7 +170,7 @@ def _count(count: int | str, noun: str) -> str:
     return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"
 
 
-def _checks(evidence: Evidence) -> int:
+def _checks(evidence: TimelineEvidence) -> int:
     """Returns the number of check-backs to producers."""
     if evidence.info is not None and evidence.info.checks is not None:
         return evidence.info.checks
@@ -182,11 +182,11 @@ def _checks(evidence: Evidence) -> int:
     return max(known, *(int(count) for count in counts if count.isdecimal() and len(count) <= 9), 0)
 
 
-def _producer(evidence: Evidence) -> str:
+def _producer(evidence: TimelineEvidence) -> str:
     return evidence.halves[0].get_property(props.PRODUCER_GROUP) or "?"
 
 
-def _reason(evidence: Evidence) -> str | None:
+def _reason(evidence: TimelineEvidence) -> str | None:
     return evidence.info.reason if evidence.info is not None else None
 
 

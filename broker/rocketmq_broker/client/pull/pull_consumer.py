@@ -23,7 +23,7 @@ from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_loop import PullSettings
-from rocketmq_broker.client.pull.queue_requests import Pulled, QueueRequests
+from rocketmq_broker.client.pull.queue_requests import PullAnswer, QueueRequests
 from rocketmq_broker.client.pull.read_ahead import ReadAhead
 from rocketmq_broker.client.pull.starting_offset import StartingOffset
 from rocketmq_broker.client.pull.subscription import Subscription
@@ -35,7 +35,7 @@ from rocketmq_broker.world import current_world
 
 
 @dataclass(frozen=True, slots=True)
-class _RunningConsumer:
+class _RunningPullConsumer:
     """The parts of a running pull consumer."""
 
     instance: ClientInstance
@@ -91,7 +91,7 @@ class PullConsumer(RunsWithin):
             sends_expression=True,
             commits_offset=False,
         )
-        self._lifecycle: Lifecycle[_RunningConsumer] = Lifecycle(f"consumer {group}")
+        self._lifecycle: Lifecycle[_RunningPullConsumer] = Lifecycle(f"consumer {group}")
         self._is_assigned = False
 
     async def start(self) -> None:
@@ -105,7 +105,7 @@ class PullConsumer(RunsWithin):
         instance.routes.on_change = instance.heartbeats.send_soon
         instance.start()
         read_ahead = ReadAhead(self.group, requests, self._start_at, self._settings, world)
-        self._lifecycle.started(_RunningConsumer(instance, requests, read_ahead))
+        self._lifecycle.started(_RunningPullConsumer(instance, requests, read_ahead))
 
     async def shutdown(self) -> None:
         """Stops reading. Messages that were not committed come again."""
@@ -178,7 +178,7 @@ class PullConsumer(RunsWithin):
         expression: MessageSelector | str = "*",
         max_messages: int = 32,
         suspend_ms: int = 0,
-    ) -> Pulled:
+    ) -> PullAnswer:
         """Asks once for messages at and after `offset`; the broker waits up to `suspend_ms` for one. Raises ClientError."""
         check_queue(queue)
         check_number("offset", offset, least=0)

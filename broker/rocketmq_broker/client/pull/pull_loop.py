@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from rocketmq_broker.client.errors import BrokerError, BrokerUnreachable, ClientError, UnreadableAnswer
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
-from rocketmq_broker.client.pull.queue_requests import PULL_SUSPEND_MS, Pulled, QueueRequests
+from rocketmq_broker.client.pull.queue_requests import PULL_SUSPEND_MS, PullAnswer, QueueRequests
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageError, MessageExt, properties, topics
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
@@ -108,7 +108,7 @@ class PullLoop:
             if queue.next_offset == offset and loop.time() - began_s < _FRUITLESS_S:
                 await asyncio.sleep(_FRUITLESS_S)
 
-    async def _pull(self, offset: int) -> Pulled:
+    async def _pull(self, offset: int) -> PullAnswer:
         limits = self._settings
         commit_offset = self._process_queue.committable_offset if limits.commits_offset else None
         return await self._requests.pull(
@@ -123,7 +123,7 @@ class PullLoop:
             broker_id=self._broker_id,
         )
 
-    def _take(self, pulled: Pulled) -> None:
+    def _take(self, pulled: PullAnswer) -> None:
         self._broker_id = pulled.suggested_broker_id
         fresh = self._process_queue.put(pulled.messages, pulled.next_offset)
         if fresh:

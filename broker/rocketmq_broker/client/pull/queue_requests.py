@@ -41,7 +41,7 @@ _PULLED = (
 )
 
 
-class Pulled(NamedTuple):
+class PullAnswer(NamedTuple):
     """The answer to a pull."""
 
     messages: list[MessageExt]
@@ -76,7 +76,7 @@ class QueueRequests:
         sends_expression: bool = False,
         suspend_ms: int = PULL_SUSPEND_MS,
         broker_id: int = MASTER_ID,
-    ) -> Pulled:
+    ) -> PullAnswer:
         """Pulls messages at and after `offset` that match the subscription. The broker may wait up to `suspend_ms` for one.
 
         `commit_offset` also commits the group's offset. `sends_expression` is for consumers that send no heartbeat.
@@ -106,7 +106,7 @@ class QueueRequests:
         found = answer.decode_header(PullMessageResponseHeader)
         records = decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
         messages, left_for_later = messages_of(records, queue.broker_name, longest_body=self._longest_body)
-        return Pulled(
+        return PullAnswer(
             subscription.matching(messages),
             found.next_begin_offset if left_for_later is None else left_for_later,
             found.min_offset,

@@ -45,7 +45,7 @@ L = TypeVar("L", bound=MessageListener)
 
 
 @dataclass(frozen=True, slots=True)
-class _RunningConsumer:
+class _RunningPushConsumer:
     """The parts of a running push consumer."""
 
     instance: ClientInstance
@@ -86,7 +86,7 @@ class PushConsumer(RunsWithin):
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
         self._is_orderly = False
-        self._lifecycle: Lifecycle[_RunningConsumer] = Lifecycle(f"consumer {group}")
+        self._lifecycle: Lifecycle[_RunningPushConsumer] = Lifecycle(f"consumer {group}")
         self._tasks = Tasks()
 
     def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
@@ -218,7 +218,7 @@ class PushConsumer(RunsWithin):
         for topic in self._subscriptions:
             instance.routes.watch(topic)
         instance.start()
-        running = _RunningConsumer(instance, parts)
+        running = _RunningPushConsumer(instance, parts)
         self._lifecycle.started(running)
         try:
             await self._be_known(instance, parts)
@@ -235,7 +235,7 @@ class PushConsumer(RunsWithin):
         if (running := self._lifecycle.stop()) is not None:
             await self._end(running, timeout_s)
 
-    async def _end(self, running: _RunningConsumer, timeout_s: float) -> None:
+    async def _end(self, running: _RunningPushConsumer, timeout_s: float) -> None:
         """Ends the parts in the one order in which nothing is lost: each step relies on the ones before."""
         parts = running.parts
         await self._tasks.stop()  # no rebalance gives up or takes queues after this

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _MOST_TOPICS_NAMED = 1000
 
 
-class _Question(NamedTuple):
+class _CheckQuestion(NamedTuple):
     connection: Connection
     check: CheckTransactionStateRequestHeader
     message: MessageExt
@@ -44,7 +44,7 @@ class CheckAnswers:
         self._runners = runners
         self._topics_unknown: set[str] = set()
         self._max_waiting = max_waiting
-        self._looked_at: dict[tuple[str, int], _Question] = {}
+        self._looked_at: dict[tuple[str, int], _CheckQuestion] = {}
 
     def on_check(self, connection: Connection, request: RemotingCommand) -> None:
         """Handles a broker's check."""
@@ -60,10 +60,10 @@ class CheckAnswers:
             return
         listener = self._listeners.of(message.topic)
         if listener is None:
-            self._say_unknown(_Question(connection, check, message))
+            self._say_unknown(_CheckQuestion(connection, check, message))
             return
         key = (check.broker_name or connection.peer, check.commit_log_offset)
-        question = _Question(connection, check, message)
+        question = _CheckQuestion(connection, check, message)
         if key in self._looked_at:
             self._looked_at[key] = question
             return
@@ -81,7 +81,7 @@ class CheckAnswers:
         if not isinstance(error, ListenerNotRun):
             self._tell(question, state_of_answer(answer, error, question.message.transaction_id))
 
-    def _say_unknown(self, question: _Question) -> None:
+    def _say_unknown(self, question: _CheckQuestion) -> None:
         """Answers UNKNOWN for a topic without a listener. Another program of the group may have one: the broker asks again."""
         topic = question.message.topic
         if topic not in self._topics_unknown and len(self._topics_unknown) < _MOST_TOPICS_NAMED:
@@ -93,7 +93,7 @@ class CheckAnswers:
             )  # fmt: skip
         self._tell(question, LocalTransactionState.UNKNOWN)
 
-    def _tell(self, question: _Question, state: LocalTransactionState) -> None:
+    def _tell(self, question: _CheckQuestion, state: LocalTransactionState) -> None:
         connection, check, message = question
         header = end_after_check(self._group, check, message, state)
         try:

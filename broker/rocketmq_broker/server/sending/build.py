@@ -6,14 +6,14 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
 from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
 from rocketmq_broker.server.sending.send_destination import SendDestination
-from rocketmq_broker.server.sending.send_processor import HalfMessages, SendProcessor
+from rocketmq_broker.server.sending.send_processor import HalfMessageDoor, SendProcessor
 from rocketmq_broker.server.server_context import ServerContext
 
 
 def build_sending(
     context: ServerContext,
     *,
-    half_messages: HalfMessages,
+    half_messages: HalfMessageDoor,
     replies: Tasks,
     region_id: str,
     is_trace_on: bool,

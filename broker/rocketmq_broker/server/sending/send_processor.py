@@ -42,7 +42,7 @@ MOST_BATCHED: Final = 65_536
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 
-class HalfMessages(Protocol):
+class HalfMessageDoor(Protocol):
     """Takes messages that begin a transaction."""
 
     def prepare(self, message: InnerMessage, producer_group: str, now_ms: int) -> Appended:
@@ -59,7 +59,7 @@ class SendProcessor:
         store: MessageStore,
         group_commit: GroupCommit,
         destination: SendDestination,
-        half_messages: HalfMessages,
+        half_messages: HalfMessageDoor,
         region_id: str,
         is_trace_on: bool,
         statistics: BrokerStatistics,

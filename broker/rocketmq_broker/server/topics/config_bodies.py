@@ -11,14 +11,14 @@ from rocketmq_broker.message.configs import SubscriptionGroupConfig, TopicConfig
 from rocketmq_broker.message.topics import DEAD_LETTER_PREFIX, RETRY_PREFIX
 from rocketmq_broker.protocol import bodies
 from rocketmq_broker.store import TopicConfigs
-from rocketmq_broker.store.tables.config_file import DataVersion
+from rocketmq_broker.store.tables.config_file import TableVersion
 
 
 class TopicsSnapshot(NamedTuple):
     """An immutable copy of all topics, readable by another thread."""
 
     configs: tuple[TopicConfig, ...]
-    data_version: DataVersion
+    data_version: TableVersion
 
     @classmethod
     def of(cls, configs: TopicConfigs) -> TopicsSnapshot:
@@ -57,7 +57,7 @@ def _importance(topic: str) -> int:
     return 2 if topic.startswith(DEAD_LETTER_PREFIX) else 1 if topic.startswith(RETRY_PREFIX) else 0
 
 
-def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: DataVersion) -> bodies.SubscriptionGroupWrapper:
+def groups_body(groups: Iterable[SubscriptionGroupConfig], data_version: TableVersion) -> bodies.SubscriptionGroupWrapper:
     """Converts consumer groups, with this version of their table."""
     version = bodies.DataVersion(timestamp=data_version.timestamp, counter=data_version.counter)
     table = {config.group_name: config for config in groups}

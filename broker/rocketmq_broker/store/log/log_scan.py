@@ -17,7 +17,7 @@ from rocketmq_broker.store.log.record_check import HEAD, MAGIC, MAX_SIZE, MIN_SI
 _CHUNK: Final = 4 << 20
 
 
-class Found(NamedTuple):
+class ScannedStretch(NamedTuple):
     """An intact record, or with None a damaged stretch of `size` bytes."""
 
     commit_log_offset: int
@@ -41,7 +41,7 @@ class LogScan:
         self._segments = log.segments
         self._accepts = accepts
 
-    def found(self) -> Iterator[Found]:
+    def found(self) -> Iterator[ScannedStretch]:
         """Yields records and damage, in the log's order."""
         position = self.end
         while self._segments.has(position):
@@ -57,16 +57,16 @@ class LogScan:
                 self.has_torn_tail = self._has_bytes(position)
                 return
             if following > position:
-                yield Found(position, following - position, None)
+                yield ScannedStretch(position, following - position, None)
                 position = following
         self.end = position
 
-    def _records_from(self, position: int) -> Iterator[Found]:
+    def _records_from(self, position: int) -> Iterator[ScannedStretch]:
         while True:
             data = self._segments.read(position, _CHUNK)
             at = 0
             while (checked := check_record(data, at, position + at)) is not None:
-                yield Found(position + at, checked.size, checked)
+                yield ScannedStretch(position + at, checked.size, checked)
                 at += checked.size
             if at == 0:
                 # A record may be longer than one read.
@@ -74,7 +74,7 @@ class LogScan:
                 checked = self._record_at(position) if size > len(data) else None
                 if checked is None:
                     return
-                yield Found(position, checked.size, checked)
+                yield ScannedStretch(position, checked.size, checked)
                 at = checked.size
             position += at
 

@@ -29,7 +29,7 @@ class RecordFilter(Protocol):
         """Estimates how long `matches` may take, in nanoseconds."""
 
 
-class Found(NamedTuple):
+class FilteredRecords(NamedTuple):
     """The result of one filtered read."""
 
     records: list[bytes]
@@ -42,7 +42,7 @@ class Found(NamedTuple):
 
 def find_wanted(
     log: CommitLog, queue: ConsumeQueue, offset: int, units: list[Unit], max_messages: int, max_bytes: int, wants: RecordFilter
-) -> Found:
+) -> FilteredRecords:
     """Returns the matching records of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
@@ -55,16 +55,16 @@ def find_wanted(
             if wants.matches(properties):
                 wanted_bytes += len(record)
                 if wanted and wanted_bytes > max_bytes:
-                    return Found(wanted, place, cost_ns=cost_ns)
+                    return FilteredRecords(wanted, place, cost_ns=cost_ns)
                 wanted.append(record)
             if len(wanted) >= max_messages or cost_ns > MOST_COST_NS:
-                return Found(wanted, place + 1, cost_ns=cost_ns)
+                return FilteredRecords(wanted, place + 1, cost_ns=cost_ns)
         read_bytes += min(size, MAX_SIZE)
         if read.stopped_at is not None:
-            return Found(wanted, read.stopped_at, read.is_damaged, cost_ns)
+            return FilteredRecords(wanted, read.stopped_at, read.is_damaged, cost_ns)
         if read_bytes > MOST_READ:
-            return Found(wanted, end, cost_ns=cost_ns)
-    return Found(wanted, len(units), cost_ns=cost_ns)
+            return FilteredRecords(wanted, end, cost_ns=cost_ns)
+    return FilteredRecords(wanted, len(units), cost_ns=cost_ns)
 
 
 def _parts(units: list[Unit]) -> Iterator[tuple[int, int, list[tuple[int, Unit]]]]:

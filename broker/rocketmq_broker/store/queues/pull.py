@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
-from rocketmq_broker.store.queues.filtered_read import Found, RecordFilter, find_wanted
+from rocketmq_broker.store.queues.filtered_read import FilteredRecords, RecordFilter, find_wanted
 from rocketmq_broker.store.queues.unit_read import read_units
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
 
@@ -60,10 +60,10 @@ def _find(
     max_messages: int,
     max_bytes: int,
     tags_codes: frozenset[int] | None,
-) -> Found:
+) -> FilteredRecords:
     wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
     read = read_units(log, queue, offset, wanted, max_bytes)
-    return Found(read.records, looked_at if read.stopped_at is None else read.stopped_at, read.is_damaged)
+    return FilteredRecords(read.records, looked_at if read.stopped_at is None else read.stopped_at, read.is_damaged)
 
 
 def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus, int] | None:

@@ -11,7 +11,7 @@ from rocketmq_broker.message import topics
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.store.index.index import Index
 from rocketmq_broker.store.log.commit_log import CommitLog
-from rocketmq_broker.store.log.log_scan import Found, LogScan
+from rocketmq_broker.store.log.log_scan import LogScan, ScannedStretch
 from rocketmq_broker.store.log.record_check import CheckedRecord
 from rocketmq_broker.store.queues.consume_queue import ConsumeQueue
 from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
@@ -238,7 +238,7 @@ class _Recovery:
         unit = None if queue is None else queue.unit(record.queue_offset)
         return unit is not None and (unit.commit_log_offset, unit.size) == (commit_log_offset, record.size)
 
-    def _dispatch(self, item: Found, record: CheckedRecord) -> None:
+    def _dispatch(self, item: ScannedStretch, record: CheckedRecord) -> None:
         if not self._is_topic(record.topic):
             self._report.damaged.append((item.commit_log_offset, item.size))
             self._report.actions.append(f"the record at {item.commit_log_offset} has an impossible topic and was passed over")

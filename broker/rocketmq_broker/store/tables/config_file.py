@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class DataVersion:
+class TableVersion:
     """The version of a table's state (RocketMQ's DataVersion)."""
 
     timestamp: int = 0
@@ -24,16 +24,16 @@ class DataVersion:
     others: tuple[tuple[str, Any], ...] = ()
     """Members that only newer versions of RocketMQ know, such as `("stateVersion", 0)`: they stay unchanged."""
 
-    def next(self, now_ms: int) -> DataVersion:
+    def next(self, now_ms: int) -> TableVersion:
         """Returns the version after one more change."""
-        return DataVersion(now_ms, self.counter + 1, self.others)
+        return TableVersion(now_ms, self.counter + 1, self.others)
 
     def as_json(self) -> dict[str, Any]:
         """Returns the version for a config file."""
         return dict(sorted([("counter", self.counter), ("timestamp", self.timestamp), *self.others]))
 
     @classmethod
-    def from_json(cls, value: Any) -> DataVersion:
+    def from_json(cls, value: Any) -> TableVersion:
         """Reads the result of `as_json`; a missing member is 0."""
         given = value if isinstance(value, dict) else {}
         others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})

@@ -10,7 +10,7 @@ import msgspec
 
 from rocketmq_broker.store.files import FileSystem
 from rocketmq_broker.store.tables import fastjson
-from rocketmq_broker.store.tables.config_file import ConfigFile, DataVersion
+from rocketmq_broker.store.tables.config_file import ConfigFile, TableVersion
 
 C = TypeVar("C", bound=msgspec.Struct)
 
@@ -33,7 +33,7 @@ class ConfigTable(Generic[C]):
         from_json: Callable[[str, dict[str, Any]], C],
     ) -> None:
         """Begins empty; `load` reads the file. `member` is the table's name in the file."""
-        self.data_version = DataVersion()
+        self.data_version = TableVersion()
         self._table: dict[str, C] = {}
         self._texts: dict[str, tuple[C, str]] = {}
         self._others: dict[str, Mapping[str, Any]] = {}
@@ -96,7 +96,7 @@ class ConfigTable(Generic[C]):
     def __len__(self) -> int:
         return len(self._table)
 
-    def _parse(self, content: dict[str, Any]) -> tuple[dict[str, C], DataVersion]:
+    def _parse(self, content: dict[str, Any]) -> tuple[dict[str, C], TableVersion]:
         table = content.get(self._member) or {}
         configs = {name: self._from_json(name, value) for name, value in table.items()}
         self._others = {}
@@ -104,4 +104,4 @@ class ConfigTable(Generic[C]):
             known = msgspec.to_builtins(config)
             if others := {member: value for member, value in table[name].items() if member not in known}:
                 self._others[name] = others
-        return configs, DataVersion.from_json(content.get(_DATA_VERSION))
+        return configs, TableVersion.from_json(content.get(_DATA_VERSION))

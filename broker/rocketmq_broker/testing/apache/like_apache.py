@@ -32,7 +32,7 @@ from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, loo
 from rocketmq_broker.testing.apache.nobody import Nobody, send_as, unknown_answer
 from rocketmq_broker.testing.apache.release import Release
 from rocketmq_broker.testing.apache.second_copies import Entrance, SecondCopies
-from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.transactions import Inspection
 
 _HEARTBEAT_S: Final = 30.0
@@ -172,7 +172,7 @@ class LikeApache:
         immunity = self._immune.get(key)
         if immunity is None or not immunity.covers(self._now_s()):
             return True
-        self._journal.note(Kind.FAULT, "a check is used up while the message is immune, as Apache's broker does", [key])
+        self._journal.note(EventKind.FAULT, "a check is used up while the message is immune, as Apache's broker does", [key])
         connection = self._entrance.connection(peer)
         if connection is not None:
             asyncio.get_running_loop().call_soon(
@@ -189,7 +189,7 @@ class LikeApache:
         if not self._release.refuses_after_immunity or immunity is None or self._now_s() <= immunity.end_s:
             return False
         what = f"refused, because the immunity is over, as Apache's broker {self._release.name} does: a check-back will decide"
-        self._journal.note(Kind.REFUSED, what, [key])
+        self._journal.note(EventKind.REFUSED, what, [key])
         return True
 
     def _note_decision(self, header: EndTransactionRequestHeader, key: str) -> None:

@@ -18,7 +18,7 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache.nobody import Nobody
-from rocketmq_broker.testing.journal import Journal, Kind
+from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.transactions import Inspection
 
 
@@ -93,7 +93,7 @@ class SecondCopies:
         if half is None:
             return
         self._nobody.ask(RequestCode.SEND_MESSAGE_V2, _sent_again(half), half.body)
-        self._journal.note(Kind.FAULT, "the message is delivered a second time, as Apache's broker does", [key])
+        self._journal.note(EventKind.FAULT, "the message is delivered a second time, as Apache's broker does", [key])
 
     @property
     def _inspection(self) -> Inspection:
@@ -106,7 +106,9 @@ class SecondCopies:
             return
         if copy.checks >= self._check_max:
             self.forget(key)
-            self._journal.note(Kind.FAULT, "the second copy of the half message is discarded, as Apache's broker does", [key])
+            self._journal.note(
+                EventKind.FAULT, "the second copy of the half message is discarded, as Apache's broker does", [key]
+            )
             return
         copy.checks += 1
         half = self._inspection.half_message(copy.header.commit_log_offset)
@@ -114,7 +116,7 @@ class SecondCopies:
         if half is None or producer is None:
             return
         copy.is_asked = True
-        self._journal.note(Kind.FAULT, "the second copy of the half message is checked, as Apache's broker does", [key])
+        self._journal.note(EventKind.FAULT, "the second copy of the half message is checked, as Apache's broker does", [key])
         check = CheckTransactionStateRequestHeader(
             tran_state_table_offset=half.queue_offset,
             commit_log_offset=half.commit_log_offset,

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from rocketmq_broker.admin.console import ConsoleSettings, create_console
 from rocketmq_broker.admin.console.guard import MOST_BODY_BYTES
-from rocketmq_broker.admin.console.login import Door, path_within
+from rocketmq_broker.admin.console.login import LoginDoor, path_within
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.world import World
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
@@ -106,7 +106,7 @@ GUESSER = "192.0.2.66"
 
 def test_the_door_opens_again_after_a_minute_and_then_after_longer_and_longer() -> None:
     now_s = 0.0
-    door = Door(PASSWORD, World(steady_ns=lambda: int(now_s * 1e9)))
+    door = LoginDoor(PASSWORD, World(steady_ns=lambda: int(now_s * 1e9)))
     assert not any(door.opens_for("guess", GUESSER) for _ in range(4))
     for shut_s in (60, 120, 240, 480, 960, 1920, 3600, 3600):
         assert door.shut_for_s(GUESSER) == 0
@@ -119,7 +119,7 @@ def test_the_door_opens_again_after_a_minute_and_then_after_longer_and_longer() 
 
 
 def test_the_wrong_passwords_of_one_address_shut_nobody_else_out() -> None:
-    door = Door(PASSWORD, World(steady_ns=lambda: 0))
+    door = LoginDoor(PASSWORD, World(steady_ns=lambda: 0))
     for number in range(100):
         door.opens_for("guess", f"2001:db8:0:1::{number:x}")
         door.opens_for("guess", GUESSER)
@@ -130,7 +130,7 @@ def test_the_wrong_passwords_of_one_address_shut_nobody_else_out() -> None:
 
 
 def test_addresses_that_guess_are_remembered_up_to_a_bound() -> None:
-    door = Door(PASSWORD, World(steady_ns=lambda: 0))
+    door = LoginDoor(PASSWORD, World(steady_ns=lambda: 0))
     for number in range(20_000):
         door.opens_for("guess", f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}")
     assert len(door._guesses) == 10_000

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.books import Books
+from demo.books import ShopBooks
 from demo.errors import DemoError
 from demo.main_job.running_services import services_of
 
@@ -55,10 +55,10 @@ def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
 def test_a_url_that_names_no_database_is_one_sentence() -> None:
     for url in ("nonsense", "nosuchdatabase://host/name"):
         with pytest.raises(DemoError, match="the URL of the order database cannot be used"):
-            Books(url, "sqlite:///credits.db")
+            ShopBooks(url, "sqlite:///credits.db")
 
 
 def test_a_database_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
-    books = Books(f"sqlite:///{tmp_path}/absent/orders.db", f"sqlite:///{tmp_path}/credits.db")
+    books = ShopBooks(f"sqlite:///{tmp_path}/absent/orders.db", f"sqlite:///{tmp_path}/credits.db")
     with books, pytest.raises(DemoError, match=r"the database sqlite:///.*orders.db cannot be read: unable to open"):
         books.placed()

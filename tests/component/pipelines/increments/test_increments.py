@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipelines.increments.increment import names_of, reconcile_new
-from pipelines.increments.state import Manifest, State
+from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.totals import FindingTotal
-from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
@@ -149,7 +149,7 @@ def _put_in_order(database: sqlite3.Connection, table: str, placed_ms: Mapping[s
         database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
 
-def told(outcome: Outcome) -> list[tuple[object, ...]]:
+def told(outcome: ReconciliationOutcome) -> list[tuple[object, ...]]:
     """What is told one by one."""
     kept = [row for row in outcome.rows if row["order_id"] is not None or row["stage"] is not None]
     names = (
@@ -166,7 +166,7 @@ def told(outcome: Outcome) -> list[tuple[object, ...]]:
     return sorted(tuple(str(row[name]) for name in names) for row in kept)
 
 
-def sums(outcome: Outcome) -> list[FindingTotal]:
+def sums(outcome: ReconciliationOutcome) -> list[FindingTotal]:
     return [total for total in outcome.totals if total.count]
 
 
@@ -181,9 +181,9 @@ def test_increments_find_what_one_run_over_everything_finds(
     """One of them is broken off when all is read and judged and nothing is published."""
     placed_ms = whole_books(tmp_path / "whole", seed)
     replay = Replay(tmp_path / "whole", tmp_path / "now", placed_ms, random.Random(seed))
-    state, reading = State(tmp_path / "state", window_ms=600_000), Reading(spark, True)
+    state, reading = IncrementState(tmp_path / "state", window_ms=600_000), Reading(spark, True)
 
-    def run(as_of_ms: int) -> Outcome:
+    def run(as_of_ms: int) -> ReconciliationOutcome:
         cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
         return reconcile_new(reading, replay.books, cut_off, str(tmp_path / "out"), state)
 
@@ -215,7 +215,7 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
         books.health(order_id)
     books.log.consume()
     addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
-    state = State(tmp_path / "state", window_ms=600_000)
+    state = IncrementState(tmp_path / "state", window_ms=600_000)
 
     def run(as_of_ms: int) -> dict[str, int]:
         cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)

@@ -8,12 +8,12 @@ import pytest
 
 from pipelines.errors import StateUnusable
 from pipelines.increments.marks import Marks
-from pipelines.increments.state import VERSION, Manifest, State
+from pipelines.increments.state import VERSION, IncrementState, Manifest
 
 BOOKS = {"orders": "/data/orders.db"}
 
 
-def publish(state: State, as_of_ms: int, window: str | None = None) -> Manifest:
+def publish(state: IncrementState, as_of_ms: int, window: str | None = None) -> Manifest:
     """A good run, from its first file to its manifest."""
     with state.taken():
         folder = state.new_run(as_of_ms)
@@ -28,16 +28,16 @@ def publish(state: State, as_of_ms: int, window: str | None = None) -> Manifest:
         return manifest
 
 
-def folders(state: State) -> set[str]:
+def folders(state: IncrementState) -> set[str]:
     return {path.name for path in state.folder.glob("run-*")}
 
 
 def test_a_folder_without_a_run_has_nothing(tmp_path: Path) -> None:
-    assert State(tmp_path / "new" / "state").read(BOOKS) is None
+    assert IncrementState(tmp_path / "new" / "state").read(BOOKS) is None
 
 
 def test_a_run_that_is_broken_off_before_its_manifest_leaves_the_last_good_one(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = IncrementState(tmp_path)
     good = publish(state, 1)
     with state.taken():
         (state.new_run(2) / "open.parquet").write_bytes(b"half of i")
@@ -46,7 +46,7 @@ def test_a_run_that_is_broken_off_before_its_manifest_leaves_the_last_good_one(t
 
 
 def test_the_next_good_run_removes_what_one_that_was_broken_off_has_left(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = IncrementState(tmp_path)
     publish(state, 1)
     with state.taken():
         state.new_run(2)
@@ -55,7 +55,7 @@ def test_the_next_good_run_removes_what_one_that_was_broken_off_has_left(tmp_pat
 
 
 def test_windows_that_later_runs_did_not_write_stay(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = IncrementState(tmp_path)
     first = publish(state, 1, window="7")
     latest = publish(state, 2, window="8")
     assert folders(state) == {first.run, latest.run}
@@ -64,12 +64,12 @@ def test_windows_that_later_runs_did_not_write_stay(tmp_path: Path) -> None:
 
 def test_two_runs_cannot_have_one_folder_at_a_time(tmp_path: Path) -> None:
     with (
-        State(tmp_path).taken(),
+        IncrementState(tmp_path).taken(),
         pytest.raises(StateUnusable, match=f"^state {tmp_path}: another run has it: wait until it is over$"),
-        State(tmp_path).taken(),
+        IncrementState(tmp_path).taken(),
     ):
         pass
-    with State(tmp_path).taken():
+    with IncrementState(tmp_path).taken():
         pass
 
 
@@ -85,7 +85,7 @@ with state.taken():
 
 
 def test_a_run_that_is_killed_gives_the_folder_back_and_leaves_the_last_good_state(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = IncrementState(tmp_path)
     good = publish(state, 1)
     killed = subprocess.run([sys.executable, "-c", KILLED_WHILE_IT_WRITES, tmp_path], check=False)
     assert killed.returncode == -9
@@ -95,7 +95,7 @@ def test_a_run_that_is_killed_gives_the_folder_back_and_leaves_the_last_good_sta
 
 
 def test_a_state_about_other_books_is_refused_with_what_differs(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = IncrementState(tmp_path)
     publish(state, 1)
     with pytest.raises(
         StateUnusable, match=r"is about other books \(orders: /data/orders.db before, /other.db now\): use --full$"
@@ -107,11 +107,11 @@ def test_a_state_about_other_books_is_refused_with_what_differs(tmp_path: Path) 
 def test_a_manifest_that_cannot_be_read_is_one_sentence(tmp_path: Path, content: str, told: str) -> None:
     (tmp_path / "manifest.json").write_text(content)
     with pytest.raises(StateUnusable, match=told):
-        State(tmp_path).read(BOOKS)
+        IncrementState(tmp_path).read(BOOKS)
 
 
 def test_a_manifest_of_another_version_is_refused(tmp_path: Path) -> None:
-    state = State(tmp_path)
+    state = IncrementState(tmp_path)
     manifest = publish(state, 1)
     path = tmp_path / "manifest.json"
     path.write_text(path.read_text().replace(f'"version": {VERSION}', '"version": 99'))
@@ -123,6 +123,6 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
         pytest.raises(StateUnusable, match=f"^state {tmp_path}/file/state: Not a directory$"),
-        State(tmp_path / "file" / "state").taken(),
+        IncrementState(tmp_path / "file" / "state").taken(),
     ):
         pass

@@ -9,19 +9,19 @@ from rocketmq_broker.client import BrokerError, BrokerUnreachable
 from rocketmq_broker.client.pull import pull_loop
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings, with_real_topic
-from rocketmq_broker.client.pull.queue_requests import Pulled
+from rocketmq_broker.client.pull.queue_requests import PullAnswer
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
 
-Answer = Pulled | Exception
+Answer = PullAnswer | Exception
 
 
-def found(*queue_offsets: int, next_offset: int | None = None) -> Pulled:
+def found(*queue_offsets: int, next_offset: int | None = None) -> PullAnswer:
     messages = [message(offset) for offset in queue_offsets]
-    return Pulled(messages, queue_offsets[-1] + 1 if next_offset is None else next_offset, 0, 100, False, 0)
+    return PullAnswer(messages, queue_offsets[-1] + 1 if next_offset is None else next_offset, 0, 100, False, 0)
 
 
 class Run:
@@ -46,7 +46,7 @@ class Run:
             ),
         )
 
-    async def pull(self, group: str, queue: object, offset: int, *, commit_offset: int | None, **_: object) -> Pulled:
+    async def pull(self, group: str, queue: object, offset: int, *, commit_offset: int | None, **_: object) -> PullAnswer:
         self.asked.append((offset, commit_offset))
         answer = self.answers.pop(0)
         if not self.answers:
@@ -88,13 +88,13 @@ async def test_a_pull_tells_the_broker_how_far_the_group_has_come() -> None:
 
 
 async def test_what_the_broker_filtered_out_counts_as_progress() -> None:
-    run = Run(Pulled([], 40, 0, 100, False, 0), LAST)
+    run = Run(PullAnswer([], 40, 0, 100, False, 0), LAST)
     await run.to_its_end()
     assert run.events == [("progress", 40)]
 
 
 async def test_an_illegal_offset_ends_the_loop_and_says_where_to_go_on() -> None:
-    run = Run(Pulled([], 70, 70, 100, True, 0), LAST, begin=3)
+    run = Run(PullAnswer([], 70, 70, 100, True, 0), LAST, begin=3)
     await run.to_its_end()
     assert run.events == [("illegal", 70)]
     assert len(run.asked) == 1

@@ -7,7 +7,7 @@ import pytest
 
 from rocketmq_broker.client import BrokerUnreachable, ConsumeFromWhere, MessageQueue
 from rocketmq_broker.client.pull.pull_loop import PullSettings
-from rocketmq_broker.client.pull.queue_requests import Pulled
+from rocketmq_broker.client.pull.queue_requests import PullAnswer
 from rocketmq_broker.client.pull.read_ahead import ReadAhead
 from rocketmq_broker.client.pull.starting_offset import StartingOffset
 from rocketmq_broker.client.pull.subscription import Subscription
@@ -37,14 +37,14 @@ class Broker:
     async def min_offset(self, queue: MessageQueue) -> int:
         return self.begin
 
-    async def pull(self, group: str, queue: MessageQueue, offset: int, *, max_messages: int, **_: object) -> Pulled:
+    async def pull(self, group: str, queue: MessageQueue, offset: int, *, max_messages: int, **_: object) -> PullAnswer:
         self.asked.append(offset)
         if offset < self.begin:
-            return Pulled([], self.begin, self.begin, self.end, True, 0)
+            return PullAnswer([], self.begin, self.begin, self.end, True, 0)
         if offset >= self.end:
             await asyncio.Event().wait()
         until = min(offset + max_messages, self.end)
-        return Pulled([message(at) for at in range(offset, until)], until, self.begin, self.end, False, 0)
+        return PullAnswer([message(at) for at in range(offset, until)], until, self.begin, self.end, False, 0)
 
 
 @pytest.fixture

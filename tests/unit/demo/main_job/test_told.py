@@ -1,28 +1,30 @@
 """What the demo says of the orders that were placed."""
 
 from demo.main_job.told import orders_told
-from demo.orders import OrderAnswer, OrderRequest, Outcome
+from demo.orders import MadeOrder, OrderAnswer, PlacingOutcome
 
-REQUEST = OrderRequest("key", "ada", (("book", 2, 1_250),))
+REQUEST = MadeOrder("key", "ada", (("book", 2, 1_250),))
 
 
-def answer(outcome: Outcome, attempts: int = 1) -> OrderAnswer:
+def answer(outcome: PlacingOutcome, attempts: int = 1) -> OrderAnswer:
     return OrderAnswer(REQUEST, outcome, None, attempts, 0.0)
 
 
 def test_orders_are_counted_with_their_rate() -> None:
-    assert orders_told([answer(Outcome.PLACED)] * 19 + [answer(Outcome.REFUSED)], 2.0, has_kills=True) == [
+    assert orders_told([answer(PlacingOutcome.PLACED)] * 19 + [answer(PlacingOutcome.REFUSED)], 2.0, has_kills=True) == [
         "19 orders placed and 1 refused in 2.0 s: 10 orders/s with all restarts, 19 in the busiest second."
     ]
 
 
 def test_where_nothing_was_restarted_no_restart_is_told() -> None:
-    assert orders_told([answer(Outcome.PLACED)], 1.0, has_kills=False) == [
+    assert orders_told([answer(PlacingOutcome.PLACED)], 1.0, has_kills=False) == [
         "1 orders placed and 0 refused in 1.0 s: 1 orders/s, 1 in the busiest second."
     ]
 
 
 def test_customers_who_asked_again_are_counted_with_their_requests() -> None:
-    told = orders_told([answer(Outcome.PLACED, 3), answer(Outcome.REFUSED, 2), answer(Outcome.PLACED)], 1.0, has_kills=True)
+    told = orders_told(
+        [answer(PlacingOutcome.PLACED, 3), answer(PlacingOutcome.REFUSED, 2), answer(PlacingOutcome.PLACED)], 1.0, has_kills=True
+    )
     assert told[1].startswith("2 of the 3 customers asked again, 6 requests in all: ")
     assert "under the same Idempotency-Key" in told[1]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from demo.errors import DemoError
-from demo.up.state import RunsAlready, State, StateFile, read_state
+from demo.up.state import RunsAlready, StateFile, UpState, read_state
 
-STATE = State(
+STATE = UpState(
     os.getpid(), "http://127.0.0.1:8088", {"order service": "http://127.0.0.1:8080"}, {"broker": os.getpid(), "redis": 2**22}
 )
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from pipelines.judging.judge import FINDING_COLUMNS
 from pipelines.judging.totals import totals_of
-from pipelines.reconciliation import Outcome
+from pipelines.reconciliation import ReconciliationOutcome
 
 AS_OF_MS = 1_800_000_000_000
 MINUTE_MS = 60_000
@@ -27,5 +27,5 @@ def matched(count: int, *, latency_step: int, ago_ms: int = 0) -> dict[str, Any]
     return {**added_up, "ordered_at_ms": None}
 
 
-def outcome(*rows: dict[str, Any]) -> Outcome:
-    return Outcome(totals_of(rows, ()), list(rows))
+def outcome(*rows: dict[str, Any]) -> ReconciliationOutcome:
+    return ReconciliationOutcome(totals_of(rows, ()), list(rows))

@@ -10,14 +10,16 @@ from pipelines.errors import PlanUnusable
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
 from pipelines.repair.carrying_out import carry_out, needs_brokers
-from pipelines.repair.plan import Action, Plan, Step, StepOutcome, StepState, done, failed
+from pipelines.repair.plan import Action, Plan, RepairStep, StepOutcome, StepState, done, failed
 
 
-def step(number: int, action: Action, subject: str = "o") -> Step:
-    return Step(id=f"77-{number}", action=action, subject=subject, finding="found", evidence=[], cause="why", credit_cents=5)
+def step(number: int, action: Action, subject: str = "o") -> RepairStep:
+    return RepairStep(
+        id=f"77-{number}", action=action, subject=subject, finding="found", evidence=[], cause="why", credit_cents=5
+    )
 
 
-def plan(*steps: Step) -> Plan:
+def plan(*steps: RepairStep) -> Plan:
     return Plan(77, "orders", "credit_service", list(steps), [])
 
 
@@ -27,7 +29,7 @@ class Brokers:
     def __init__(self, *answers: StepOutcome) -> None:
         self.answers = list(answers)
 
-    async def carry_out(self, step: Step) -> StepOutcome:
+    async def carry_out(self, step: RepairStep) -> StepOutcome:
         return self.answers.pop(0)
 
 
@@ -53,9 +55,9 @@ async def test_the_audit_has_each_attempt_before_and_after_it(tmp_path: Path) ->
 
 
 async def test_nothing_is_done_that_cannot_be_audited(tmp_path: Path) -> None:
-    deeds: list[Step] = []
+    deeds: list[RepairStep] = []
 
-    def deed(step: Step) -> StepOutcome:
+    def deed(step: RepairStep) -> StepOutcome:
         deeds.append(step)
         return done("")
 

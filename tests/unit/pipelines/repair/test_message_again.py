@@ -5,14 +5,14 @@ from types import MappingProxyType
 
 from order_messages.order_created import OrderCreated
 from pipelines.repair.message_again import REPAIR, body_of, contradiction, message_again, names_order
-from pipelines.repair.plan import Action, OrderSaid, Step
+from pipelines.repair.plan import Action, OrderSaid, RepairStep
 from rocketmq_broker.message import Message, properties
 
 ORDER = OrderSaid("o", "ada", 1250, "EUR", 5)
 
 
-def step(*, to_group_only: bool = False) -> Step:
-    return Step(
+def step(*, to_group_only: bool = False) -> RepairStep:
+    return RepairStep(
         id="77-0001", action=Action.PUBLISH, subject="o", finding="missing_credit", evidence=[], transaction_id="T-o",
         order=ORDER, to_group_only=to_group_only,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from rocketmq_broker.admin.asking.figures import consumers
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
-from rocketmq_broker.admin.progress.groups import GroupFigures, QueueProgress, groups_of, progress_of
+from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.protocol.bodies import ClientConnection
 
 
@@ -16,7 +16,7 @@ class GroupFacts(NamedTuple):
     """One consumer group."""
 
     group: str
-    queues: list[tuple[str, QueueProgress]]
+    queues: list[tuple[str, QueueLag]]
     members: list[tuple[str, ClientConnection]]
 
 

@@ -13,17 +13,17 @@ from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.broker_health import examine_broker
-from rocketmq_broker.admin.health.finding import Finding, wrong
+from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
 
 class OverviewFacts(NamedTuple):
     """The content of the first page."""
 
-    findings: list[Finding]
+    findings: list[HealthFinding]
     charts: list[Chart]
 
     @property
-    def wrong(self) -> list[Finding]:
+    def wrong(self) -> list[HealthFinding]:
         """The findings that need a person."""
         return [finding for finding in self.findings if finding.is_wrong]
 
@@ -40,7 +40,7 @@ def screen(sampler: Sampler) -> Screen:
     return Screen("/", "Overview", "overview.html", find, refresh_s=2.0)
 
 
-async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[Finding]:
+async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[HealthFinding]:
     try:
         return (await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)).findings
     except AdminError as error:

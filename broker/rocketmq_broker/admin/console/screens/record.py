@@ -17,7 +17,7 @@ MARKS: Final = 6
 """The number of colours that distinguish neighbouring fields."""
 
 
-class Run(NamedTuple):
+class RecordRun(NamedTuple):
     """Bytes of one field that stand side by side on a line."""
 
     hex: str
@@ -26,11 +26,11 @@ class Run(NamedTuple):
     name: str
 
 
-class Line(NamedTuple):
+class RecordLine(NamedTuple):
     """Sixteen bytes."""
 
     position: int
-    runs: list[Run]
+    runs: list[RecordRun]
 
 
 class RecordFacts(NamedTuple):
@@ -41,7 +41,7 @@ class RecordFacts(NamedTuple):
     size: int
     fields: list[tuple[MarkedField, int]]
     """Each with its mark."""
-    lines: list[Line]
+    lines: list[RecordLine]
     is_cut: bool
 
 
@@ -55,7 +55,7 @@ async def find(visit: Visit) -> RecordFacts:
     return RecordFacts(broker.address, offset, len(data), fields, lines, len(data) > _MOST_LINES * _BYTES_ON_A_LINE)
 
 
-def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[Line]:
+def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[RecordLine]:
     for position in range(0, end, _BYTES_ON_A_LINE):
         runs = []
         end_of_line = position + _BYTES_ON_A_LINE
@@ -63,8 +63,8 @@ def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[Line
             begin = max(position, field.begin)
             data = field.data[begin - field.begin : max(0, end_of_line - field.begin)]
             if data:
-                runs.append(Run(data.hex(" "), _readable(data), mark, field.name))
-        yield Line(position, runs)
+                runs.append(RecordRun(data.hex(" "), _readable(data), mark, field.name))
+        yield RecordLine(position, runs)
 
 
 def _readable(data: bytes) -> str:

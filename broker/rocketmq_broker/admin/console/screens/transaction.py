@@ -15,7 +15,7 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.timeline.event import Event, Timeline
-from rocketmq_broker.admin.timeline.evidence import Evidence, gather
+from rocketmq_broker.admin.timeline.evidence import TimelineEvidence, gather
 from rocketmq_broker.admin.timeline.telling import tell
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.bodies import TransactionInfo
@@ -24,7 +24,7 @@ Witness = Callable[[str, list[str]], Awaitable[list[Event]]]
 """A further source of a transaction's events: gets its id and keys, and returns events with times."""
 
 
-class Step(NamedTuple):
+class TransactionStep(NamedTuple):
     """An event, and the time since the half message and since the event before."""
 
     event: Event
@@ -37,7 +37,7 @@ class TransactionFacts(NamedTuple):
 
     broker: str
     timeline: Timeline
-    steps: list[Step]
+    steps: list[TransactionStep]
     diagram: Diagram
     info: TransactionInfo | None
     half_offset: int
@@ -76,7 +76,7 @@ async def find_transactions(visit: Visit, word: str, witnesses: Sequence[Witness
     return [await _facts(address, evidence, witnesses) for address, evidence in found]
 
 
-async def _facts(address: str, evidence: Evidence, witnesses: Sequence[Witness]) -> TransactionFacts:
+async def _facts(address: str, evidence: TimelineEvidence, witnesses: Sequence[Witness]) -> TransactionFacts:
     keys = (evidence.halves[0].get_property(props.KEYS) or "").split()
     witnessed = [event for witness in witnesses for event in await witness(evidence.transaction_id, keys)]
     timeline = tell(evidence, witnessed)
@@ -91,14 +91,14 @@ async def _facts(address: str, evidence: Evidence, witnesses: Sequence[Witness])
     )
 
 
-def _steps(events: Sequence[Event]) -> list[Step]:
+def _steps(events: Sequence[Event]) -> list[TransactionStep]:
     begun_ms = next((event.at_ms for event in events if event.at_ms is not None), 0)
     steps, last_ms = [], begun_ms
     for event in events:
         if event.at_ms is None:
-            steps.append(Step(event, None, None))
+            steps.append(TransactionStep(event, None, None))
             continue
-        steps.append(Step(event, event.at_ms - begun_ms, event.at_ms - last_ms))
+        steps.append(TransactionStep(event, event.at_ms - begun_ms, event.at_ms - last_ms))
         last_ms = event.at_ms
     return steps
 

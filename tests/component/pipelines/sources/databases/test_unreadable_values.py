@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
-from pipelines.reconciliation import Books, Outcome, reconcile
+from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
 from pipelines.sources.reading import Reading
@@ -31,7 +31,7 @@ def put(shop: ShopDatabases, table: str, column: str, value: Any) -> None:
     connection.commit()
 
 
-def run(spark: SparkSession, shop: ShopDatabases, output: Path, *, is_small: bool) -> Outcome:
+def run(spark: SparkSession, shop: ShopDatabases, output: Path, *, is_small: bool) -> ReconciliationOutcome:
     books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
     return reconcile(Reading(spark, is_small), books, CutOff(10_000_000), str(output))
 
