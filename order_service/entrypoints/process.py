@@ -11,16 +11,15 @@ from order_service.adapters.order_metrics import counted
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.armed_failpoints import FailingTransactionListener
 from order_service.service_layer.cancelling import OrderCancelling
 from order_service.service_layer.compensation_listener import CompensationListener
-from order_service.service_layer.failpoints import parse_failpoints
+from order_service.service_layer.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import AdoptionSettings, MigrationSettings, OrderSettings
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.database_url import masked
-from service_runtime.failing.armed_failpoints import ArmedFailpoints
+from service_runtime.failing.armed_failpoints import ArmedFailpoints, Failpoints
 from service_runtime.service import OpenedService, Service, ServiceParts
 from service_runtime.starting.configured_database import open_migrated
 from service_runtime.starting.start import CannotStart, Command
@@ -66,16 +65,14 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
 
 
 def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World) -> OrderBroker:
-    failpoints = parse_failpoints(settings.failpoints)
-    listeners = transaction_listeners(
-        store, order_limit_cents=settings.order_limit_cents, failpoints=failpoints, now_ms=world.wall_ms
-    )
-    network = None
+    listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, now_ms=world.wall_ms)
+    failpoints: list[Failpoints] = [*parse_failpoints(settings.failpoints)]
     if settings.failpoints_folder is not None:
-        armed = ArmedFailpoints(settings.failpoints_folder, world.wall_ms)
-        network = FailingNetwork(armed)
+        failpoints.append(ArmedFailpoints(settings.failpoints_folder, world.wall_ms))
+    network = FailingNetwork(failpoints) if failpoints else None
+    if network is not None:
         listeners = {
-            topic: FailingTransactionListener(listener, armed, network.lose_decision, world.sleep)
+            topic: FailingTransactionListener(listener, failpoints, network.lose_decision, world.sleep)
             for topic, listener in listeners.items()
         }
     if metrics is not None:

@@ -1,46 +1,114 @@
-"""Fails the service on purpose, so that demos and tests can lose a COMMIT without sleeping or guessing.
+"""Failpoints of the order service: it fails on purpose, so that demos and tests need neither sleep nor guess.
 
-Off unless the setting FAILPOINTS names one:
+A demo arms them while the service runs, by files in the folder of the setting ORDER_FAILPOINTS_FOLDER (see
+`service_runtime.failing.armed_failpoints`). The setting FAILPOINTS arms one for as long as the service runs:
+`exit-after-local-commit:every=N` is hit by every Nth local commit. Without these settings nothing fails on purpose.
+Each failpoint is a step of the protocol, in the steps' order:
 
-    exit-after-local-commit:every=N    the process ends, as by kill -9, after every Nth local commit,
-                                       before it sends COMMIT to the broker: check-back must settle the order
+    lose-half-message            the half message does not leave; the client sends it again, in a new transaction
+    lose-half-message-answer     the broker stores the half message, and its answer does not arrive; the client sends it again
+    hold-local-transaction       the local transaction begins 6 s late: a check-back comes before it
+    exit-before-local-commit     the process ends, as by kill -9, before the local transaction
+    exit-after-local-commit      the process ends, as by kill -9, before it sends COMMIT to the broker
+    lose-commit                  COMMIT does not leave
+    lose-rollback                ROLLBACK does not leave
+    lose-check-back              a check-back is not heard
+    lose-check-back-answer       the answer to a check-back does not leave
+
+`order_service.adapters.failing_network` loses the frames; this module does the rest.
 """
 
 import itertools
-import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from service_runtime.failing.armed_failpoints import exit_at_once
+from order_service.service_layer.attempt import Attempt, Outcome
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message, MessageExt
+from service_runtime.failing.armed_failpoints import Failpoints, exit_at_once
 
+LOSE_HALF_MESSAGE: Final = "lose-half-message"
+LOSE_HALF_MESSAGE_ANSWER: Final = "lose-half-message-answer"
+HOLD_LOCAL_TRANSACTION: Final = "hold-local-transaction"
+EXIT_BEFORE_LOCAL_COMMIT: Final = "exit-before-local-commit"
 EXIT_AFTER_LOCAL_COMMIT: Final = "exit-after-local-commit"
+LOSE_COMMIT: Final = "lose-commit"
+LOSE_ROLLBACK: Final = "lose-rollback"
+LOSE_CHECK_BACK: Final = "lose-check-back"
+LOSE_CHECK_BACK_ANSWER: Final = "lose-check-back-answer"
+HELD_S: Final = 6.0
 
-logger = logging.getLogger(__name__)
+_LOST_BY = {
+    LocalTransactionState.COMMIT_MESSAGE: LOSE_COMMIT,
+    LocalTransactionState.ROLLBACK_MESSAGE: LOSE_ROLLBACK,
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Failpoints:
-    """The active failpoints; safe to use from several threads."""
+class EveryNth:
+    """A failpoint that every `n`th message hits; safe to use from several threads."""
 
-    exit_after_local_commit_every: int | None = None
-    end_process: Callable[[], None] = exit_at_once
-    _local_commits: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+    failpoint: str
+    n: int
+    _passed: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
 
-    def after_local_commit(self) -> None:
-        """Ends the process if the failpoint is due. Call it after the local commit, before COMMIT is sent to the broker."""
-        every = self.exit_after_local_commit_every
-        if every is not None and next(self._local_commits) % every == 0:
-            logger.warning("failpoint %s: the process ends here", EXIT_AFTER_LOCAL_COMMIT)
-            self.end_process()
+    def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
+        """Counts the message if it passes this failpoint, and returns whether it hits."""
+        return name == self.failpoint and next(self._passed) % self.n == 0
 
 
-def parse_failpoints(text: str) -> Failpoints:
-    """Parses a setting into failpoints; none if it is empty. Raises ValueError if it cannot be read."""
+def parse_failpoints(text: str) -> tuple[EveryNth, ...]:
+    """Parses the setting FAILPOINTS; none if it is empty. Raises ValueError if it cannot be read."""
     if not text.strip():
-        return Failpoints()
+        return ()
     name, _, argument = text.strip().partition(":")
     key, _, number = argument.partition("=")
     if name != EXIT_AFTER_LOCAL_COMMIT or key != "every" or not number.isdecimal() or int(number) < 1:
         raise ValueError(f"{text!r} is no failpoint: {EXIT_AFTER_LOCAL_COMMIT}:every=N is, with N from 1")
-    return Failpoints(exit_after_local_commit_every=int(number))
+    return (EveryNth(name, int(number)),)
+
+
+@dataclass(frozen=True, slots=True)
+class FailingTransactionListener:
+    """A TransactionListener that fails on purpose at an armed failpoint."""
+
+    listener: TransactionListener
+    failpoints: Sequence[Failpoints]
+    lose_decision: Callable[[str, str], None]
+    """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
+    wait: Callable[[float], None]
+    end_process: Callable[[], None] = exit_at_once
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        """Returns the listener's decision, which does not reach the broker if a failpoint is hit."""
+        if self._is_hit(HOLD_LOCAL_TRANSACTION, message):
+            self.wait(HELD_S)
+        if self._is_hit(EXIT_BEFORE_LOCAL_COMMIT, message):
+            self.end_process()
+        decision = self.listener.execute_local_transaction(message, arg)
+        assert isinstance(decision, LocalTransactionState)
+        if _is_stored(decision, arg) and self._is_hit(EXIT_AFTER_LOCAL_COMMIT, message):
+            self.end_process()
+        self._lose(_LOST_BY.get(decision), message)
+        return decision
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Returns the listener's answer, which does not reach the broker if a failpoint is hit."""
+        answer = self.listener.check_local_transaction(message)
+        assert isinstance(answer, LocalTransactionState)
+        self._lose(LOSE_CHECK_BACK_ANSWER, message)
+        return answer
+
+    def _lose(self, failpoint: str | None, message: Message) -> None:
+        if failpoint is not None and message.transaction_id is not None and self._is_hit(failpoint, message):
+            self.lose_decision(message.transaction_id, failpoint)
+
+    def _is_hit(self, failpoint: str, message: Message) -> bool:
+        return any(armed.is_hit(failpoint, message.body, message.transaction_id) for armed in self.failpoints)
+
+
+def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
+    """Whether there was a local commit: COMMIT is sent next, or an order awaits its payment."""
+    awaits_payment = isinstance(arg, Attempt) and arg.progress.outcome is Outcome.AWAITING_PAYMENT
+    return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE

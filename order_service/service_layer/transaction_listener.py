@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from order_messages import order_cancelled, order_created
 from order_messages.states import TransactionKind, TransactionState
 from order_service.domain.history import PROPERTY, Witness
-from order_service.service_layer.attempt import DECISION_OF, Attempt, Outcome
-from order_service.service_layer.failpoints import Failpoints
+from order_service.service_layer.attempt import DECISION_OF, Attempt
 from order_service.service_layer.local_transaction import CancellingLocally, OrderLocalTransaction, PlacingLocally
 from order_service.service_layer.order_store import HistoryDoubted, OrderStore, TransactionStore
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
@@ -34,14 +33,12 @@ class DatabaseTransactionListener:
         store: TransactionStore,
         local_transaction: OrderLocalTransaction,
         *,
-        failpoints: Failpoints,
         now_ms: Callable[[], int],
     ) -> None:
         """`local_transaction` does the kind's work in the database."""
         self._kind = kind
         self._store = store
         self._local_transaction = local_transaction
-        self._failpoints = failpoints
         self._now_ms = now_ms
 
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
@@ -52,8 +49,6 @@ class DatabaseTransactionListener:
         with logging_about_message(message), span_about([message], "execute_local_transaction"):
             outcome, reason = self._local_transaction.run(arg.wanted, message.transaction_id)
         arg.conclude(outcome, reason)
-        if outcome in (Outcome.STORED, Outcome.AWAITING_PAYMENT):
-            self._failpoints.after_local_commit()
         return outcome.decision
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
@@ -89,24 +84,24 @@ class DatabaseTransactionListener:
 class OrderTransactionListener(DatabaseTransactionListener):
     """The listener for messages of orders."""
 
-    def __init__(self, store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]) -> None:
         """`order_limit_cents` is the highest total; orders above it are rolled back."""
         placing = PlacingLocally(store, order_limit_cents)
-        super().__init__(TransactionKind.ORDER, store, placing, failpoints=failpoints, now_ms=now_ms)
+        super().__init__(TransactionKind.ORDER, store, placing, now_ms=now_ms)
 
 
 class CancellationTransactionListener(DatabaseTransactionListener):
     """The listener for messages of cancellations."""
 
-    def __init__(self, store: OrderStore, *, failpoints: Failpoints, now_ms: Callable[[], int]) -> None:
+    def __init__(self, store: OrderStore, *, now_ms: Callable[[], int]) -> None:
         """`store` holds the orders."""
-        super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), failpoints=failpoints, now_ms=now_ms)
+        super().__init__(TransactionKind.CANCELLATION, store, CancellingLocally(store), now_ms=now_ms)
 
 
 def transaction_listeners(
-    store: OrderStore, *, order_limit_cents: int, failpoints: Failpoints, now_ms: Callable[[], int]
+    store: OrderStore, *, order_limit_cents: int, now_ms: Callable[[], int]
 ) -> Mapping[str, TransactionListener]:
     """Returns the listener of each topic to which the order service sends in transactions."""
-    orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, failpoints=failpoints, now_ms=now_ms)
-    cancellations = CancellationTransactionListener(store, failpoints=failpoints, now_ms=now_ms)
+    orders = OrderTransactionListener(store, order_limit_cents=order_limit_cents, now_ms=now_ms)
+    cancellations = CancellationTransactionListener(store, now_ms=now_ms)
     return {order_created.TOPIC: orders, order_cancelled.TOPIC: cancellations}

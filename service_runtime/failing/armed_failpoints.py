@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 EXIT_STATUS: Final = 86
 """The exit status at a failpoint, different from an accident's."""
@@ -43,6 +43,13 @@ class FailedOnPurpose(Exception):
 
     def __init__(self, failpoint: str) -> None:
         super().__init__(f"failpoint {failpoint}")
+
+
+class Failpoints(Protocol):
+    """Failpoints that are armed in some way."""
+
+    def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
+        """Returns whether a message of this content hits the failpoint of that name."""
 
 
 @dataclass(frozen=True, slots=True)

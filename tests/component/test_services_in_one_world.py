@@ -21,7 +21,6 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from order_service.domain.order import Item
 from order_service.service_layer.attempt import Attempt, TransactionFailed
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere
@@ -99,7 +98,7 @@ async def play(folder: Path, seed: int) -> Rows:
 async def trade(rocketmq: RocketMQ, world: World, orders: Engine, credits: Engine, stock: Engine) -> None:
     store, outbox = SqlOrderStore(orders, world), Outbox()
     placing = OrderPlacing(store, outbox, 10 * MINUTE_MS, world.wall_ms, world.new_uuid)
-    listeners = transaction_listeners(store, order_limit_cents=100_000, failpoints=Failpoints(), now_ms=world.wall_ms)
+    listeners = transaction_listeners(store, order_limit_cents=100_000, now_ms=world.wall_ms)
     producer = await rocketmq.transaction_producer("order_service", listeners)
     room, doubts = SqlStockRoom(stock, world), Doubts(Holds(now_s=world.steady_s), 1, world.steady_s)
     first = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET

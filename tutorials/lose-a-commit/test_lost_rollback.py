@@ -6,7 +6,6 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.testing import SyncRocketMQ
@@ -18,7 +17,7 @@ def test_a_lost_rollback_is_found_by_the_check_back_and_no_consumer_notices(rock
     engine = open_database(f"sqlite:///{tmp_path}/orders.db", migrations=MIGRATIONS, start_timeout_s=10)
     store = SqlOrderStore(engine, current_world())
     now_ms = current_world().wall_ms
-    listeners = transaction_listeners(store, order_limit_cents=1000, failpoints=Failpoints(), now_ms=now_ms)
+    listeners = transaction_listeners(store, order_limit_cents=1000, now_ms=now_ms)
     producer = rocketmq.transaction_producer("order_service", listeners)
     order = Order(order_id="order-1", customer="alice", items=(Item("book", 1, 1001),), currency="EUR", created_at_ms=1)
     attempt = Attempt(order)

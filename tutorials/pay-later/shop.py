@@ -6,7 +6,6 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item
 from order_service.service_layer.attempt import Attempt
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
@@ -44,7 +43,7 @@ class Shop:
         self.producer.shutdown()
 
     def listeners(self) -> TransactionListeners:
-        return transaction_listeners(self.store, order_limit_cents=1_000_000, failpoints=Failpoints(), now_ms=self.world.wall_ms)
+        return transaction_listeners(self.store, order_limit_cents=1_000_000, now_ms=self.world.wall_ms)
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
         """Sends the half message, runs the local transaction, and sends the decision."""

@@ -11,7 +11,6 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Cancellation, Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.transaction_listener import OrderTransactionListener, transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
@@ -62,16 +61,12 @@ def sqlite_store(sqlite_engine: Engine) -> SqlOrderStore:
 
 @pytest.fixture
 def listener(sqlite_store: SqlOrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(
-        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
-    )
+    return OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
 
 
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore) -> BrokerInProcess:
-    listeners = transaction_listeners(
-        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
-    )
+    listeners = transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
     return BrokerInProcess(listeners)
 
 

@@ -12,7 +12,6 @@ from flask.testing import FlaskClient
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.cancelling import OrderCancelling
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
@@ -45,9 +44,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def broker(sqlite_store: SqlOrderStore, clock: Clock) -> BrokerInProcess:
-    return BrokerInProcess(
-        transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=clock)
-    )
+    return BrokerInProcess(transaction_listeners(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=clock))
 
 
 @pytest.fixture

@@ -18,7 +18,6 @@ from schemathesis.specs.openapi.checks import (
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
@@ -42,9 +41,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BaseSchema]:
     folder: Path = tmp_path_factory.mktemp("orders")
     engine = open_database(f"sqlite:///{folder}/orders.db", migrations=MIGRATIONS, start_timeout_s=10)
     store = SqlOrderStore(engine, World())
-    broker = BrokerInProcess(
-        transaction_listeners(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms)
-    )
+    broker = BrokerInProcess(transaction_listeners(store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms))
     yield schemathesis.openapi.from_wsgi("/openapi.json", create_app(store, broker, World()))
     engine.dispose()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from order_service.adapters.failing_network import FailingNetwork
-from order_service.service_layer.armed_failpoints import FailingTransactionListener
+from order_service.service_layer.failpoints import FailingTransactionListener
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
@@ -38,7 +38,7 @@ class Shop:
     """A producer with failpoints."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, decision: LocalTransactionState = COMMIT) -> None:
-        failpoints = ArmedFailpoints(folder, lambda: 1_000)
+        failpoints = [ArmedFailpoints(folder, lambda: 1_000)]
         network = FailingNetwork(failpoints)
         self.rocketmq = rocketmq
         self.folder = folder

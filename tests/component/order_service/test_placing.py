@@ -10,7 +10,6 @@ from order_messages.states import TransactionState
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
-from order_service.service_layer.failpoints import Failpoints
 from order_service.service_layer.placing import OrderPlacing, Placed
 from order_service.service_layer.sending import OutcomePending
 from order_service.service_layer.transaction_listener import OrderTransactionListener
@@ -71,7 +70,7 @@ def test_a_local_transaction_that_ended_with_a_mistake_is_not_told_as_nothing_or
             raise ZeroDivisionError
 
     listener = OrderTransactionListener(
-        Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms
+        Mistaken(sqlite_engine, World()), order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms
     )
 
     def send(message: Message, attempt: Attempt) -> None:

@@ -9,7 +9,7 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.history import PROPERTY, Witness
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome
-from order_service.service_layer.failpoints import Failpoints
+from order_service.service_layer.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.order_store import OrderStore
 from order_service.service_layer.transaction_listener import OrderTransactionListener
@@ -96,9 +96,7 @@ def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
     listener.execute_local_transaction(a_half_message(), Attempt(a_later_order()))
     question, in_time = (
         a_check_back(),
-        OrderTransactionListener(
-            sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=lambda: DEADLINE_MS - 1
-        ),
+        OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: DEADLINE_MS - 1),
     )
     answers = [in_time.check_local_transaction(question), in_time.check_local_transaction(question)]
     sqlite_store.pay("order-1", DEADLINE_MS - 1)
@@ -109,9 +107,7 @@ def test_check_back_asks_the_database_each_time_until_the_order_is_paid(
 def test_check_back_asks_the_clock_each_time_until_the_deadline_has_passed(sqlite_store: SqlOrderStore) -> None:
     sqlite_store.store_order(a_later_order(), "transaction-1")
     times = iter([DEADLINE_MS - 1, DEADLINE_MS, DEADLINE_MS + 1])
-    listener = OrderTransactionListener(
-        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=lambda: next(times)
-    )
+    listener = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=lambda: next(times))
     assert [listener.check_local_transaction(a_check_back()) for _ in range(3)] == [UNKNOWN, ROLLBACK, ROLLBACK]
 
 
@@ -160,7 +156,7 @@ class _BrokenStore(OrderStore):
 
 
 def a_listener_on(store: OrderStore) -> OrderTransactionListener:
-    return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=Failpoints(), now_ms=World().wall_ms)
+    return OrderTransactionListener(store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
 
 
 @pytest.mark.parametrize("error", [DatabaseUnavailable("gone"), OutcomeUnknown("gone at COMMIT")])
@@ -193,13 +189,15 @@ def test_what_is_not_an_attempt_is_not_run(listener: OrderTransactionListener) -
 
 def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: SqlOrderStore) -> None:
     ends: list[int] = []
-    failpoints = Failpoints(exit_after_local_commit_every=2, end_process=lambda: ends.append(number))
-    listener = OrderTransactionListener(
-        sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, failpoints=failpoints, now_ms=World().wall_ms
+    decided = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
+    failpoints = parse_failpoints("exit-after-local-commit:every=2")
+    listener = FailingTransactionListener(
+        decided, failpoints, lambda *_: None, wait=World().sleep, end_process=lambda: ends.append(number)
     )
     for number in range(1, 6):
         price_cents = ORDER_LIMIT_CENTS if number == 1 else 100
-        attempt = Attempt(an_order(f"order-{number}", price_cents=price_cents))
+        order = an_order(f"order-{number}", price_cents=price_cents)
+        attempt = Attempt(a_later_order(order.order_id) if number == 3 else order)
         listener.execute_local_transaction(a_half_message(f"transaction-{number}"), attempt)
     assert ends == [3, 5]
     assert sqlite_store.find_order("order-3") is not None

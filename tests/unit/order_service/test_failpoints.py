@@ -1,17 +1,139 @@
+"""Failpoints of the order service: in the local transaction, and in the answer to a check-back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
 import pytest
 
-from order_service.service_layer.failpoints import parse_failpoints
+from order_service.service_layer.failpoints import EXIT_AFTER_LOCAL_COMMIT, FailingTransactionListener, parse_failpoints
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt, properties
+from service_runtime.failing.armed_failpoints import ArmedFailpoints
+
+COMMIT, ROLLBACK, UNKNOWN = (
+    LocalTransactionState.COMMIT_MESSAGE,
+    LocalTransactionState.ROLLBACK_MESSAGE,
+    LocalTransactionState.UNKNOWN,
+)
+ORDER = Message.of("orders", b'{"customer": "ada"}').with_properties({properties.UNIQUE_KEY: "T1"})
+
+
+class Decided:
+    """A listener that always decides likewise."""
+
+    def __init__(self, decision: LocalTransactionState) -> None:
+        self._decision = decision
+        self.executed = 0
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        self.executed += 1
+        return self._decision
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self._decision
+
+
+class Desk:
+    """A failing listener, and what it did."""
+
+    def __init__(self, folder: Path, decision: LocalTransactionState) -> None:
+        self.executed_before_the_end: list[int] = []
+        self.waited_s: list[float] = []
+        self.lost: list[tuple[str, str]] = []
+        self._folder = folder
+        self._decided = Decided(decision)
+        self._listener = FailingTransactionListener(
+            self._decided,
+            [ArmedFailpoints(folder, lambda: 1_000)],
+            lambda transaction_id, failpoint: self.lost.append((transaction_id, failpoint)),
+            end_process=lambda: self.executed_before_the_end.append(self._decided.executed),
+            wait=self.waited_s.append,
+        )
+
+    def arm(self, name: str, meant_for: str = "") -> None:
+        (self._folder / name).write_text(meant_for)
+
+    def execute(self) -> LocalTransactionState:
+        return self._listener.execute_local_transaction(ORDER, None)
+
+    def check(self) -> LocalTransactionState:
+        return self._listener.check_local_transaction(cast(MessageExt, ORDER))
+
+
+@pytest.mark.parametrize("decision", [COMMIT, ROLLBACK, UNKNOWN])
+def test_without_an_armed_failpoint_the_decision_passes(decision: LocalTransactionState, tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "missing", decision)
+    assert (desk.execute(), desk.check()) == (decision, decision)
+    assert (desk.executed_before_the_end, desk.waited_s, desk.lost) == ([], [], [])
+
+
+@pytest.mark.parametrize(("name", "decision"), [("lose-commit", COMMIT), ("lose-rollback", ROLLBACK)])
+def test_a_decision_is_taken_and_its_request_is_lost_once(name: str, decision: LocalTransactionState, tmp_path: Path) -> None:
+    desk = Desk(tmp_path, decision)
+    desk.arm(name)
+    assert [desk.execute(), desk.execute()] == [decision, decision]
+    assert desk.lost == [("T1", name)]
+
+
+@pytest.mark.parametrize(("name", "decision"), [("lose-commit", ROLLBACK), ("lose-rollback", COMMIT), ("lose-commit", UNKNOWN)])
+def test_a_failpoint_waits_for_its_own_decision(name: str, decision: LocalTransactionState, tmp_path: Path) -> None:
+    desk = Desk(tmp_path, decision)
+    desk.arm(name)
+    desk.execute()
+    assert desk.lost == []
+    assert (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("answer", [COMMIT, ROLLBACK, UNKNOWN])
+def test_the_answer_to_a_check_back_is_lost_once(answer: LocalTransactionState, tmp_path: Path) -> None:
+    desk = Desk(tmp_path, answer)
+    desk.arm("lose-check-back-answer")
+    desk.execute()
+    assert [desk.check(), desk.check()] == [answer, answer]
+    assert desk.lost == [("T1", "lose-check-back-answer")]
+
+
+@pytest.mark.parametrize(("name", "executed"), [("exit-before-local-commit", 0), ("exit-after-local-commit", 1)])
+def test_the_process_ends_before_or_after_the_local_transaction_once(name: str, executed: int, tmp_path: Path) -> None:
+    desk = Desk(tmp_path, COMMIT)
+    desk.arm(name)
+    desk.execute()
+    desk.execute()
+    assert desk.executed_before_the_end == [executed]
+
+
+def test_no_process_ends_after_a_local_commit_that_was_none(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, ROLLBACK)
+    desk.arm("exit-after-local-commit")
+    desk.execute()
+    assert desk.executed_before_the_end == []
+
+
+def test_the_local_transaction_begins_late_once(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, COMMIT)
+    desk.arm("hold-local-transaction")
+    desk.execute()
+    desk.execute()
+    assert desk.waited_s == [6.0]
 
 
 @pytest.mark.parametrize("text", ["", "  "])
 def test_no_failpoint_is_on_by_default(text: str) -> None:
-    failpoints = parse_failpoints(text)
-    assert failpoints.exit_after_local_commit_every is None
-    failpoints.after_local_commit()
+    assert parse_failpoints(text) == ()
 
 
 def test_a_failpoint_says_how_often() -> None:
-    assert parse_failpoints("exit-after-local-commit:every=25").exit_after_local_commit_every == 25
+    (every_third,) = parse_failpoints("exit-after-local-commit:every=3")
+    hits = [every_third.is_hit(EXIT_AFTER_LOCAL_COMMIT, b"") for _ in range(6)]
+    assert hits == [False, False, True, False, False, True]
+
+
+def test_what_passes_another_failpoint_is_not_counted() -> None:
+    (every,) = parse_failpoints("exit-after-local-commit:every=1")
+    assert not every.is_hit("lose-commit", b"")
+    assert every.is_hit(EXIT_AFTER_LOCAL_COMMIT, b"")
 
 
 @pytest.mark.parametrize(
