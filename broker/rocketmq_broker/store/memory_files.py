@@ -165,7 +165,7 @@ class MemoryFiles:
     # FileSystem
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """See FileSystem."""
+        """Opens a file of memory or of the base; with `create`, makes a missing one in memory."""
         file = self._found(path)
         if file is None:
             if not create:
@@ -177,28 +177,28 @@ class MemoryFiles:
         return self._handle(file)
 
     def close(self, file: int) -> None:
-        """See FileSystem."""
+        """Closes the file and ends its lock."""
         self._locked.pop(file, None)
         opened = self._opened.pop(file)
         if isinstance(opened, _File):
             opened.close()
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """See FileSystem."""
+        """Returns bytes from a position; fewer at the end of the file."""
         self.reads += 1
         return self._file(file).read(length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """See FileSystem."""
+        """Writes into memory; durable after `sync`."""
         self.writes += 1
         self._file(file).write(data, position)
 
     def truncate(self, file: int, length: int) -> None:
-        """See FileSystem."""
+        """Sets the file's length; a new part reads as zero."""
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """See FileSystem."""
+        """Returns the first position at or after `position` in a written page or in the base's data, or None."""
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
@@ -206,23 +206,23 @@ class MemoryFiles:
         self._file(file).sync()
 
     def sync_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Makes the names in the directory durable."""
         self._durable = {found: file for found, file in self._durable.items() if found.parent != path}
         self._durable |= {found: file for found, file in self._files.items() if found.parent == path}
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """See FileSystem."""
+        """Creates a directory, unless it exists here."""
         if path not in self._folders:
             self._folders[path] = set()
             self._name(path)
 
     def remove_directory(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes a directory."""
         self._folders.pop(path, None)
         self._forget(path)
 
     def rename(self, source: Path, target: Path) -> None:
-        """See FileSystem."""
+        """Replaces the target by the source; durable after `sync_directory`."""
         file = self._found(source)
         if file is None:
             _raise(errno.ENOENT, source)
@@ -231,33 +231,33 @@ class MemoryFiles:
         self._name(target)
 
     def unlink(self, path: Path) -> None:
-        """See FileSystem."""
+        """Removes a file, or hides the base's."""
         if self.size(path) is None:
             _raise(errno.ENOENT, path)
         self._forget(path)
 
     def list(self, path: Path) -> list[str]:
-        """See FileSystem."""
+        """Returns the sorted names here and in the base."""
         below = [] if self._base is None else self._base.list(path)
         return sorted(self._folders.get(path, set()).union(name for name in below if path / name not in self._hidden))
 
     def size(self, path: Path) -> int | None:
-        """See FileSystem."""
+        """Returns the size in bytes; None for a missing file."""
         file = self._files.get(path)
         if file is not None:
             return file.length
         return None if self._base is None or path in self._hidden else self._base.size(path)
 
     def is_directory(self, path: Path) -> bool:
-        """See FileSystem."""
+        """Returns whether the path is a directory here or in the base."""
         return path in self._folders or (self._base is not None and self._base.is_directory(path))
 
     def open_directory(self, path: Path) -> int:
-        """See FileSystem."""
+        """Opens a directory for locking."""
         return self._handle(path)
 
     def lock(self, file: int) -> bool:
-        """See FileSystem."""
+        """Takes the lock unless another handle of this object has it. Returns whether it did."""
         wanted = self._opened[file]
         if any(held == wanted for other, held in self._locked.items() if other != file):
             return False
@@ -265,7 +265,7 @@ class MemoryFiles:
         return True
 
     def is_still(self, file: int, path: Path) -> bool:
-        """See FileSystem."""
+        """Returns whether the path still leads to the open file or directory."""
         return self._opened[file] in (path, self._files.get(path))
 
     def used_ratio(self, path: Path) -> float:
