@@ -88,7 +88,7 @@ class FaultRecord:
     failures_alone: int = 0
     """How many of their tasks failed in a row, each after tasks of others had passed since the one before."""
     is_in_the_way: bool = False
-    """Whether these tasks delay those of others, as `Holds.is_in_the_way` decides."""
+    """Whether these tasks must give way to others, as `Holds.is_in_the_way` decides."""
 
 
 def next_step(fault: Fault, record: FaultRecord) -> FaultStep:
