@@ -7,7 +7,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PURE = "assert True"
+PURE = "sum(number for number in range(100_000))"
+LEFT_BEHIND = """
+import threading, time
+
+def sleeping():
+    while True:
+        time.sleep(0.001)
+
+threading.Thread(target=sleeping, daemon=True).start()
+"""
 IMPURE = {
     "import subprocess; subprocess.run(['true'])": "starts a program",
     "import socket; socket.socket().bind(('127.0.0.1', 0))": "opens a socket",
@@ -22,7 +31,7 @@ IMPURE = {
 def told(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("unit")
     tests = [f"def test_{number}(tmp_path):\n    {deed}\n" for number, deed in enumerate([PURE, *IMPURE])]
-    (folder / "test_deeds.py").write_text("".join(tests))
+    (folder / "test_deeds.py").write_text(LEFT_BEHIND + "".join(tests))
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "tests.unit.conftest", "-p", "no:cacheprovider",
         "-c", ROOT / "pyproject.toml", folder / "test_deeds.py",

@@ -6,6 +6,7 @@ nothing of the reference application.
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from tests.package.environments import other_pythons, run, unhashed
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 LIBRARIES = ("msgspec", "typer", "rich", "prometheus-client", "pyyaml")
 TOOLS = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
-PACKAGES = ("transaction", "nameserver", "client/instance", "client/transaction", "testing/apache", "testing/test_as_apache.py")
+UNIT = ("transaction", "nameserver", "client/instance", "client/transaction")
+COMPONENT = ("testing/apache", "testing/test_as_apache.py")
 """A part that is quick, and passes through all layers: check-backs between a client and a broker whose time the test owns."""
 
 NONE_FOUND = "no other Python from 3.11 on: neither on the PATH nor in ~/.pyenv (pyenv install 3.13)"
@@ -33,12 +35,16 @@ def test_the_unit_tests_pass(version: str, tmp_path: Path) -> None:
     constraints = unhashed(PROJECT_ROOT / "requirements.lock", tmp_path)
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--constraint", constraints]
     run(*pip, *LIBRARIES, *TOOLS, cwd=tmp_path)
+    # The conftest files above need the demo, and its libraries.
+    passes(python, UNIT, below=PROJECT_ROOT / "tests" / "unit" / "message")
+    passes(python, COMPONENT, below=PROJECT_ROOT / "tests" / "component" / "testing")
+
+
+def passes(python: Path, packages: Sequence[str], *, below: Path) -> None:
     done = subprocess.run(
         [
-            python, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-            # The conftest files above these folders need the demo.
-            "--confcutdir", PROJECT_ROOT / "tests" / "unit" / "message",
-            *(PROJECT_ROOT / "tests" / "unit" / package for package in PACKAGES),
+            python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--confcutdir", below,
+            *(below.parent / package for package in packages),
         ],
         cwd=PROJECT_ROOT,
         # CI: hypothesis gives no example a deadline then.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,9 +44,12 @@ class _Deeds:
     def __init__(self) -> None:
         self._is_listening = False
         self._seen: dict[str, str] = {}
+        self._others: set[int | None] = set()
 
     def begin(self) -> None:
         self._seen = {}
+        self._others = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
+        """Threads that earlier tests left behind, as Spark's: what they do is none of this test's deeds."""
         self._is_listening = True
 
     def end(self) -> list[str]:
@@ -54,7 +58,7 @@ class _Deeds:
         return [f"{deed}: {event}" for deed, event in self._seen.items()]
 
     def note(self, deed: str, event: str) -> None:
-        if self._is_listening:
+        if self._is_listening and threading.get_ident() not in self._others:
             self._seen.setdefault(deed, event)
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
