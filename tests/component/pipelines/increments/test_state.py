@@ -76,8 +76,8 @@ def test_two_runs_cannot_have_one_folder_at_a_time(tmp_path: Path) -> None:
 KILLED_WHILE_IT_WRITES = """
 import os, signal, sys
 from pathlib import Path
-from pipelines.increments.state import State
-state = State(Path(sys.argv[1]))
+from pipelines.increments.state import IncrementState
+state = IncrementState(Path(sys.argv[1]))
 with state.taken():
     (state.new_run(2) / "open.parquet").write_bytes(b"half of i")
     os.kill(os.getpid(), signal.SIGKILL)
