@@ -21,6 +21,8 @@ from service_runtime.database.sessions import Sessions
 MAX_AGE_MS: Final = 1_000
 """The greatest age of an epoch's number in a half message. No order writes it more often."""
 _TURN_TIMEOUT_S: Final = 5.0
+_MOST_ASKED: Final = 100_000
+"""The most orders of other processes that are remembered from one check-back to the next. One more makes all forgotten."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +39,7 @@ class OrderHistory:
         self._renewed_when_ms = 0
         self._committed = ""
         self._missing: Witness | None = None
+        self._asked: set[str] = set()
 
     def note_local_commit(self, transaction_id: str) -> None:
         """Notes a transaction whose local commit is done: later half messages name it."""
@@ -62,6 +65,21 @@ class OrderHistory:
             elif self._epoch is not None and witness.epoch_id == self._epoch.epoch_id:
                 return None
         return self._standing_doubt(session)
+
+    def was_asked_before(self, transaction_id: str, witness: Witness | None) -> bool:
+        """Returns whether this process sent the half message, or has been asked about the transaction before; remembers it.
+
+        Between two check-backs the broker asks about every other pending transaction, so that a doubt has come to light. A copy
+        lacks nothing that an unpaid order's own half message names, though the order may have been paid since.
+        """
+        is_own = witness is None or (self._epoch is not None and witness.epoch_id == self._epoch.epoch_id)
+        if is_own or transaction_id in self._asked:
+            self._asked.discard(transaction_id)
+            return True
+        if len(self._asked) >= _MOST_ASKED:
+            self._asked.clear()
+        self._asked.add(transaction_id)
+        return False
 
     def doubt(self) -> str | None:
         """Returns the standing reason to doubt, or None. Raises nothing."""

@@ -133,6 +133,7 @@ class SqlOrderStore:
     def expire_if_overdue(self, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
         """Returns the state of a PENDING transaction: ROLLED_BACK, final, if its order is still unpaid after the deadline.
 
+        An order of another process does not expire at the first check-back that this one hears: see `was_asked_before`.
         Raises DatabaseUnavailable, OutcomeUnknown or HistoryDoubted; then the broker must ask again.
         """
         with self._sessions.writing() as session:
@@ -141,7 +142,7 @@ class SqlOrderStore:
                 select(TransactionRow.order_id).where(col(TransactionRow.transaction_id) == transaction_id)
             ).one()
             row = _locked(session, order_id or "")
-            if row is not None:
+            if row is not None and self._history.was_asked_before(transaction_id, witness):
                 _expire_if_overdue(session, row, now_ms)
             return TransactionState(session.exec(_state_of(transaction_id)).one())
 

@@ -178,6 +178,29 @@ def test_an_overdue_order_does_not_expire_in_a_copy_in_which_its_payment_may_be_
     assert original.settle("transaction-1", "order-1", witness=of_order) is COMMITTED
 
 
+def test_an_overdue_order_of_another_process_waits_until_a_doubt_about_another_one_has_come(
+    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+) -> None:
+    of_order = original.witness()
+    original.store_order(a_later_order(), "transaction-1")
+    copy = copied()
+    original.pay("order-1", PLACED_AT_MS)
+    clock.pass_ms(MAX_AGE_MS)
+    assert copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order) is PENDING
+    with pytest.raises(HistoryDoubted):
+        copy.settle("transaction-2", "order-2", witness=original.witness())
+    with pytest.raises(HistoryDoubted):
+        copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order)
+
+
+def test_an_overdue_order_of_another_process_expires_at_the_second_check_back(original: SqlOrderStore, copied: OpenCopy) -> None:
+    of_order = original.witness()
+    original.store_order(a_later_order(), "transaction-1")
+    after = copied()
+    states = [after.expire_if_overdue("transaction-1", DEADLINE_MS, of_order) for _ in range(2)]
+    assert states == [PENDING, ROLLED_BACK]
+
+
 def test_no_request_ends_an_order_in_a_copy_in_which_its_payment_may_be_missing(
     original: SqlOrderStore, copied: OpenCopy, clock: Clock
 ) -> None:
