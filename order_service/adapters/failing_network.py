@@ -1,7 +1,5 @@
 """Loses frames between the order service and its broker at armed failpoints, as an RPC hook of the client."""
 
-from collections.abc import Sequence
-
 from order_service.service_layer.failpoints import LOSE_CHECK_BACK, LOSE_HALF_MESSAGE, LOSE_HALF_MESSAGE_ANSWER
 from rocketmq_broker.client import RemotingCommand, RequestCode
 from rocketmq_broker.message import properties
@@ -13,8 +11,8 @@ _PROPERTIES_OF_V2 = "i"
 class FailingNetwork:
     """An RPC hook (`rocketmq_broker.client.RpcHook`). Its error stops the frame: the client sees a failed connection."""
 
-    def __init__(self, failpoints: Sequence[Failpoints]) -> None:
-        """`failpoints` know the armed failpoints."""
+    def __init__(self, failpoints: Failpoints) -> None:
+        """`failpoints` knows the armed failpoints."""
         self._failpoints = failpoints
         self._decisions_to_lose: dict[str, str] = {}
 
@@ -40,5 +38,5 @@ class FailingNetwork:
             self._lose_if_hit(LOSE_HALF_MESSAGE_ANSWER, request.body, properties.find(encoded, properties.UNIQUE_KEY))
 
     def _lose_if_hit(self, failpoint: str, content: bytes, transaction_id: str | None = None) -> None:
-        if any(armed.is_hit(failpoint, content, transaction_id) for armed in self._failpoints):
+        if self._failpoints.is_hit(failpoint, content, transaction_id):
             raise FailedOnPurpose(failpoint)

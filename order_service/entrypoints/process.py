@@ -19,7 +19,7 @@ from order_service.settings import AdoptionSettings, MigrationSettings, OrderSet
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.database_url import masked
-from service_runtime.failing.armed_failpoints import ArmedFailpoints, Failpoints
+from service_runtime.failing.armed_failpoints import AnyOf, ArmedFailpoints, Failpoints
 from service_runtime.service import OpenedService, Service, ServiceParts
 from service_runtime.starting.configured_database import open_migrated
 from service_runtime.starting.start import CannotStart, Command
@@ -66,11 +66,13 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
 
 def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World) -> OrderBroker:
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, now_ms=world.wall_ms)
-    failpoints: list[Failpoints] = [*parse_failpoints(settings.failpoints)]
+    armed: list[Failpoints] = [*parse_failpoints(settings.failpoints)]
     if settings.failpoints_folder is not None:
-        failpoints.append(ArmedFailpoints(settings.failpoints_folder, world.wall_ms))
-    network = FailingNetwork(failpoints) if failpoints else None
-    if network is not None:
+        armed.append(ArmedFailpoints(settings.failpoints_folder, world.wall_ms))
+    network = None
+    if armed:
+        failpoints = AnyOf(armed)
+        network = FailingNetwork(failpoints)
         listeners = {
             topic: FailingTransactionListener(listener, failpoints, network.lose_decision, world.sleep)
             for topic, listener in listeners.items()

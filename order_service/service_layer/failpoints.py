@@ -19,7 +19,8 @@ Each failpoint is a step of the protocol, in the steps' order:
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +40,8 @@ LOSE_CHECK_BACK: Final = "lose-check-back"
 LOSE_CHECK_BACK_ANSWER: Final = "lose-check-back-answer"
 HELD_S: Final = 6.0
 
+logger = logging.getLogger(__name__)
+
 _LOST_BY = {
     LocalTransactionState.COMMIT_MESSAGE: LOSE_COMMIT,
     LocalTransactionState.ROLLBACK_MESSAGE: LOSE_ROLLBACK,
@@ -55,7 +58,10 @@ class EveryNth:
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
         """Counts the message if it passes this failpoint, and returns whether it hits."""
-        return name == self.failpoint and next(self._passed) % self.n == 0
+        is_hit = name == self.failpoint and next(self._passed) % self.n == 0
+        if is_hit:
+            logger.warning("failpoint %s is hit", name)
+        return is_hit
 
 
 def parse_failpoints(text: str) -> tuple[EveryNth, ...]:
@@ -74,7 +80,7 @@ class FailingTransactionListener:
     """A TransactionListener that fails on purpose at an armed failpoint."""
 
     listener: TransactionListener
-    failpoints: Sequence[Failpoints]
+    failpoints: Failpoints
     lose_decision: Callable[[str, str], None]
     """Has the next END_TRANSACTION of a transaction lost, for the failpoint of that name."""
     wait: Callable[[float], None]
@@ -105,10 +111,10 @@ class FailingTransactionListener:
             self.lose_decision(message.transaction_id, failpoint)
 
     def _is_hit(self, failpoint: str, message: Message) -> bool:
-        return any(armed.is_hit(failpoint, message.body, message.transaction_id) for armed in self.failpoints)
+        return self.failpoints.is_hit(failpoint, message.body, message.transaction_id)
 
 
 def _is_stored(decision: LocalTransactionState, arg: object) -> bool:
-    """Whether there was a local commit: COMMIT is sent next, or an order awaits its payment."""
+    """Returns whether there was a local commit: COMMIT is sent next, or an order awaits its payment."""
     awaits_payment = isinstance(arg, Attempt) and arg.progress.outcome is Outcome.AWAITING_PAYMENT
     return awaits_payment or decision is LocalTransactionState.COMMIT_MESSAGE

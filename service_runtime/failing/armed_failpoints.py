@@ -8,7 +8,7 @@ folder. The file `hits` beside it records the hits, a line of JSON each.
 import json
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -50,6 +50,17 @@ class Failpoints(Protocol):
 
     def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
         """Returns whether a message of this content hits the failpoint of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """Failpoints that are armed in several ways."""
+
+    failpoints: Sequence[Failpoints]
+
+    def is_hit(self, name: str, content: bytes, transaction_id: str | None = None) -> bool:
+        """Returns whether a message of this content hits the failpoint of that name; the first that it hits counts."""
+        return any(armed.is_hit(name, content, transaction_id) for armed in self.failpoints)
 
 
 @dataclass(frozen=True, slots=True)

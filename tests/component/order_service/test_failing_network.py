@@ -38,7 +38,7 @@ class Shop:
     """A producer with failpoints."""
 
     def __init__(self, rocketmq: SyncRocketMQ, folder: Path, decision: LocalTransactionState = COMMIT) -> None:
-        failpoints = [ArmedFailpoints(folder, lambda: 1_000)]
+        failpoints = ArmedFailpoints(folder, lambda: 1_000)
         network = FailingNetwork(failpoints)
         self.rocketmq = rocketmq
         self.folder = folder

@@ -190,7 +190,7 @@ def test_what_is_not_an_attempt_is_not_run(listener: OrderTransactionListener) -
 def test_the_failpoint_ends_the_process_after_every_nth_commit_and_only_then(sqlite_store: SqlOrderStore) -> None:
     ends: list[int] = []
     decided = OrderTransactionListener(sqlite_store, order_limit_cents=ORDER_LIMIT_CENTS, now_ms=World().wall_ms)
-    failpoints = parse_failpoints("exit-after-local-commit:every=2")
+    (failpoints,) = parse_failpoints("exit-after-local-commit:every=2")
     listener = FailingTransactionListener(
         decided, failpoints, lambda *_: None, wait=World().sleep, end_process=lambda: ends.append(number)
     )

@@ -46,7 +46,7 @@ class Desk:
         self._decided = Decided(decision)
         self._listener = FailingTransactionListener(
             self._decided,
-            [ArmedFailpoints(folder, lambda: 1_000)],
+            ArmedFailpoints(folder, lambda: 1_000),
             lambda transaction_id, failpoint: self.lost.append((transaction_id, failpoint)),
             end_process=lambda: self.executed_before_the_end.append(self._decided.executed),
             wait=self.waited_s.append,
