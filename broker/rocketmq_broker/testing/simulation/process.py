@@ -30,7 +30,8 @@ class WallClock:
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
         """`starts_ms` is the date at which the world began, in milliseconds since the epoch."""
         self._loop = loop
-        self._shown_ns = starts_ms * 1_000_000 + loop.elapsed_ns()
+        self._starts_ns = starts_ms * 1_000_000
+        self._shown_ns = self._starts_ns + loop.elapsed_ns()
         self._since_ns = loop.elapsed_ns()
         self._rate = 1.0
 
@@ -45,6 +46,10 @@ class WallClock:
     def run_at(self, rate: float) -> None:
         """Lets the clock run at that rate: 1 is right, 0 stands still."""
         self._shown_ns, self._since_ns, self._rate = self.now_ns(), self._loop.elapsed_ns(), rate
+
+    def set_right(self) -> None:
+        """Shows the right time again, and runs at the right rate."""
+        self._shown_ns, self._since_ns, self._rate = self._starts_ns, 0, 1.0
 
 
 class Process:
