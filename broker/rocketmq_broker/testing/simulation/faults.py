@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from rocketmq_broker.testing.simulation.plan import Event
+from rocketmq_broker.testing.simulation.process import Killed
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 
 Effect = Callable[["FaultInjector", Event], Awaitable[None]]
@@ -81,6 +82,29 @@ async def _kill_at_disk(faults: FaultInjector, fault: Event) -> None:
         program.kill(fault.for_s)
 
     program.machine.disk.die_after(int(fault.parameters["nth"]), die)
+
+
+async def _kill_at_frame(faults: FaultInjector, fault: Event) -> None:
+    program, left = faults.program(fault), int(fault.parameters["nth"])
+    is_before = fault.parameters.get("when") == "before"
+    observers = faults.world.network.observers
+
+    def count(sender: str, receiver: str, data: bytes) -> None:
+        nonlocal left
+        if sender != program.name:
+            return
+        left -= 1
+        if left:
+            return
+        observers.remove(count)
+        faults.has_fired(fault)
+        if not is_before:
+            faults.world.loop.call_soon(program.kill, fault.for_s)
+            return
+        program.kill(fault.for_s)
+        raise Killed
+
+    observers.append(count)
 
 
 async def _freeze(faults: FaultInjector, fault: Event) -> None:
@@ -223,6 +247,7 @@ async def _disk_fails_syncs(faults: FaultInjector, fault: Event) -> None:
 EFFECTS: Final[Mapping[str, Effect]] = {
     "process.kill": _kill,
     "process.kill_at_disk": _kill_at_disk,
+    "process.kill_at_frame": _kill_at_frame,
     "process.freeze": _freeze,
     "machine.power": _power,
     "outage": _kill,

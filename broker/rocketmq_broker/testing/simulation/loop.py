@@ -129,6 +129,9 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             heapq.heappop(timers)._scheduled = False
             self._timer_cancelled_count -= 1
 
+    def _check_closed(self) -> None:
+        """Lets what is left of a world end after it, without effect."""
+
     def _process_events(self, event_list: Any) -> None:
         """Has no sockets."""
 

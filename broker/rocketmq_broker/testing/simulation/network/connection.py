@@ -56,6 +56,8 @@ class Direction:
         if self.is_over:
             return
         link = self.link
+        for observe in tuple(link.observers):
+            observe(link.sender, link.receiver, data)
         if not link.has_faulty_writes:
             self.send(data)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import Final
 
@@ -17,6 +17,10 @@ _SMALL_PIECES: Final = 48
 _LARGEST_SMALL_PIECE_BYTES: Final = 7
 _LARGE_PIECES: Final = 16
 _KNOWN_CODES: Final = frozenset(RequestCode)
+
+
+Observer = Callable[[str, str, bytes], None]
+"""Gets the names of sender and receiver and what is written. It may raise Killed: then nothing is sent."""
 
 
 class NetworkNote(StrEnum):
@@ -55,6 +59,8 @@ class Link:
         self.is_frozen = False
         self.is_held = False
         """Whether nothing arrives: the link is blocked, or the receiver is frozen."""
+        self.observers: list[Observer] = []
+        """All who see each write before it is sent."""
         self.has_faulty_writes = False
         """Whether `written` must see each write."""
         self.frames_to_lose = 0

@@ -24,7 +24,7 @@ from rocketmq_broker.remoting.network import Listener, Network
 from rocketmq_broker.testing.memory_network import NewProtocol, connection_reset
 from rocketmq_broker.testing.simulation.network.attempt import ConnectionAttempt
 from rocketmq_broker.testing.simulation.network.connection import Signal, SimulatedTransport, connect_ends
-from rocketmq_broker.testing.simulation.network.link import Link, NetworkNote, link_name
+from rocketmq_broker.testing.simulation.network.link import Link, NetworkNote, Observer, link_name
 from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint, NetworkHistory
 from rocketmq_broker.testing.simulation.network.retransmission import Retransmission
 from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedPort
@@ -62,6 +62,8 @@ class SimulatedNetwork:
         self._frozen: dict[str, None] = {}
         self._ports: dict[tuple[str, int], SimulatedPort] = {}
         self._ends: dict[SimulatedTransport, None] = {}
+        self.observers: list[Observer] = []
+        """All who see each write before it is sent."""
         self._next_port: dict[str, int] = {}
         self._next_client_port: dict[str, int] = {}
 
@@ -233,6 +235,7 @@ class SimulatedNetwork:
         if link is None:
             chance = self._chance_of(link_name(sender, receiver))
             link = self._links[sender, receiver] = Link(sender, receiver, chance, self._history, self._latency_s)
+            link.observers = self.observers
             link.hold(is_frozen=receiver in self._frozen)
         return link
 
