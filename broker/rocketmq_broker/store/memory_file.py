@@ -14,7 +14,7 @@ _PAGE: Final = 4096
 """The unit in which Linux writes files, and in which it loses data that a disk refuses."""
 SECTOR: Final = 512
 """The unit in which a disk writes: a power failure leaves the old or the new content of each."""
-_KEPT: Final = (0.0, 0.1, 0.5, 0.9, 1.0)
+KEPT: Final = (0.0, 0.1, 0.5, 0.9, 1.0)
 """How much of what was not synced reaches the disk."""
 
 
@@ -192,7 +192,7 @@ class MemoryFile:
 
     def write_back(self, chance: Chance, sector: int = SECTOR) -> None:
         """Brings to the disk what the system may bring there without a sync: any of the unsynced sectors, and the length."""
-        often = chance.choice(_KEPT)
+        often = chance.choice(KEPT)
         lengths = self._sizes_when_synced, (self.length, self.end, self.shown)
         length, _, shown = lengths[chance.random() < often]
         for number, before in self._unsynced.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn, TypeAlias
 
 from rocketmq_broker.store.files import FileSystem
-from rocketmq_broker.store.memory_file import SECTOR, MemoryFile, SyncedPages
+from rocketmq_broker.store.memory_file import KEPT, SECTOR, MemoryFile, SyncedPages
 from rocketmq_broker.world import Chance
 
 _Entry: TypeAlias = "MemoryFile | Literal['folder'] | None"
@@ -70,8 +70,9 @@ class MemoryFiles:
         Costs time for what was not synced, not for the rest. What is open stays open.
         """
         lost: set[Path] = set()
+        often = 0.0 if chance is None else chance.choice(KEPT)
         for change in self._changes:
-            if chance is not None and lost.isdisjoint(change) and chance.random() < 0.5:
+            if chance is not None and lost.isdisjoint(change) and chance.random() < often:
                 self._make_durable(change)
             else:
                 lost.update(change)
