@@ -287,7 +287,7 @@ class _Recovery:
         elif self._report.was_stopped_cleanly and progress is not None and progress.position == scan.end:
             return
         segments = self._log.segments
-        # A broker that was killed may have left data of several segments in the system's memory: shown, it must not be lost again.
+        # A broker that was killed may have left unsynced data in several segments: once shown, it must not be lost.
         segments.sync(self._report.scanned_from, segments.start_of(scan.end))
         if segments.has(scan.end):
             segments.truncate(scan.end)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, Final
 
 from rocketmq_broker.app import Broker
 from rocketmq_broker.app.errors import StartError
-from rocketmq_broker.client import Producer, PullConsumer
+from rocketmq_broker.client import LocalTransactionState, PullConsumer, TransactionProducer
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.config import load_settings
-from rocketmq_broker.message import Message, MessageQueue
+from rocketmq_broker.message import Message, MessageExt, MessageQueue
 from rocketmq_broker.remoting.network import Listener
 from rocketmq_broker.testing.memory_network import MemoryNetwork, NewProtocol
 from rocketmq_broker.testing.rocketmq import PACE
@@ -25,6 +27,9 @@ from rocketmq_broker.testing.simulation.process import Killed, Process, WallCloc
 NAME_SERVER: Final = "127.0.0.1:9876"
 TOPICS: Final = ("orders", "credits")
 SENDERS: Final = 4
+CUSTOMERS: Final = 2
+SETTLED_WITHIN_S: Final = 60.0
+"""So long after the last fault each transaction is settled at the latest."""
 STARTS_MS: Final = 1_767_225_600_000
 SETTINGS: Final = {
     "storePathRootDir": "/store",
@@ -38,6 +43,9 @@ SETTINGS: Final = {
     "maxHashSlotNum": "50",
     "maxIndexNum": "200",
     "defaultTopicQueueNums": "2",
+    "transactionTimeOut": "1000",
+    "transactionCheckInterval": "2000",
+    "transactionCheckMax": "1000",
 }
 
 Place = tuple[str, int, int]
@@ -46,6 +54,25 @@ Place = tuple[str, int, int]
 
 class BrokenPromise(AssertionError):
     """The broker lost, changed or invented a message."""
+
+
+class Decisions:
+    """The outcomes of the transactions: known from the start, and often told only when the broker checks back."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self.committed: set[str] = set()
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        if self._chance.random() < 0.3:
+            return LocalTransactionState.UNKNOWN
+        return self._outcome(message.body.decode())
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return self._outcome(message.body.decode())
+
+    def _outcome(self, body: str) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE if body in self.committed else LocalTransactionState.ROLLBACK_MESSAGE
 
 
 class _Ports(MemoryNetwork):
@@ -68,21 +95,27 @@ class _Ports(MemoryNetwork):
 class BrokerOnADisk:
     """One such world. `play` raises BrokenPromise."""
 
-    def __init__(self, seed: int, **settings: str) -> None:
+    def __init__(self, seed: int, *, lies: bool = False, **settings: str) -> None:
+        """With `lies` the disk says of each flush of the commit log that it is done, and does nothing."""
         self.seed = seed
         self.loop = SimulatedLoop()
         self.history = History(self.loop.elapsed_ns)
         self.disk = SimulatedDisk("disk", self.history, stream(seed, "disk"))
         self.sent: set[str] = set()
+        """The messages that may be shown."""
+        self.halves: set[str] = set()
+        """The half messages that were acknowledged and have to be shown in the end."""
         self.acknowledged: dict[Place, str] = {}
         self.fired: dict[str, int] = {}
         self.errors: list[str] = []
         self.starts = 0
+        self._lies = lies
         self._settings = {**SETTINGS, **settings}
         self._clock = WallClock(self.loop, STARTS_MS)
         self._network = _Ports()
         self._chance = stream(seed, "faults")
         self._bodies = stream(seed, "bodies")
+        self._decisions = Decisions(stream(seed, "decisions"))
         self._shown: dict[Place, str] = {}
         self._processes: list[Process] = []
         self._broker: Process | None = None
@@ -93,9 +126,18 @@ class BrokerOnADisk:
         try:
             self.loop.run_until_complete(self._play(rounds))
         finally:
+            self.loop.run_until_complete(self._bury())
             for process in self._processes:
                 process.clear()
             asyncio.set_event_loop(None)
+
+    async def _bury(self) -> None:
+        """Ends what still waits, while the loop runs: later its ends would find none, and say so."""
+        for task in asyncio.all_tasks():
+            if task is not asyncio.current_task():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                with suppress(BaseException):
+                    task.get_coro().close()  # type: ignore[union-attr]
 
     def _note_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
@@ -111,6 +153,7 @@ class BrokerOnADisk:
         for topic in TOPICS:
             await clients.run(producer.create_topic(topic, 2))
         senders = [clients.run(self._send(producer, number)) for number in range(SENDERS)]
+        senders += [clients.run(self._order(producer, number)) for number in range(CUSTOMERS)]
         for _ in range(rounds):
             await asyncio.sleep(self._chance.uniform(0, 1.5))
             await self._fail()
@@ -119,12 +162,18 @@ class BrokerOnADisk:
             sender.cancel()
         self._broker_dies()
         await self._start()
+        await asyncio.sleep(SETTLED_WITHIN_S)
         await clients.run(self._check(reader))
+        if missing := self.halves - set(self._shown.values()):
+            raise BrokenPromise(f"{min(missing)[:20]} was committed and is not shown")
 
-    @staticmethod
-    def _clients() -> tuple[Producer, PullConsumer]:
-        producer = Producer(
-            "customers", namesrv_addr=NAME_SERVER, send_timeout_ms=1000, retry_times_when_send_failed=1
+    def _clients(self) -> tuple[TransactionProducer, PullConsumer]:
+        producer = TransactionProducer(
+            "customers",
+            self._decisions,
+            namesrv_addr=NAME_SERVER,
+            send_timeout_ms=1000,
+            retry_times_when_send_failed=1,
         )
         return producer, PullConsumer("readers", namesrv_addr=NAME_SERVER)
 
@@ -148,13 +197,15 @@ class BrokerOnADisk:
             settings = load_settings(None, self._settings).settings
             broker = process.call(
                 lambda settings=settings, files=files: Broker(
-                    settings, pace=PACE, files=files, new_flushing=self.disk.new_flushing(files)
+                    settings, pace=PACE, files=files, new_flushing=_lying if self._lies else self.disk.new_flushing(files)
                 )
             )
             self.starts += 1
             starting = process.run(broker.start())
-            while process.is_alive and not starting.done():
-                await asyncio.sleep(0.01)
+            ended = asyncio.Event()
+            process.on_death(ended.set)
+            starting.add_done_callback(lambda _, ended=ended: ended.set())
+            await ended.wait()
             if not process.is_alive:
                 continue
             error = starting.exception()
@@ -177,7 +228,9 @@ class BrokerOnADisk:
 
     async def _fail(self) -> None:
         chance = self._chance
-        kind = chance.choice(("kill", "power", "kill at", "power at", "syncs", "writes", "full", "slow", "slow power", "syncs power"))
+        kind = chance.choice(
+            ("kill", "power", "kill at", "power at", "syncs", "writes", "full", "slow", "slow power", "syncs power")
+        )
         self.fired[kind] = self.fired.get(kind, 0) + 1
         ends: Callable[[], None] = chance.choice((self._broker_dies, self._power_fails))
         if kind == "kill":
@@ -220,7 +273,7 @@ class BrokerOnADisk:
 
     # customers
 
-    async def _send(self, producer: Producer, sender: int) -> None:
+    async def _send(self, producer: TransactionProducer, sender: int) -> None:
         number = 0
         while True:
             number += 1
@@ -237,6 +290,24 @@ class BrokerOnADisk:
                 if self.acknowledged.setdefault(place, body) != body:
                     raise BrokenPromise(f"{place} was given to two messages")
             await asyncio.sleep(self._bodies.uniform(0, 0.05))
+
+    async def _order(self, producer: TransactionProducer, customer: int) -> None:
+        number = 0
+        while True:
+            number += 1
+            is_committed = self._bodies.random() < 0.7
+            body = f"order.{customer}.{number}.{'committed' if is_committed else 'rolled back'}"
+            if is_committed:
+                self.sent.add(body)
+                self._decisions.committed.add(body)
+            try:
+                result = await producer.send_message_in_transaction(Message.of(TOPICS[0], body, keys=[body]))
+            except ClientError:
+                await asyncio.sleep(0.2)
+                continue
+            if is_committed and result.send_status == 0:
+                self.halves.add(body)
+            await asyncio.sleep(self._bodies.uniform(0, 0.1))
 
     async def _check(self, reader: PullConsumer) -> None:
         """Everything acknowledged or shown before is at its place, and everything there was sent."""
@@ -263,6 +334,22 @@ class BrokerOnADisk:
             if answer.next_offset <= offset or answer.is_offset_illegal:
                 return found
             offset = answer.next_offset
+
+
+class _Lying:
+    def __init__(self, on_answer: Callable[[int], None]) -> None:
+        self._on_answer = on_answer
+
+    def start(self) -> None: ...
+
+    def request(self, paths: Sequence[Path]) -> None:
+        asyncio.get_running_loop().call_soon(self._on_answer, 0)
+
+    def stop(self) -> None: ...
+
+
+def _lying(on_answer: Callable[[int], None], on_unavailable: object, make_room: object) -> _Lying:
+    return _Lying(on_answer)
 
 
 async def _until_it_works(ask: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
