@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 
 from rocketmq_broker.testing.memory_network import MemoryListener, MemoryTransport, connection_reset
@@ -42,10 +42,11 @@ class Direction:
         """Whether nothing more can be sent: the connection is broken, or the receiver has closed it."""
         self.unanswered: Callable[[], None] | None = None
         """Called at each write to a machine without power."""
+        self._faults = link.write_faults
         self._receiver = receiver
         self._loop = receiver.loop
         self._context = receiver.owner.context
-        self._mix = link.history.mix
+        self._mix = link.mix
         self._under_way: deque[tuple[float, Parcel]] = deque()
         self._last_s = 0.0
         self._is_broken = False
@@ -55,14 +56,10 @@ class Direction:
         """Sends data, with the faults of the link."""
         if self.is_over:
             return
-        link = self.link
-        if not link.has_faulty_writes:
-            self.send(data)
+        if self._faults.are_any:
+            self._write_with_faults(data)
         else:
-            pieces, is_cut = link.written(data)
-            self._send_all(pieces)
-            if is_cut:
-                self._receiver.break_off()
+            self.send(data)
         if self.unanswered is not None:
             self.unanswered()
 
@@ -75,7 +72,9 @@ class Direction:
         self._under_way.append((when_s, parcel))
         if type(parcel) is bytes:
             self._receiver.expect(len(parcel))
-        if self._timer is None and not self.link.is_held and self.unanswered is None:
+        if self.link.is_held:
+            self.link.held_back()
+        elif self._timer is None and self.unanswered is None:
             self._arrive_at(when_s)
 
     def send_last(self, parcel: Parcel) -> None:
@@ -115,9 +114,14 @@ class Direction:
         self._under_way.append((0.0, error))
         self._arrive_at(self._loop.time())
 
-    def _send_all(self, pieces: Iterator[bytes]) -> None:
-        for piece in pieces:
-            self.send(piece)
+    def _write_with_faults(self, data: bytes) -> None:
+        for piece in self._faults.passed(data):
+            if self.is_over:
+                return
+            if piece is None:
+                self._receiver.break_off()
+            else:
+                self.send(piece)
 
     def _is_held(self) -> bool:
         link = self.link
@@ -130,6 +134,7 @@ class Direction:
         self._timer = None
         link = self.link
         if link.is_held and self._is_held():
+            link.held_back()
             return
         parcel = self._under_way.popleft()[1]
         if self._under_way:
@@ -264,9 +269,9 @@ class SimulatedTransport(MemoryTransport):
             self._is_lost = True
 
 
-def connect_ends(client: SimulatedTransport, server: SimulatedTransport, there: Link, back: Link) -> None:
-    """Connects two ends by the links from client to server and back."""
+def connect_ends(client: SimulatedTransport, server: SimulatedTransport, there: Direction, back: Direction) -> None:
+    """Connects two ends by the directions from client to server and back."""
     client.peer, server.peer = server, client
     client.client_end = server.client_end = client
-    client.outgoing = server.incoming = Direction(there, server)
-    client.incoming = server.outgoing = Direction(back, client)
+    client.outgoing = server.incoming = there
+    client.incoming = server.outgoing = back
