@@ -46,7 +46,6 @@ class Direction:
         self._receiver = receiver
         self._loop = receiver.loop
         self._context = receiver.owner.context
-        self._mix = link.mix
         self._under_way: deque[tuple[float, Parcel]] = deque()
         self._last_s = 0.0
         self._is_broken = False
@@ -72,7 +71,7 @@ class Direction:
         self._under_way.append((when_s, parcel))
         if type(parcel) is bytes:
             self._receiver.expect(len(parcel))
-        if self.link.is_held:
+        if self.link.is_blocked:
             self.link.held_back()
         elif self._timer is None and self.unanswered is None:
             self._arrive_at(when_s)
@@ -83,10 +82,10 @@ class Direction:
             self.send(parcel)
             self.is_over = True
 
-    def go_on(self) -> None:
-        """Delivers what was held, after the link's latency."""
+    def go_on(self, after_s: float) -> None:
+        """Delivers what was held, after so many seconds at the earliest."""
         if self._under_way and self._timer is None and not self._is_held() and self.unanswered is None:
-            self._arrive_at(max(self._under_way[0][0], self._loop.time() + self.link.latency_s()))
+            self._arrive_at(max(self._under_way[0][0], self._loop.time() + after_s))
 
     def stop(self) -> None:
         """Drops all that is under way; nothing follows."""
@@ -136,18 +135,31 @@ class Direction:
         if link.is_held and self._is_held():
             link.held_back()
             return
-        parcel = self._under_way.popleft()[1]
-        if self._under_way:
-            self._arrive_at(self._under_way[0][0])
+        under_way = self._under_way
+        when_s, parcel = under_way.popleft()
+        if under_way:
+            now_s = self._loop.time()
+            if when_s < now_s and type(parcel) is bytes:
+                parcel = self._joined(parcel, now_s)
+            if under_way:
+                self._arrive_at(under_way[0][0])
         if type(parcel) is bytes:
-            self._mix(link.name, len(parcel), parcel)
+            link.mix(link.name, len(parcel), parcel)
             self._receiver.arrived(parcel)
         elif isinstance(parcel, Signal):
-            self._mix(link.name, parcel.value)
+            link.mix(link.name, parcel.value)
             self._receiver.signalled(parcel)
         elif isinstance(parcel, OSError):
-            self._mix(link.name, parcel.errno or 0)
+            link.mix(link.name, parcel.errno or 0)
             self._receiver.failed(parcel)
+
+    def _joined(self, data: bytes, now_s: float) -> bytes:
+        """Returns the data with all that has arrived after it: the receiver reads late, because it or the link was held."""
+        under_way, pieces = self._under_way, [data]
+        while under_way and under_way[0][0] <= now_s and isinstance(piece := under_way[0][1], bytes):
+            pieces.append(piece)
+            under_way.popleft()
+        return b"".join(pieces)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -61,11 +61,17 @@ class OpenConnections:
                 end.break_now(connection_reset())
         return len(client_ends)
 
-    def go_on(self, is_free: Callable[[Link], bool]) -> None:
-        """Delivers what was held on the links that are free now."""
+    def unblocked(self, link: Link) -> None:
+        """Delivers what was held on a link, after its latency."""
         for end in self._ends:
-            if is_free(end.incoming.link):
-                end.incoming.go_on()
+            if end.incoming.link is link:
+                end.incoming.go_on(link.latency_s())
+
+    def thawed(self, name: str) -> None:
+        """Delivers what waits for a process, at once."""
+        for end in self._ends:
+            if end.process == name:
+                end.incoming.go_on(0.0)
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> int:
         """Ends the connections of a dead process. Returns how many it had."""

@@ -74,7 +74,7 @@ class SimulatedNetwork:
         freed = self._links.link(a, b)
         freed.unblock()
         self._note(NetworkNote.UNBLOCKED, a, b, "what was held arrives")
-        self._connections.go_on(lambda link: link is freed)
+        self._connections.unblocked(freed)
 
     def lose_frames(self, a: str, b: str, count: int, *, fired: Fired = nothing) -> None:
         """Loses the next `count` whole frames of RocketMQ; their connections live."""
@@ -128,14 +128,17 @@ class SimulatedNetwork:
         self._history.note(endpoint.name, NetworkNote.CONNECTIONS_OF_DEAD, text)
 
     def freeze(self, name: str) -> None:
-        """Holds what is sent to a stopped process. Its kernel still accepts connections."""
+        """Holds what is sent to a stopped process. Its kernel still accepts connections.
+
+        A core that keeps the callbacks of the stopped process keeps the order of data and timers, too. Stop it as well.
+        """
         self._links.freeze(name, True)
         self._history.note(name, NetworkNote.FROZEN, "what is sent to it waits")
 
     def thaw(self, name: str) -> None:
         """Delivers what waits for a process that goes on, in order."""
         self._links.freeze(name, False)
-        self._connections.go_on(lambda link: link.receiver == name)
+        self._connections.thawed(name)
         self._history.note(name, NetworkNote.THAWED, "what waited arrives")
 
     def _note(self, kind: NetworkNote, a: str, b: str, text: str) -> None:
