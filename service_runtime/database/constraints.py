@@ -55,7 +55,7 @@ _INDEX_IN_SQLITE_MESSAGE: Final = re.compile(r"index '([^']+)'")
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
+class ConstraintViolation:
     """A violated constraint, as far as the database names it."""
 
     kind: ConstraintKind
@@ -75,7 +75,7 @@ class Violation:
         return column.primary_key if name == f"{column.table.name}_pkey" else column.name in name
 
 
-def violation_of(error: DBAPIError) -> Violation | None:
+def violation_of(error: DBAPIError) -> ConstraintViolation | None:
     """Returns the constraint of the error; None if the error is about something else."""
     cause = error.orig
     sqlite_kind = _KIND_OF_SQLITE.get(getattr(cause, "sqlite_errorname", None) or "")
@@ -85,7 +85,7 @@ def violation_of(error: DBAPIError) -> Violation | None:
     if kind is None:
         return None
     details = getattr(cause, "diag", None)
-    return Violation(kind, getattr(details, "table_name", None), (), getattr(details, "constraint_name", None))
+    return ConstraintViolation(kind, getattr(details, "table_name", None), (), getattr(details, "constraint_name", None))
 
 
 def is_refusal(error: BaseException | None) -> bool:
@@ -112,10 +112,10 @@ def is_duplicate(error: DBAPIError, column: Column[Any]) -> bool:
     return violation is not None and violation.is_duplicate_of(column)
 
 
-def _sqlite_violation(kind: ConstraintKind, message: str) -> Violation:
+def _sqlite_violation(kind: ConstraintKind, message: str) -> ConstraintViolation:
     """Parses `UNIQUE constraint failed: orders.customer, orders.idempotency_key`, or `… failed: index 'NAME'`."""
     _, _, what = message.partition(": ")
     named = _COLUMN_IN_SQLITE_MESSAGE.findall(what) if kind in (ConstraintKind.UNIQUE, ConstraintKind.NOT_NULL) else []
     index = _INDEX_IN_SQLITE_MESSAGE.search(what)
     table = named[0][0] if named else None
-    return Violation(kind, table, tuple(column for _, column in named), index[1] if index else None)
+    return ConstraintViolation(kind, table, tuple(column for _, column in named), index[1] if index else None)

@@ -14,7 +14,7 @@ from rocketmq_broker.world import World, current_world, in_world
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
     "broker/rocketmq_broker", "commitlog/rocketmq_commitlog", "credit_service", "demo", "inventory_service", "order_messages",
-    "order_service", "pipelines", "service_runtime",
+    "order_service", "pipelines", "service_runtime", "simulation",
 )  # fmt: skip
 WORLD = "rocketmq_broker.world"
 
@@ -32,7 +32,7 @@ READERS = {
 """By module: what reads the world; None if all of it does."""
 
 EVENT_LOOP = {"asyncio": {"sleep", "timeout", "timeout_at", "wait_for", "get_running_loop", "get_event_loop"}}
-"""The broker's own time. Others have none: a world drives them by what they were given."""
+"""The time of the broker, and of the simulation, whose worlds play on such a loop. Others live by what they were given."""
 
 MAY_READ = {
     "broker/rocketmq_broker/world.py": "it is the seam",
@@ -149,8 +149,9 @@ def test_nobody_but_the_world_reads_clock_chance_or_names() -> None:
     assert not found, "take it from the world that a root hands in (docs/decisions/0060):\n" + "\n".join(sorted(found))
 
 
-def test_only_the_broker_lives_by_an_event_loop() -> None:
-    others = [(path, tree) for path, tree in modules() if not path.startswith("broker/") and not allowed(path, MAY_READ)]
+def test_only_broker_and_simulation_live_by_an_event_loop() -> None:
+    ours = ("broker/", "simulation/")
+    others = [(path, tree) for path, tree in modules() if not path.startswith(ours) and not allowed(path, MAY_READ)]
     found = {f"{path}:{line}: {name}" for path, tree in others for line, name in readings(tree, EVENT_LOOP)}
     assert not found, "what runs in threads waits by what it was given:\n" + "\n".join(sorted(found))
 

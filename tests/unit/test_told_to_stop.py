@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [
     path
-    for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo")
+    for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo", "simulation")
     for path in (ROOT / folder).rglob("__main__.py")
     if "told_to_stop" in path.read_text()
 ]

@@ -1,0 +1,32 @@
+"""What a world promises, and the violation of a promise."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Promise(StrEnum):
+    """What must hold in each world, one plain sentence each."""
+
+    ONE_OUTCOME = "A transaction has one outcome."
+    VISIBLE_AFTER_COMMIT = "A consumer sees a message of a transaction only after its COMMIT."
+    ACKNOWLEDGED_IS_KEPT = "A message that the broker acknowledged is there after a crash."
+    OFFSET_BEHIND_WORK = "A consumer's offset never passes a message that the consumer did not handle."
+    CREDIT_HAS_ORDER = "Each credit has its order."
+    BALANCE_IS_SUM = "A balance is the sum of the customer's entries."
+    ORDER_HAS_CREDIT = "An acknowledged order gets its credit once."
+    ORDER_HAS_SHIPMENT = "A credited order is shipped, or found short."
+    TOLD_ORDER_IS_KEPT = "A customer who was told that his order is placed finds it."
+    NOTHING_PENDING = "In the end no transaction waits for its decision, and no message for its consumer."
+    LISTED_FOR_A_PERSON = "What waits for a person is on a list that names it."
+    ANSWERS_FIT = "An answer fits what the customer asked and was told before."
+    BOOKS_AGREE = "The reconciliation finds nothing wrong in the books."
+    JUDGES_AGREE = "The judges agree on each order."
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken promise: `text` says what was found, `keys` name the orders, transactions or messages."""
+
+    promise: str
+    text: str
+    keys: tuple[str, ...] = ()
