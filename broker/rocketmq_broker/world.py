@@ -104,3 +104,8 @@ def in_world(world: World) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def live_in(world: World) -> None:
+    """Makes `world` the current one for the rest of the caller's context."""
+    _current.set(world)

@@ -10,7 +10,7 @@ from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Progress, Route
 from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.without_spark.record_events import record_events
-from pipelines.judging.without_spark.sqlite_judge import judge
+from pipelines.judging.without_spark.sqlite_judge import Event, judge
 from pipelines.judging.without_spark.table_events import TableRows
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 
@@ -32,7 +32,7 @@ def audited(
     whole since the first order.
     """
     route = route or Route()
-    events = [*tables.events()]
+    events: list[Event] = [*tables.events()]
     for log in logs:
         events += record_events(log.records, route, log.progress)
     rows = judge(events, cut_off, 0 if logs else None, tables.markers())

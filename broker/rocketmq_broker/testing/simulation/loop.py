@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import heapq
+import socket
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any, Final, Protocol
@@ -73,6 +74,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             done.set_exception(error)
         return done
 
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
+        """Returns the address itself: machines here have no names."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
+
     def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
         """Schedules the callback: there is one thread only."""
         return self.call_soon(callback, *args, context=context)
@@ -114,15 +119,18 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _forget_cancelled(self) -> None:
         timers = self._scheduled  # type: ignore[attr-defined]
-        if self._timer_cancelled_count > max(_FEWEST_CANCELLED, len(timers) // 2):  # type: ignore[attr-defined]
+        if self._timer_cancelled_count > max(_FEWEST_CANCELLED, len(timers) // 2):
             for timer in timers:
                 timer._scheduled = not timer.cancelled()
             timers[:] = [timer for timer in timers if timer._scheduled]
             heapq.heapify(timers)
-            self._timer_cancelled_count = 0
+            self._timer_cancelled_count: int = 0
         while timers and timers[0].cancelled():
             heapq.heappop(timers)._scheduled = False
             self._timer_cancelled_count -= 1
+
+    def _check_closed(self) -> None:
+        """Lets what is left of a world end after it, without effect."""
 
     def _process_events(self, event_list: Any) -> None:
         """Has no sockets."""

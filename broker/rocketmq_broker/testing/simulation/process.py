@@ -7,12 +7,12 @@ import contextvars
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
-from rocketmq_broker.remoting.network import Network, on_network
+from rocketmq_broker.remoting.network import Network, connect_by
 from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.loop import NS_IN_S, OWNER, SimulatedLoop
 from rocketmq_broker.testing.simulation.threads import SimulatedThreads
-from rocketmq_broker.world import World, in_world
+from rocketmq_broker.world import World, live_in
 
 T = TypeVar("T")
 
@@ -30,7 +30,8 @@ class WallClock:
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
         """`starts_ms` is the date at which the world began, in milliseconds since the epoch."""
         self._loop = loop
-        self._shown_ns = starts_ms * 1_000_000 + loop.elapsed_ns()
+        self._starts_ns = starts_ms * 1_000_000
+        self._shown_ns = self._starts_ns + loop.elapsed_ns()
         self._since_ns = loop.elapsed_ns()
         self._rate = 1.0
 
@@ -45,6 +46,10 @@ class WallClock:
     def run_at(self, rate: float) -> None:
         """Lets the clock run at that rate: 1 is right, 0 stands still."""
         self._shown_ns, self._since_ns, self._rate = self.now_ns(), self._loop.elapsed_ns(), rate
+
+    def set_right(self) -> None:
+        """Shows the right time again, and runs at the right rate."""
+        self._shown_ns, self._since_ns, self._rate = self._starts_ns, 0, 1.0
 
 
 class Process:
@@ -94,8 +99,8 @@ class Process:
 
     def _enter(self, network: Network) -> None:
         OWNER.set(self)
-        in_world(self.world).__enter__()
-        on_network(network).__enter__()
+        live_in(self.world)
+        connect_by(network)
 
     # work
 
@@ -141,6 +146,11 @@ class Process:
             self._history.note(self.name, "fault", f"{self.name} goes on")
             kept, self._kept = self._kept, []
             self._loop.give_back(kept)
+
+    def clear(self) -> None:
+        """Ends what is left of it after the world's end."""
+        self.is_running = self.is_alive = False
+        self.threads.clear()
 
     def keep(self, handle: asyncio.Handle) -> None:
         """Keeps a callback that comes due while it does not run."""

@@ -10,7 +10,7 @@ import contextvars
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from greenlet import getcurrent, greenlet
+from greenlet import GreenletExit, getcurrent, greenlet
 
 from rocketmq_broker.world import Chance
 
@@ -18,6 +18,10 @@ T = TypeVar("T")
 
 _SLICE_S: Final = 0.5
 """How late a wait notices, at most, that what it waits for has come."""
+
+
+_MOST_WAITS_AT_END: Final = 10
+"""So often a thread that ends may try to wait in a `finally`."""
 
 
 class CannotWaitHere(RuntimeError):
@@ -88,6 +92,18 @@ class SimulatedThreads:
                 return False
             self.sleep(0.001 + 0.009 * self._chance.random())
         return True
+
+    def clear(self) -> None:
+        """Ends all threads after the world's end, also those of a killed process.
+
+        Left to the garbage collector, a greenlet would be unwound in the middle of other work.
+        """
+        for thread in list(self._alive):
+            for _ in range(_MOST_WAITS_AT_END):
+                if not thread:
+                    break
+                thread.throw(GreenletExit)
+        self._alive.clear()
 
     def work_begins(self) -> None:
         """Needs no notice."""
