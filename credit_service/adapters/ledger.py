@@ -86,7 +86,7 @@ class Ledger:
     def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
         self._world = world
-        self._sessions = Sessions(engine, now_s=world.steady_s, reads_one_moment=True)
+        self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire, reads_one_moment=True)
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes a batch of credits and reversals; durable on return. Returns one outcome for each, in their order.

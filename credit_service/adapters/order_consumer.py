@@ -4,6 +4,7 @@ from typing import Final
 
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer, RpcHook
+from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "credit_service"
@@ -16,11 +17,12 @@ def order_consumer(
     threads: int,
     batch_size: int,
     max_reconsume_times: int,
+    loop: ClientLoop,
     rpc_hook: RpcHook | None = None,
 ) -> ConsumerThread:
     """Consumes orders and cancellations in batches, starting at each queue's first message, in a bounded pool of threads.
 
-    Calls `listener` in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees the pulls.
+    Calls `listener` in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees the pulls. It runs on `loop`.
     """
     consumer = PushConsumer(
         CONSUMER_GROUP,
@@ -35,4 +37,4 @@ def order_consumer(
     for kind in (order_created, order_cancelled):
         consumer.subscribe(kind.TOPIC, kind.TAG)
     consumer.register_message_listener(listener)
-    return ConsumerThread(consumer)
+    return ConsumerThread(consumer, loop)

@@ -45,7 +45,7 @@ class Repairs:
     def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
         self._ledger = Ledger(engine, world)
-        self._sessions = Sessions(engine, now_s=world.steady_s)
+        self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
 
     def reverse(self, repair_id: str, order_id: str, amount_cents: int) -> Repaired:
         """Writes the reversal of an order's credit, which must be of this amount; durable on return.

@@ -24,6 +24,7 @@ from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import CreditSettings, MigrationSettings
+from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.failing.holds import Holds
@@ -64,7 +65,8 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
 
 
 def _sender(settings: CreditSettings) -> SenderThread:
-    return SenderThread(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=_SEND_TIMEOUT_MS)
+    address, loop = settings.namesrv_addr, EventLoopThread()
+    return SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=_SEND_TIMEOUT_MS, loop=loop)
 
 
 def _consumer(
@@ -90,6 +92,7 @@ def _consumer(
         threads=settings.consumer_threads,
         batch_size=settings.batch_size,
         max_reconsume_times=settings.max_reconsume_times,
+        loop=EventLoopThread(),
         rpc_hook=FailingDelivery(failpoints) if failpoints is not None else None,
     )
 

@@ -4,13 +4,17 @@ from typing import Final
 
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer
+from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "inventory_service"
 
 
-def order_consumer(listener: MessageListener, *, namesrv_addr: str, threads: int) -> ConsumerThread:
-    """Consumes orders and cancellations, starting at each queue's first message. Calls `listener` in `threads` threads."""
+def order_consumer(listener: MessageListener, *, namesrv_addr: str, threads: int, loop: ClientLoop) -> ConsumerThread:
+    """Consumes orders and cancellations on `loop`, starting at each queue's first message.
+
+    Calls `listener` in `threads` threads of the consumer.
+    """
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
@@ -20,4 +24,4 @@ def order_consumer(listener: MessageListener, *, namesrv_addr: str, threads: int
     for kind in (order_created, order_cancelled):
         consumer.subscribe(kind.TOPIC, kind.TAG)
     consumer.register_message_listener(listener)
-    return ConsumerThread(consumer)
+    return ConsumerThread(consumer, loop)

@@ -22,7 +22,7 @@ class SqlStockRoom:
     def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
-        self._sessions = Sessions(engine, now_s=world.steady_s)
+        self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """Ships the order if there is enough; durable on return."""

@@ -10,6 +10,7 @@ from inventory_service.adapters.tables import MIGRATIONS
 from inventory_service.entrypoints.http import create_app
 from inventory_service.service_layer.order_listener import ShippingListener
 from inventory_service.settings import InventorySettings, MigrationSettings
+from rocketmq_broker.client import EventLoopThread
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from service_runtime.messaging.sender_thread import SenderThread
@@ -20,11 +21,12 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     """Builds HTTP, and the consumer that ships orders and reports shortages."""
     settings, world = opened.settings, opened.world
     stock_room = SqlStockRoom(opened.engine, world)
-    sender = SenderThread(PRODUCER_GROUP, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms)
+    address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
+    sender = SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
     counted = stock_room if opened.metrics is None else CountedStockRoom(stock_room, opened.metrics)
     holds = Holds(now_s=world.steady_s)
     listener = ShippingListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads, world.steady_s))
-    consumer = order_consumer(listener, namesrv_addr=settings.namesrv_addr, threads=settings.consumer_threads)
+    consumer = order_consumer(listener, namesrv_addr=address, threads=settings.consumer_threads, loop=EventLoopThread())
     app = create_app(
         stock_room, consumer, holds, world,
         hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard,

@@ -4,14 +4,15 @@ from typing import Final
 
 from order_messages import credit_refused, stock_short
 from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer
+from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 CONSUMER_GROUP: Final = "order_service"
 _THREADS: Final = 2
 
 
-def compensation_consumer(listener: MessageListener, *, namesrv_addr: str) -> ConsumerThread:
-    """Consumes each queue, starting at its first message. Calls `listener` in a few threads of the consumer."""
+def compensation_consumer(listener: MessageListener, *, namesrv_addr: str, loop: ClientLoop) -> ConsumerThread:
+    """Consumes each queue on `loop`, starting at its first message. Calls `listener` in a few threads of the consumer."""
     consumer = PushConsumer(
         CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
@@ -21,4 +22,4 @@ def compensation_consumer(listener: MessageListener, *, namesrv_addr: str) -> Co
     for kind in (stock_short, credit_refused):
         consumer.subscribe(kind.TOPIC, kind.TAG)
     consumer.register_message_listener(listener)
-    return ConsumerThread(consumer)
+    return ConsumerThread(consumer, loop)

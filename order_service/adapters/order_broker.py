@@ -6,8 +6,9 @@ from typing import Final
 from order_messages import order_created
 from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
 from order_service.service_layer.sending import OutcomePending
-from rocketmq_broker.client import ClientError, EventLoopThread, RpcHook, TransactionListeners, TransactionProducer
+from rocketmq_broker.client import ClientError, RpcHook, TransactionListeners, TransactionProducer
 from rocketmq_broker.message import Message
+from service_runtime.messaging.client_loop import ClientLoop
 
 PRODUCER_GROUP: Final = "order_service"
 _LOCAL_TRANSACTION_ALLOWANCE_S: Final = 20.0
@@ -22,13 +23,22 @@ class OrderBroker:
     """Sends orders and cancellations in transactions from any thread. Sending needs a broker; starting does not."""
 
     def __init__(
-        self, listeners: TransactionListeners, *, namesrv_addr: str, send_timeout_ms: int, rpc_hook: RpcHook | None = None
+        self,
+        listeners: TransactionListeners,
+        *,
+        namesrv_addr: str,
+        send_timeout_ms: int,
+        loop: ClientLoop,
+        rpc_hook: RpcHook | None = None,
     ) -> None:
-        """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees the frames."""
+        """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees the frames.
+
+        The producer runs on `loop`, which is not started.
+        """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
         )
-        self._loop = EventLoopThread()
+        self._loop = loop
         self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S
 
     def start(self) -> None:

@@ -17,6 +17,7 @@ from order_service.domain.history import Witness
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseUnavailable
 from service_runtime.database.sessions import Sessions
+from service_runtime.taking_locks import is_taken
 
 MAX_AGE_MS: Final = 1_000
 """The greatest age of an epoch's number in a half message. No order writes it more often."""
@@ -35,6 +36,7 @@ class OrderHistory:
         self._sessions = sessions
         self._now_ms, self._new_uuid = world.wall_ms, world.new_uuid
         self._turn = threading.Lock()
+        self._acquire = world.acquire
         self._epoch: Witness | None = None
         self._renewed_when_ms = 0
         self._committed = ""
@@ -104,7 +106,7 @@ class OrderHistory:
 
     def _renewed(self, known: Witness | None) -> Witness:
         """Returns the epoch with a new number; with the known one while another thread renews it."""
-        has_turn = self._turn.acquire(timeout=_TURN_TIMEOUT_S) if known is None else self._turn.acquire(blocking=False)
+        has_turn = is_taken(self._turn, _TURN_TIMEOUT_S, self._acquire) if known is None else self._turn.acquire(blocking=False)
         if not has_turn:
             if known is None:
                 raise DatabaseUnavailable("the order database does not take the first row of this process")

@@ -54,7 +54,7 @@ class SqlOrderStore:
     def __init__(self, engine: Engine, world: World) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
-        self._sessions = Sessions(engine, now_s=world.steady_s)
+        self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
         self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:

@@ -16,6 +16,7 @@ from order_service.service_layer.compensation_listener import CompensationListen
 from order_service.service_layer.failpoints import FailingTransactionListener, parse_failpoints
 from order_service.service_layer.transaction_listener import transaction_listeners
 from order_service.settings import AdoptionSettings, MigrationSettings, OrderSettings
+from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.database.database_url import masked
@@ -60,7 +61,7 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
         guard=settings.write_guard,
     )
     listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
-    consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr)
+    consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=EventLoopThread())
     return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
 
 
@@ -79,7 +80,13 @@ def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorReg
         }
     if metrics is not None:
         listeners = counted(listeners, metrics)
-    return OrderBroker(listeners, namesrv_addr=settings.namesrv_addr, send_timeout_ms=settings.send_timeout_ms, rpc_hook=network)
+    return OrderBroker(
+        listeners,
+        namesrv_addr=settings.namesrv_addr,
+        send_timeout_ms=settings.send_timeout_ms,
+        loop=EventLoopThread(),
+        rpc_hook=network,
+    )
 
 
 SERVICE: Final = Service(

@@ -12,6 +12,7 @@ from sqlmodel import Session
 from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
+from service_runtime.taking_locks import Acquire
 
 _TURN_TIMEOUT_S: Final = 5.0
 """PostgreSQL's limit for a statement's wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
@@ -28,11 +29,13 @@ class Sessions:
         engine: Engine,
         *,
         now_s: Callable[[], float],
+        acquire: Acquire | None,
         reads_one_moment: bool = False,
         turn_timeout_s: float = _TURN_TIMEOUT_S,
     ) -> None:
         """`engine` is from `service_runtime.database.opening.open_database`, `now_s` a clock that is never set back.
 
+        `acquire` is the world's: how writers wait for each other where there are no threads.
         With `reads_one_moment` all statements of a reading session see the database at one moment; SQLite always does that.
         `turn_timeout_s` bounds a writer's wait for the other writers of this process, on SQLite.
         """
@@ -41,7 +44,7 @@ class Sessions:
         self._engine = engine
         self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
-        self._turn = None if is_postgresql else WritersTurn(turn_timeout_s)
+        self._turn = None if is_postgresql else WritersTurn(turn_timeout_s, acquire)
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """INSERT of this kind of database, which knows ON CONFLICT."""
         self._written_s: float | None = None

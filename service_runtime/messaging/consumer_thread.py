@@ -3,7 +3,8 @@
 import logging
 from typing import Final
 
-from rocketmq_broker.client import ClientError, EventLoopThread, PushConsumer, QueueProgress
+from rocketmq_broker.client import ClientError, PushConsumer, QueueProgress
+from service_runtime.messaging.client_loop import ClientLoop
 
 _START_TIMEOUT_S: Final = 20.0
 _FAREWELL_S: Final = 2.0
@@ -17,10 +18,10 @@ logger = logging.getLogger(__name__)
 class ConsumerThread:
     """Starts and stops a consumer, and reports on it, from any thread."""
 
-    def __init__(self, consumer: PushConsumer) -> None:
-        """`consumer` has its subscriptions and its listener, but is not started."""
+    def __init__(self, consumer: PushConsumer, loop: ClientLoop) -> None:
+        """`consumer` has its subscriptions and its listener, but is not started; nor is `loop`, on which it will run."""
         self._consumer = consumer
-        self._loop = EventLoopThread()
+        self._loop = loop
 
     def start(self) -> None:
         """Joins the consumer group, and starts consuming. Raises ClientError."""

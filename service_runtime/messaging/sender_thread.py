@@ -3,7 +3,8 @@
 import logging
 from typing import Final
 
-from rocketmq_broker.client import ClientError, EventLoopThread, Message, Producer
+from rocketmq_broker.client import ClientError, Message, Producer
+from service_runtime.messaging.client_loop import ClientLoop
 
 _WAIT_S: Final = 20.0
 
@@ -17,10 +18,10 @@ class NotSent(Exception):
 class SenderThread:
     """A producer with its own event loop in a thread. Sending needs a broker; starting does not."""
 
-    def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int) -> None:
-        """`send_timeout_ms` bounds the broker's time to store a message."""
+    def __init__(self, producer_group: str, *, namesrv_addr: str, send_timeout_ms: int, loop: ClientLoop) -> None:
+        """`send_timeout_ms` bounds the broker's time to store a message. The producer runs on `loop`, which is not started."""
         self._producer = Producer(producer_group, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms)
-        self._loop = EventLoopThread()
+        self._loop = loop
 
     def start(self) -> None:
         """Starts the producer. Raises ClientError."""

@@ -26,7 +26,7 @@ def engine(database_url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def sessions(engine: Engine) -> Sessions:
-    return Sessions(engine, now_s=time.monotonic)
+    return Sessions(engine, now_s=time.monotonic, acquire=None)
 
 
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
@@ -119,7 +119,7 @@ def test_a_server_that_dies_before_the_database_commit_leaves_the_outcome_unknow
 
 @ON_POSTGRESQL
 def test_a_session_that_reads_one_moment_does_not_see_what_is_written_meanwhile(engine: Engine) -> None:
-    sessions = Sessions(engine, now_s=time.monotonic, reads_one_moment=True)
+    sessions = Sessions(engine, now_s=time.monotonic, acquire=None, reads_one_moment=True)
     with sessions.reading() as session:
         count = text("SELECT count(*) FROM numbers")
         assert session.execute(count).scalar_one() == 0
@@ -129,7 +129,7 @@ def test_a_session_that_reads_one_moment_does_not_see_what_is_written_meanwhile(
 
 @ON_SQLITE
 def test_a_writer_does_not_wait_for_ever_for_one_that_hangs(engine: Engine) -> None:
-    sessions = Sessions(engine, now_s=time.monotonic, turn_timeout_s=0.05)
+    sessions = Sessions(engine, now_s=time.monotonic, acquire=None, turn_timeout_s=0.05)
     with sessions.writing(), ThreadPoolExecutor(1) as threads:
         late = threads.submit(write, sessions, 1)
         with pytest.raises(DatabaseUnavailable, match="busy"):
@@ -205,7 +205,7 @@ def test_a_role_that_may_not_insert_is_told(engine: Engine) -> None:
         connection.exec_driver_sql("CREATE ROLE reader LOGIN")
         connection.exec_driver_sql("GRANT SELECT ON numbers TO reader")
     reader = create_database_engine(engine.url.set(username="reader").render_as_string())
-    assert "permission denied" in (Sessions(reader, now_s=time.monotonic).why_unwritable([NUMBERS]) or "")
+    assert "permission denied" in (Sessions(reader, now_s=time.monotonic, acquire=None).why_unwritable([NUMBERS]) or "")
     reader.dispose()
     with engine.begin() as connection:
         connection.exec_driver_sql("DROP OWNED BY reader")

@@ -9,7 +9,7 @@ from order_service.adapters.order_broker import PRODUCER_GROUP, OrderBroker
 from order_service.service_layer.attempt import Attempt, TransactionFailed
 from order_service.service_layer.order_message import order_message
 from order_service.service_layer.sending import OutcomePending
-from rocketmq_broker.client import ClientError, LocalTransactionState
+from rocketmq_broker.client import ClientError, EventLoopThread, LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 from tests.component.order_service.conftest import an_order
 
@@ -57,7 +57,7 @@ class Listener:
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[OrderBroker]:
     monkeypatch.setattr(order_broker, "TransactionProducer", Producer)
-    made = OrderBroker(Listener(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000)
+    made = OrderBroker(Listener(), namesrv_addr="127.0.0.1:1", send_timeout_ms=3000, loop=EventLoopThread())
     made.start()
     yield made
     made.stop()
