@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, event, text
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
@@ -30,13 +31,18 @@ from order_service.service_layer.transaction_listener import transaction_listene
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere
 from rocketmq_broker.message import Message, topics
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.testing.tapped import frames
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.opening import open_database
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from simulation.judges.books import WorldBooks, read_books
 from simulation.judges.broker_lists import BrokerLists
+from simulation.judges.safety import SafetyJudge
+from simulation.judges.violation import Violation
 
 MINUTE_MS = 60_000
 GROUPS = ("credit_service", "inventory_service")
@@ -120,10 +126,53 @@ def databases(folder: Path) -> Iterator[SmallWorld]:
         yield SmallWorld(*engines)
 
 
-async def play(small: SmallWorld, folder: Path, seed: int = 7) -> None:
+class Tap:
+    """Shows each frame between clients and broker to a judge, and each database commit."""
+
+    def __init__(self, safety: SafetyJudge, small: SmallWorld) -> None:
+        self.safety, self.small = safety, small
+        self.violations: list[Violation] = []
+        for name, engine in (("orders", small.orders), ("credits", small.credits), ("stock", small.stock)):
+            event.listen(engine, "commit", partial(self._commit_follows, name))
+
+    def stand_before(self, rocketmq: RocketMQ) -> None:
+        door = rocketmq._the_door
+        self.broker, outgoing = door.broker, door.outgoing
+
+        def watched(transport: Any, peer: str, data: bytes) -> bytes:
+            for frame in frames(data):
+                self._saw("broker-a", peer, frame)
+            return outgoing(transport, peer, data)
+
+        door.broker, door.outgoing = cast(Any, self), cast(Any, watched)
+        self.on_connected, self.on_disconnected = self.broker.on_connected, self.broker.on_disconnected
+
+    def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
+        for request in requests:
+            self._saw(connection.peer, "broker-a", request.encode())
+        self.broker.on_requests(connection, requests)
+
+    def _saw(self, sender: str, receiver: str, frame: bytes) -> None:
+        self._look()
+        self.violations += self.safety.observe(0, sender, receiver, frame)
+
+    def _commit_follows(self, name: str, _: Any) -> None:
+        self.dirty = getattr(self, "dirty", set()) | {name}
+
+    def _look(self) -> None:
+        """Looks at the databases before the next frame, since SQLAlchemy tells of a database commit before it happens."""
+        for name in sorted(getattr(self, "dirty", set())):
+            with getattr(self.small, name).connect() as connection:
+                self.violations += self.safety.observe_commit(name, connection.connection.driver_connection)
+        self.dirty: set[str] = set()
+
+
+async def play(small: SmallWorld, folder: Path, seed: int = 7, tap: Tap | None = None) -> None:
     """Ada's order is placed; bob's COMMIT is lost; cy pays later; dan never pays; eve cancels; fay's order is short, and ends."""
     settings = {"mapedFileSizeCommitLog": 1 << 20}
     async with RocketMQ(settings, store=folder / "store", seed=seed) as rocketmq:
+        if tap is not None:
+            tap.stand_before(rocketmq)
         with rocketmq.inside():
             await _Trade(rocketmq, small, current_world()).all()
             small.now_ms = current_world().wall_ms()
