@@ -11,7 +11,7 @@ from rocketmq_broker.testing.simulation.page.told import ToldHappening
 
 LONG_WAIT_NS: Final = 1_000_000_000
 """A wait of this length gets a mark."""
-MOST_BYTES: Final = 300_000
+MOST_BYTES: Final = 400_000
 """The space on a page for the lines of all folds together."""
 _LONGEST_LINE: Final = 160
 _MOST_KINDS: Final = 4

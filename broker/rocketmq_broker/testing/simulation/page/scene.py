@@ -9,11 +9,11 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.connecting import connected_keys
 from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
 
-MOST_SHOWN: Final = 400
+MOST_SHOWN: Final = 300
 _FIRST_SHOWN: Final = 40
 """How many of the first happenings stay if there are too many; the last ones fill the rest."""
 _LEADING_UP: Final = 40
-"""How many happenings before a broken promise without a key are taken to matter."""
+"""How many happenings up to a broken promise without a key are taken to matter."""
 _CONCERN_ALL: Final = frozenset({ToldKind.FAULT, ToldKind.DEATH, ToldKind.START, ToldKind.VIOLATION})
 
 
