@@ -16,14 +16,16 @@ import random
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 Chance: TypeAlias = random.Random
 """A source of random numbers, in a test with a seed."""
+RunFunction: TypeAlias = Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
+"""Runs a function, and returns its result."""
 
 
 def address_of_this_machine() -> str:
@@ -67,8 +69,11 @@ class World:
     local_address: Callable[[], str] = address_of_this_machine
     watch: Watch | None = None
     """The watch that must know of the threads in which listeners run; None if there is none."""
-    has_threads: bool = True
-    """Whether listeners have threads. Without them a plain function runs on the event loop, where it cannot wait."""
+    run_function: RunFunction | None = None
+    """Runs a listener that is a plain function, in a world without threads; None where listeners have threads."""
+    acquire: Callable[[Callable[[], bool], float], bool] | None = None
+    """Waits until the function, which tries to take a lock, returns True, in a world without threads; at most for those
+    seconds. None where a lock itself can wait."""
 
     def wall_ms(self) -> int:
         """Returns milliseconds since the epoch."""
@@ -99,3 +104,8 @@ def in_world(world: World) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def live_in(world: World) -> None:
+    """Makes `world` the current one for the rest of the caller's context."""
+    _current.set(world)

@@ -127,7 +127,7 @@ def _split_segment(path: Path, range_bytes: int, start: int, goes_on_until: int,
             start = 0
         starts = [start]
         while not units.are_missing and (wanted := starts[-1] + range_bytes) < end:
-            vouched_for = _next_record(data, offset, wanted, end, units)
+            vouched_for = next_record(data, offset, wanted, end, units)
             if vouched_for is None:
                 break
             starts.append(vouched_for)
@@ -216,7 +216,7 @@ class _Segment:
         data, position = self._data, log_range.start
         damage_begins: int | None = None
         while log_range.is_last or position < log_range.end:
-            record = _record_at(data, self._offset, position)
+            record = record_at(data, self._offset, position)
             if record is None:
                 if damage_begins is None:
                     damage_begins = position
@@ -232,7 +232,7 @@ class _Segment:
             position += record.size
         if damage_begins is not None and position > damage_begins:
             # It ends at the segment's unused end, or where the next range begins with an intact record.
-            following_record = _record_at(data, self._offset, position)
+            following_record = record_at(data, self._offset, position)
             yield self._damage(damage_begins, position, following_record.store_timestamp if following_record else None)
         if log_range.is_last:
             yield from self._gap_behind(position, log_range.goes_on_until)
@@ -251,7 +251,7 @@ class _Segment:
         claim = _claim_at(self._data, self._offset, position)
         if claim is not None and claim.has_a_mark and claim.ends <= end:
             own_end = end = claim.ends
-        pointed_to = _next_record(self._data, self._offset, position + 1, end, self._units)
+        pointed_to = next_record(self._data, self._offset, position + 1, end, self._units)
         return own_end if pointed_to is None else pointed_to
 
     def _gap_behind(self, position: int, goes_on_until: int) -> Iterator[Damage]:
@@ -259,7 +259,7 @@ class _Segment:
         begins, ends = self._offset + position, goes_on_until
         if (unused := self._unused_at(position)) is not None:
             begins += unused
-        elif _next_record(self._data, self._offset, position + 1, len(self._data), None) is not None:
+        elif next_record(self._data, self._offset, position + 1, len(self._data), None) is not None:
             # Records lie there, or a client's bytes that look like them: nothing tells them apart.
             ends = max(ends, self._offset + len(self._data))
         if ends > begins:
@@ -279,7 +279,7 @@ class _Segment:
         if not path.exists():
             return None
         with _mapped(path) as data:
-            record = _record_at(data, commit_log_offset, 0)
+            record = record_at(data, commit_log_offset, 0)
             return None if record is None else record.store_timestamp
 
 
@@ -343,11 +343,11 @@ def _is_vouched_for(data: mmap.mmap | bytes, segment_offset: int, position: int,
         claim is not None
         and claim.has_own_offset
         and units.point_to(segment_offset + position, claim.size, claim.topic, claim.queue_id, claim.queue_offset)
-        and _record_at(data, segment_offset, position) is not None
+        and record_at(data, segment_offset, position) is not None
     )
 
 
-def _record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
+def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> LogRecord | None:
     """Returns the intact record that begins at `position`, or None."""
     try:
         (
@@ -390,7 +390,7 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
     )  # fmt: skip
 
 
-def _next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
+def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
     """Returns the position of the first record at or after `position` and before `until` to which a consume queue points.
 
     Without `units` all bytes that look like an intact record count. A record continues after its magic, so the mapping's last
@@ -402,7 +402,7 @@ def _next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, un
     while at >= 0:
         begins = at - _MAGIC_POSITION
         if units is None:
-            is_found = _record_at(data, segment_offset, begins) is not None
+            is_found = record_at(data, segment_offset, begins) is not None
         else:
             is_found = _is_vouched_for(data, segment_offset, begins, units)
         if is_found:

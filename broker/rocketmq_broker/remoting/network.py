@@ -77,3 +77,8 @@ def on_network(network: Network) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+def connect_by(network: Network) -> None:
+    """Makes `network` the current one for the rest of the caller's context."""
+    _current.set(network)

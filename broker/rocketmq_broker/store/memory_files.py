@@ -10,147 +10,87 @@ import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, Literal, NoReturn, TypeAlias
 
 from rocketmq_broker.store.files import FileSystem
+from rocketmq_broker.store.memory_file import KEPT, SECTOR, MemoryFile, SyncedPages
+from rocketmq_broker.world import Chance
 
-_PAGE: Final = 64 * 1024
-
-Tear: TypeAlias = Callable[[bytes, bytes], bytes]
-"""From what was written of a file, and what of it was synced, to what a power failure leaves."""
-
-
-class _File:
-    """Written pages over a file of the base; other bytes up to `length` read as zero."""
-
-    __slots__ = ("base", "below", "end", "length", "pages", "path", "shown", "sizes_when_synced", "unsynced", "users")
-
-    def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
-        self.base = base
-        self.path = path
-        """The file's path in the base."""
-        self.below = -1
-        """The base's open file, while it has users."""
-        self.users = 0
-        self.length = length
-        self.end = length
-        """The position after the last written byte."""
-        self.shown = length
-        """The number of bytes of the base's file that still show."""
-        self.pages: dict[int, bytearray] = {}
-        self.unsynced: dict[int, bytearray | None] = {}
-        """The pages changed since the last sync, with their content at that sync."""
-        self.sizes_when_synced = (length, length, length)
-
-    def open(self) -> None:
-        """Opens the base's file for the first user. Raises OSError."""
-        if self.base is not None and not self.users:
-            self.below = self.base.open(self.path)
-        self.users += 1
-
-    def close(self) -> None:
-        self.users -= 1
-        if self.base is not None and not self.users:
-            self.base.close(self.below)
-
-    def read(self, length: int, position: int) -> bytes:
-        end = min(position + length, self.length)
-        if not self.pages:
-            return self._shown(position, end)
-        parts = []
-        while position < end:
-            number, offset = divmod(position, _PAGE)
-            part_end = min(end, position - offset + _PAGE)
-            page = self.pages.get(number)
-            parts.append(self._shown(position, part_end) if page is None else page[offset : offset + part_end - position])
-            position = part_end
-        return b"".join(parts)
-
-    def write(self, data: bytes | bytearray | memoryview, position: int) -> None:
-        view = memoryview(data)
-        self.length, self.end = max(self.length, position + len(view)), max(self.end, position + len(view))
-        while view:
-            number, offset = divmod(position, _PAGE)
-            part = view[: _PAGE - offset]
-            self._to_write(number)[offset : offset + len(part)] = part
-            position += len(part)
-            view = view[len(part) :]
-
-    def truncate(self, length: int) -> None:
-        number, offset = divmod(length, _PAGE)
-        for behind in [each for each in self.pages if each * _PAGE >= length]:
-            self.unsynced.setdefault(behind, self.pages.pop(behind))
-        if offset and number in self.pages:
-            self._to_write(number)[offset:] = bytes(_PAGE - offset)
-        self.length, self.end, self.shown = length, min(self.end, length), min(self.shown, length)
-
-    def next_data(self, position: int) -> int | None:
-        found = [max(position, number * _PAGE) for number in self.pages if (number + 1) * _PAGE > position]
-        if self.base is not None and (below := self.base.next_data(self.below, position)) is not None and below < self.shown:
-            found.append(below)
-        return min(found, default=None)
-
-    def sync(self) -> None:
-        self.unsynced.clear()
-        self.sizes_when_synced = self.length, self.end, self.shown
-
-    def copy(self, *, is_synced_only: bool = False) -> _File:
-        file = _File(self.base, self.path)
-        pages = self.pages | self.unsynced if is_synced_only else self.pages
-        file.pages = {number: page[:] for number, page in pages.items() if page is not None}
-        file.length, file.end, file.shown = self.sizes_when_synced if is_synced_only else (self.length, self.end, self.shown)
-        file.sync()
-        return file
-
-    def torn(self, tear: Tear) -> _File:
-        synced, file = self.copy(is_synced_only=True), _File()
-        file.write(tear(self.read(self.length, 0), synced.read(synced.length, 0)), 0)
-        file.sync()
-        return file
-
-    def _shown(self, position: int, end: int) -> bytes:
-        length = max(0, end - position)
-        shown = min(length, self.shown - position)
-        found = self.base.read(self.below, shown, position) if self.base is not None and shown > 0 else b""
-        return found.ljust(length, b"\0")
-
-    def _to_write(self, number: int) -> bytearray:
-        page = self.pages.get(number)
-        if number not in self.unsynced:
-            self.unsynced[number] = None if page is None else page[:]
-        if page is None:
-            page = self.pages[number] = bytearray(self._shown(number * _PAGE, (number + 1) * _PAGE))
-        return page
+_Entry: TypeAlias = "MemoryFile | Literal['folder'] | None"
+"""Where a name leads; None: nowhere."""
+_MOST_CHANGES: Final = 64
+"""So many changes of names wait at most for a sync: the system brings older ones to the disk by itself."""
 
 
 class MemoryFiles:
-    """Files by their paths. Contents are durable after `sync`, names after `sync_directory`, and directories at once."""
+    """Files by their paths. Contents are durable after `sync`, names after `sync_directory`."""
 
     def __init__(self, base: FileSystem | None = None) -> None:
         """Shows the files of `base`, leaves them unchanged, and takes none of the base's locks."""
         self.reads = 0
         self.writes = 0
         self._base = base
-        self._files: dict[Path, _File] = {}
-        self._durable: dict[Path, _File] = {}
+        self._files: dict[Path, MemoryFile] = {}
+        self._durable: dict[Path, _Entry] = {}
+        """The names that are on the disk."""
+        self._changes: list[dict[Path, _Entry]] = []
+        """The later changes of names, in order. Each is done as a whole or not at all."""
         self._hidden: set[Path] = set()
         """Files of the base that have been deleted or renamed."""
         self._folders: dict[Path, set[str]] = {}
         """The names in each folder; in the base's folders, the added ones."""
-        self._opened: dict[int, _File | Path] = {}
-        self._locked: dict[int, _File | Path] = {}
+        self._opened: dict[int, MemoryFile | Path] = {}
+        self._locked: dict[int, MemoryFile | Path] = {}
         self._next = 1
 
     def killed(self) -> MemoryFiles:
-        """Returns the files after a kill of the process: everything written."""
-        return self._left({path: file.copy() for path, file in self._files.items()})
+        """Returns a copy as a kill of the process leaves it: everything written, synced or not, and no lock."""
+        copies = {file: file.copy() for file in (*self._files.values(), *self._durable.values()) if isinstance(file, MemoryFile)}
+        for change in self._changes:
+            copies |= {file: file.copy() for file in change.values() if isinstance(file, MemoryFile) and file not in copies}
 
-    def powered_off(self, tear: Tear | None = None, *, are_names_lost: bool = True) -> MemoryFiles:
-        """What the next process finds after a power failure: all that is synced, and what `tear` leaves of the rest."""
-        names = self._durable if are_names_lost else self._files
-        if tear is None:
-            return self._left({path: file.copy(is_synced_only=True) for path, file in names.items()})
-        return self._left({path: file.torn(tear) for path, file in names.items()})
+        def copied(names: dict[Path, _Entry]) -> dict[Path, _Entry]:
+            return {path: copies[entry] if isinstance(entry, MemoryFile) else entry for path, entry in names.items()}
+
+        left = MemoryFiles(self._base)
+        left._files = {path: copies[file] for path, file in self._files.items()}
+        left._durable, left._changes = copied(self._durable), [copied(change) for change in self._changes]
+        left._hidden, left._folders = set(self._hidden), {path: set(names) for path, names in self._folders.items()}
+        return left
+
+    def powered_off(self, chance: Chance | None = None) -> MemoryFiles:
+        """Returns a copy as a power failure leaves it, like `lose_power`."""
+        left = self.killed()
+        left.lose_power(chance)
+        return left
+
+    def lose_power(self, chance: Chance | None = None, *, sector: int = SECTOR) -> None:
+        """Loses what is not synced: all of it, or with `chance` any of its sectors and any of its names.
+
+        Costs time for what was not synced, not for the rest. What is open stays open.
+        """
+        lost: set[Path] = set()
+        often = 0.0 if chance is None else chance.choice(KEPT)
+        for change in self._changes:
+            if chance is not None and lost.isdisjoint(change) and chance.random() < often:
+                self._make_durable(change)
+            else:
+                lost.update(change)
+        self._changes = []
+        missing = {path for path in lost if path not in self._durable}
+
+        def is_there(path: Path) -> bool:
+            return not missing or missing.isdisjoint(path.parents)
+
+        self._durable = {path: entry for path, entry in self._durable.items() if is_there(path)}
+        self._files = {path: entry for path, entry in self._durable.items() if isinstance(entry, MemoryFile)}
+        folders, self._folders = self._folders, {}
+        for path in (*(path for path in folders if path not in missing and is_there(path)), *self._durable):
+            self._name(path)
+            if path not in self._files:
+                self._folders.setdefault(path, set())
+        for file in self._files.values():
+            file.lose_power(chance, sector)
 
     def content(self, path: Path) -> bytes:
         """Returns a file's content without the unwritten zeros at its end."""
@@ -170,8 +110,11 @@ class MemoryFiles:
         if file is None:
             if not create:
                 _raise(errno.ENOENT, path)
-            file = _File()
+            file = MemoryFile()
             self._name(path)
+            self._change({path: file})
+        elif path not in self._files:
+            self._durable[path] = file
         file.open()
         self._files[path] = file
         return self._handle(file)
@@ -180,7 +123,7 @@ class MemoryFiles:
         """Closes the file and ends its lock."""
         self._locked.pop(file, None)
         opened = self._opened.pop(file)
-        if isinstance(opened, _File):
+        if isinstance(opened, MemoryFile):
             opened.close()
 
     def read(self, file: int, length: int, position: int) -> bytes:
@@ -207,19 +150,22 @@ class MemoryFiles:
 
     def sync_directory(self, path: Path) -> None:
         """Makes the names in the directory durable."""
-        self._durable = {found: file for found, file in self._durable.items() if found.parent != path}
-        self._durable |= {found: file for found, file in self._files.items() if found.parent == path}
+        self._settle(lambda changed: changed.parent == path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """Creates a directory, unless it exists here."""
         if path not in self._folders:
             self._folders[path] = set()
             self._name(path)
+            self._change({path: "folder"})
+            if is_durable:
+                self._settle(lambda changed: changed == path)
 
     def remove_directory(self, path: Path) -> None:
         """Removes a directory."""
         self._folders.pop(path, None)
         self._forget(path)
+        self._change({path: None})
 
     def rename(self, source: Path, target: Path) -> None:
         """Replaces the target by the source; durable after `sync_directory`."""
@@ -229,12 +175,14 @@ class MemoryFiles:
         self._forget(source)
         self._files[target] = file
         self._name(target)
+        self._change({source: None, target: file})
 
     def unlink(self, path: Path) -> None:
         """Removes a file, or hides the base's."""
         if self.size(path) is None:
             _raise(errno.ENOENT, path)
         self._forget(path)
+        self._change({path: None})
 
     def list(self, path: Path) -> list[str]:
         """Returns the sorted names here and in the base."""
@@ -272,20 +220,38 @@ class MemoryFiles:
         """Returns the base's used ratio; without a base 0, because memory is never full."""
         return 0.0 if self._base is None else self._base.used_ratio(path)
 
-    def _file(self, handle: int) -> _File:
+    # what a test's disk does with an open file
+
+    def begin_sync(self, file: int) -> SyncedPages:
+        """Begins a sync that takes time: `end_sync` brings to the disk what is written now."""
+        return self._file(file).begin_sync()
+
+    def end_sync(self, file: int, synced: SyncedPages) -> None:
+        """Makes durable what was written when the sync began."""
+        self._file(file).end_sync(synced)
+
+    def refuse_sync(self, file: int, chance: Chance) -> None:
+        """Loses pages as Linux may do when the disk refuses them."""
+        self._file(file).refuse_sync(chance)
+
+    def write_back(self, file: int, chance: Chance) -> None:
+        """Makes durable any of the unsynced sectors, as the system does by itself."""
+        self._file(file).write_back(chance)
+
+    def _file(self, handle: int) -> MemoryFile:
         opened = self._opened[handle]
-        assert isinstance(opened, _File)
+        assert isinstance(opened, MemoryFile)
         return opened
 
-    def _handle(self, opened: _File | Path) -> int:
+    def _handle(self, opened: MemoryFile | Path) -> int:
         handle, self._next = self._next, self._next + 1
         self._opened[handle] = opened
         return handle
 
-    def _found(self, path: Path) -> _File | None:
+    def _found(self, path: Path) -> MemoryFile | None:
         file = self._files.get(path)
         if file is None and (length := self.size(path)) is not None:
-            return _File(self._base, path, length)
+            return MemoryFile(self._base, path, length)
         return file
 
     def _name(self, path: Path) -> None:
@@ -298,13 +264,34 @@ class MemoryFiles:
         self._folders.get(path.parent, set()).discard(path.name)
         self._hidden.add(path)
 
-    def _left(self, files: dict[Path, _File]) -> MemoryFiles:
-        left = MemoryFiles(self._base)
-        left._files, left._durable, left._hidden = files, dict(files), set(self._hidden)
-        for path in (*self._folders, *files):
-            left._name(path)
-        left._folders |= {path: set() for path in self._folders if path not in left._folders}
-        return left
+    def _change(self, change: dict[Path, _Entry]) -> None:
+        self._changes.append(change)
+        if len(self._changes) > _MOST_CHANGES:
+            for older in self._changes[: _MOST_CHANGES // 2]:
+                self._make_durable(older)
+            del self._changes[: _MOST_CHANGES // 2]
+
+    def _settle(self, is_synced: Callable[[Path], bool]) -> None:
+        """Makes durable the changes of these names, with the earlier changes that they build on."""
+        wanted: set[Path] = set()
+        settled: list[dict[Path, _Entry]] = []
+        others: list[dict[Path, _Entry]] = []
+        for change in reversed(self._changes):
+            if any(path in wanted or is_synced(path) for path in change):
+                wanted.update(change)
+                settled.append(change)
+            else:
+                others.append(change)
+        for change in reversed(settled):
+            self._make_durable(change)
+        self._changes = others[::-1]
+
+    def _make_durable(self, change: dict[Path, _Entry]) -> None:
+        for path, entry in change.items():
+            if entry is None:
+                self._durable.pop(path, None)
+            else:
+                self._durable[path] = entry
 
 
 def _raise(number: int, path: Path) -> NoReturn:

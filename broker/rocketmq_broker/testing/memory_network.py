@@ -27,6 +27,13 @@ _LOCAL_HOSTS: Final = frozenset({_LOCAL_HOST, "localhost", "0.0.0.0", ""})
 _FIRST_PORT: Final = 20_000
 _FIRST_CLIENT_PORT: Final = 50_000
 _HIGH_WATER_BYTES: Final = 64 * 1024
+_LOW_WATER_SHARE: Final = 4
+"""Writing goes on when a quarter of the high-water mark is left, as in asyncio's own transports."""
+
+
+def connection_reset() -> ConnectionResetError:
+    """Returns the error of an end whose peer has reset the connection."""
+    return ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
 
 
 class MemoryNetwork:
@@ -224,13 +231,10 @@ class MemoryTransport(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Sends data to the other end."""
-        peer = self.peer
-        if self._is_closing or peer._is_lost or not data:
+        if self._is_closing or not data:
             return
-        peer._incoming.append(bytes(data))
-        peer._incoming_bytes += len(data)
-        peer._deliver_soon()
-        if peer._incoming_bytes > self._high_water_bytes and not self._has_paused_writer:
+        self._send(bytes(data))
+        if self.peer._incoming_bytes > self._high_water_bytes and not self._has_paused_writer:
             self._has_paused_writer = True
             self._call_soon(self._protocol.pause_writing)
 
@@ -242,8 +246,7 @@ class MemoryTransport(asyncio.Transport):
         """Closes the connection after the other end has all data."""
         if not self._is_closing:
             self._is_closing = True
-            self.peer._has_peer_ended = True
-            self.peer._deliver_soon()
+            self._send_end()
             self._call_soon(self._lose, None)
 
     def abort(self) -> None:
@@ -251,9 +254,27 @@ class MemoryTransport(asyncio.Transport):
         if not self._is_lost:
             self._is_closing = True
             self._call_soon(self._lose, None)
-            if not self.peer._is_closing:
-                self.peer._is_closing = True
-                self.peer._call_soon(self.peer._lose, ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET)))
+            self._send_reset()
+
+    # the way to the other end
+
+    def _send(self, data: bytes) -> None:
+        peer = self.peer
+        if not peer._is_lost:
+            peer._incoming.append(data)
+            peer._incoming_bytes += len(data)
+            peer._deliver_soon()
+
+    def _send_end(self) -> None:
+        self.peer._has_peer_ended = True
+        self.peer._deliver_soon()
+
+    def _send_reset(self) -> None:
+        if not self.peer._is_closing:
+            self.peer._is_closing = True
+            self.peer._call_soon(self.peer._lose, connection_reset())
+
+    # what arrives
 
     def _call_soon(self, callback: Callable[..., object], *args: object) -> None:
         self._loop.call_soon(callback, *args, context=self._context)
@@ -270,15 +291,21 @@ class MemoryTransport(asyncio.Transport):
         if self._incoming:
             data = b"".join(self._incoming)
             self._incoming.clear()
-            self._incoming_bytes = 0
-            if self.peer._has_paused_writer:
-                self.peer._has_paused_writer = False
-                self.peer._call_soon(self.peer._protocol.resume_writing)
+            self._note_read(len(data))
             if not self._is_closing:
                 self._protocol.data_received(data)
         if self._has_peer_ended and not self._is_closing:
             self._protocol.eof_received()
             self.close()
+
+    def _note_read(self, count: int) -> None:
+        """Notes that so many bytes wait no longer. The other end may write again once few are left."""
+        self._incoming_bytes -= count
+        peer = self.peer
+        if peer._has_paused_writer and self._incoming_bytes <= peer._high_water_bytes // _LOW_WATER_SHARE:
+            peer._has_paused_writer = False
+            if not peer._is_lost:
+                peer._call_soon(peer._protocol.resume_writing)
 
     def _lose(self, error: Exception | None) -> None:
         if not self._is_lost:

@@ -412,8 +412,12 @@ def _world(time: VirtualTime, seed: int | None) -> World:
         nonce=chance.randbytes,
         local_address=lambda: _LOCAL_HOST,
         watch=time,
-        has_threads=seed is None,
+        run_function=None if seed is None else _run_here,
     )
+
+
+async def _run_here(function: Callable[[], T]) -> T:
+    return function()
 
 
 def _text(value: object) -> str:

@@ -23,11 +23,17 @@ def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mappi
     for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
         try:
             with open(path, "rb", opener=regular_only) as file:
-                return _offsets(msgspec.json.decode(standard_json(file.read())), f"{topic}@{consumer_group}")
+                return consumer_offsets_in(file.read(), consumer_group, topic)
         except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
             continue
     return None
 
 
-def _offsets(content: Any, name: str) -> dict[int, int]:
-    return {int(queue_id): int(offset) for queue_id, offset in (content.get("offsetTable") or {}).get(name, {}).items()}
+def consumer_offsets_in(content: bytes, consumer_group: str, topic: str) -> Mapping[int, int]:
+    """Returns the group's next queue offset in each queue of the topic, from the file's content.
+
+    Raises UnreadableJson, msgspec.DecodeError, ValueError, AttributeError.
+    """
+    told: Any = msgspec.json.decode(standard_json(content))
+    offsets = (told.get("offsetTable") or {}).get(f"{topic}@{consumer_group}", {})
+    return {int(queue_id): int(offset) for queue_id, offset in offsets.items()}

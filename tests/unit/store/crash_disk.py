@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.disk import Disk
 
 SECTOR = 64
+"""Small, so that the records of these tests lie in several."""
 
 
 class Crash(Enum):
@@ -103,19 +103,12 @@ class CrashDisk(Disk):
                 getattr(disk, operation.name)(made[operation.inode], *operation.arguments)
         match crash:
             case Crash.PROCESS_KILLED:
-                return CrashDisk(disk.killed())
+                pass
             case Crash.UNSYNCED_DROPPED:
-                return CrashDisk(disk.powered_off())
+                disk.lose_power()
             case Crash.UNSYNCED_TORN:
-                chance = random.Random(seed)
-                return CrashDisk(disk.powered_off(partial(_torn, chance), are_names_lost=chance.random() < 0.5))
+                disk.lose_power(random.Random(seed), sector=SECTOR)
+        return CrashDisk(disk)
 
     def _remember(self, name: str, *arguments: Any, file: int | None = None) -> None:
         self.operations.append(Operation(name, arguments, None if file is None else self._inode_of[file]))
-
-
-def _torn(chance: random.Random, written: bytes, synced: bytes) -> bytes:
-    """Each sector as it was synced or as it was written since."""
-    length = len(chance.choice((written, synced)))
-    sectors = (chance.choice((written, synced))[at : at + SECTOR].ljust(SECTOR, b"\0") for at in range(0, length, SECTOR))
-    return b"".join(sectors)[:length]

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from rocketmq_broker.client.push.listener_runner import Job, ListenerCancelled, ListenerNotRun, ListenerRunner
+from rocketmq_broker.world import RunFunction
 
 logger = logging.getLogger(__name__)
 
@@ -23,9 +24,10 @@ _HEEDS_CANCELLATION_WITHIN_S: Final = 1.0
 class ListenerTasks(ListenerRunner):
     """A runner of at most `max_tasks` tasks at a time; further jobs wait. A listener that blocks stops the whole client."""
 
-    def __init__(self, name: str, max_tasks: int) -> None:
-        """`name` is the tasks' name."""
+    def __init__(self, name: str, max_tasks: int, run_function: RunFunction | None = None) -> None:
+        """`name` is the tasks' name. With `run_function` the listeners are plain functions, which it runs."""
         self._name = name
+        self._run = run_function or _result_of
         self._max_tasks = max_tasks
         self._waiting: deque[tuple[Job[Any], _OnDone]] = deque()
         self._running: set[asyncio.Task[Any]] = set()
@@ -62,7 +64,7 @@ class ListenerTasks(ListenerRunner):
     def _begin(self) -> None:
         while self._waiting and len(self._running) < self._max_tasks:
             job, on_done = self._waiting.popleft()
-            task = asyncio.get_running_loop().create_task(_result_of(job), name=self._name)
+            task = asyncio.get_running_loop().create_task(self._run(job), name=self._name)
             self._running.add(task)
             task.add_done_callback(partial(self._ended, on_done))
 

@@ -15,7 +15,11 @@ class Runners:
     def __init__(self, name: str, most_at_a_time: int, world: World) -> None:
         """`name` is that of the threads and the tasks. In a world without threads every listener is a task."""
         self._tasks: ListenerRunner = ListenerTasks(name, most_at_a_time)
-        self._threads: ListenerRunner = ListenerThreads(name, most_at_a_time, world.watch) if world.has_threads else self._tasks
+        self._threads: ListenerRunner = (
+            ListenerThreads(name, most_at_a_time, world.watch)
+            if world.run_function is None
+            else ListenerTasks(name, most_at_a_time, world.run_function)
+        )
 
     def of(self, listener: object) -> ListenerRunner:
         """Returns the runner of this listener."""

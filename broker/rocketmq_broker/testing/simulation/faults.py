@@ -1,0 +1,271 @@
+"""What goes wrong in a simulated world: each kind of fault that hits processes, machines, links, clocks and disks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from rocketmq_broker.testing.simulation.plan import Event
+from rocketmq_broker.testing.simulation.process import Killed
+from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
+
+Effect = Callable[["FaultInjector", Event], Awaitable[None]]
+"""Begins a fault, waits for its end, and mends what it broke."""
+
+
+class FaultInjector:
+    """Lets the faults of a plan happen, and counts those that did."""
+
+    def __init__(self, world: SimulatedWorld, effects: Mapping[str, Effect]) -> None:
+        """`effects` says what each kind does."""
+        self.world = world
+        self._effects = effects
+        self.fired: Counter[str] = Counter()
+        """How often each kind had an effect."""
+        self._running: dict[asyncio.Task[None], None] = {}
+
+    def schedule(self, fault: Event) -> None:
+        """Lets a fault happen at its time."""
+        self.world.loop.call_later(fault.at_s, self._begin, fault)
+
+    async def stop(self) -> None:
+        """Ends all faults that still have an effect, and mends the world."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def program(self, fault: Event) -> Program:
+        """Returns the program that the fault hits."""
+        return self.world.programs[fault.where]
+
+    def has_fired(self, fault: Event) -> None:
+        """Counts the fault."""
+        self.fired[fault.what] += 1
+
+    def _begin(self, fault: Event) -> None:
+        self.world.history.note(fault.where, "fault", _told(fault))
+        task = self.world.loop.create_task(self._happen(fault))
+        self._running[task] = None
+
+    async def _happen(self, fault: Event) -> None:
+        await self._effects[fault.what](self, fault)
+
+
+def _told(fault: Event) -> str:
+    details = ", ".join(f"{name} {value}" for name, value in sorted(fault.parameters.items()))
+    lasts = f" for {fault.for_s:g} s" if fault.for_s else ""
+    return f"{fault.what}{lasts}{f' ({details})' if details else ''}"
+
+
+# processes and machines
+
+
+async def _kill(faults: FaultInjector, fault: Event) -> None:
+    if faults.program(fault).process is not None:
+        faults.has_fired(fault)
+    faults.program(fault).kill(fault.for_s)
+
+
+async def _power(faults: FaultInjector, fault: Event) -> None:
+    if faults.program(fault).process is not None:
+        faults.has_fired(fault)
+    faults.program(fault).kill(fault.for_s, is_power=True)
+
+
+async def _kill_at_disk(faults: FaultInjector, fault: Event) -> None:
+    program = faults.program(fault)
+
+    def die() -> None:
+        faults.has_fired(fault)
+        program.kill(fault.for_s)
+
+    program.machine.disk.die_after(int(fault.parameters["nth"]), die)
+
+
+async def _kill_at_frame(faults: FaultInjector, fault: Event) -> None:
+    program, left = faults.program(fault), int(fault.parameters["nth"])
+    is_before = fault.parameters.get("when") == "before"
+    observers = faults.world.network.observers
+
+    def count(sender: str, receiver: str, data: bytes) -> None:
+        nonlocal left
+        if sender != program.name:
+            return
+        left -= 1
+        if left:
+            return
+        observers.remove(count)
+        faults.has_fired(fault)
+        if not is_before:
+            faults.world.loop.call_soon(program.kill, fault.for_s)
+            return
+        program.kill(fault.for_s)
+        raise Killed
+
+    observers.append(count)
+
+
+async def _freeze(faults: FaultInjector, fault: Event) -> None:
+    process = faults.program(fault).process
+    if process is None:
+        return
+    faults.has_fired(fault)
+    faults.world.network.freeze(process.name)
+    process.freeze()
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        if process.is_alive:
+            process.thaw()
+            faults.world.network.thaw(process.name)
+
+
+# clocks
+
+
+async def _leap(faults: FaultInjector, fault: Event) -> None:
+    clock, by_s = faults.program(fault).machine.clock, float(fault.parameters["by_s"])
+    faults.has_fired(fault)
+    clock.leap(by_s)
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        clock.leap(-by_s)
+
+
+async def _rate(faults: FaultInjector, fault: Event) -> None:
+    clock = faults.program(fault).machine.clock
+    faults.has_fired(fault)
+    clock.run_at(float(fault.parameters.get("rate", 0.0)))
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        clock.set_right()
+
+
+# links
+
+
+def _link(fault: Event) -> tuple[str, str]:
+    sender, _, receiver = fault.where.partition(">")
+    return sender, receiver
+
+
+async def _cut(faults: FaultInjector, fault: Event) -> None:
+    if faults.world.network.cut(*_link(fault)):
+        faults.has_fired(fault)
+
+
+async def _cut_half_way(faults: FaultInjector, fault: Event) -> None:
+    faults.has_fired(fault)
+    faults.world.network.cut_half_way(*_link(fault))
+
+
+async def _blocked(faults: FaultInjector, fault: Event, links: list[tuple[str, str]]) -> None:
+    faults.has_fired(fault)
+    for link in links:
+        faults.world.network.block(*link)
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        for link in links:
+            faults.world.network.unblock(*link)
+
+
+async def _block(faults: FaultInjector, fault: Event) -> None:
+    await _blocked(faults, fault, [_link(fault)])
+
+
+async def _partition(faults: FaultInjector, fault: Event) -> None:
+    sender, receiver = _link(fault)
+    await _blocked(faults, fault, [(sender, receiver), (receiver, sender)])
+
+
+async def _isolate(faults: FaultInjector, fault: Event) -> None:
+    others = [name for name in faults.world.programs if name != fault.where]
+    await _blocked(faults, fault, [link for other in others for link in ((fault.where, other), (other, fault.where))])
+
+
+async def _lose_frames(faults: FaultInjector, fault: Event) -> None:
+    faults.has_fired(fault)
+    faults.world.network.lose_frames(*_link(fault), int(fault.parameters["count"]))
+
+
+async def _slow(faults: FaultInjector, fault: Event) -> None:
+    faults.has_fired(fault)
+    faults.world.network.slow_down(*_link(fault), 0.0, float(fault.parameters["delay_s"]))
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        faults.world.network.speed_up(*_link(fault))
+
+
+async def _in_pieces(faults: FaultInjector, fault: Event) -> None:
+    faults.has_fired(fault)
+    faults.world.network.in_pieces(*_link(fault), True)
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        faults.world.network.in_pieces(*_link(fault), False)
+
+
+# disks
+
+
+async def _disk_full(faults: FaultInjector, fault: Event) -> None:
+    disk = faults.program(fault).machine.disk
+    faults.has_fired(fault)
+    disk.fill()
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        disk.free()
+
+
+async def _disk_slow(faults: FaultInjector, fault: Event) -> None:
+    disk = faults.program(fault).machine.disk
+    faults.has_fired(fault)
+    disk.slow_down(0.0, float(fault.parameters["delay_s"]))
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        disk.speed_up()
+
+
+async def _disk_fails_writes(faults: FaultInjector, fault: Event) -> None:
+    faults.has_fired(fault)
+    faults.program(fault).machine.disk.fail_writes(int(fault.parameters["count"]))
+
+
+async def _disk_fails_syncs(faults: FaultInjector, fault: Event) -> None:
+    faults.has_fired(fault)
+    faults.program(fault).machine.disk.fail_syncs(int(fault.parameters["count"]))
+
+
+EFFECTS: Final[Mapping[str, Effect]] = {
+    "process.kill": _kill,
+    "process.kill_at_disk": _kill_at_disk,
+    "process.kill_at_frame": _kill_at_frame,
+    "process.freeze": _freeze,
+    "machine.power": _power,
+    "outage": _kill,
+    "member.old": _kill,
+    "clock.leap": _leap,
+    "clock.stop": _rate,
+    "clock.rate": _rate,
+    "network.cut": _cut,
+    "network.cut_half_way": _cut_half_way,
+    "network.block": _block,
+    "network.partition": _partition,
+    "network.isolate": _isolate,
+    "network.lose_frames": _lose_frames,
+    "network.slow": _slow,
+    "network.in_pieces": _in_pieces,
+    "disk.full": _disk_full,
+    "disk.slow": _disk_slow,
+    "disk.fail_writes": _disk_fails_writes,
+    "disk.fail_syncs": _disk_fails_syncs,
+}
+"""The faults that any world knows."""

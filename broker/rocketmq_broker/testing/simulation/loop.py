@@ -1,0 +1,139 @@
+"""The event loop of a simulated world: it has no sockets, and time passes only when nothing else can happen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import heapq
+import socket
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any, Final, Protocol
+
+NS_IN_S: Final = 1_000_000_000
+_BEGINS_S: Final = 1_000_000
+_FEWEST_CANCELLED: Final = 100
+"""So many cancelled timers may wait before they are taken out."""
+
+
+class Owner(Protocol):
+    """The process that a callback belongs to."""
+
+    is_running: bool
+    """False while it is stopped, and after its death."""
+
+    def keep(self, handle: asyncio.Handle) -> None:
+        """Keeps a callback that it cannot run now."""
+
+    def start_thread(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Runs a function that may wait."""
+
+
+OWNER: Final[contextvars.ContextVar[Owner | None]] = contextvars.ContextVar("simulated process", default=None)
+"""The process in whose context a callback runs; None for the world itself."""
+
+
+class NothingLeft(Exception):
+    """No callback and no timer is left: the awaited event cannot come."""
+
+
+class SimulatedLoop(asyncio.BaseEventLoop):
+    """asyncio's own loop without a selector. Callbacks run in the order in which asyncio runs them, each by its process."""
+
+    def __init__(self) -> None:
+        """Starts at time 0."""
+        super().__init__()
+        self._now_ns = 0
+        self._now_s: float = _BEGINS_S
+        self.turns = 0
+        """How often the loop looked for work."""
+        self.on_error: Callable[[dict[str, Any]], None] = lambda context: None
+        """Gets the errors that no code has handled, as asyncio's exception handler does."""
+
+    def time(self) -> float:
+        """Returns seconds since a fixed moment."""
+        return self._now_s
+
+    def elapsed_ns(self) -> int:
+        """Returns the nanoseconds since the world began."""
+        return self._now_ns
+
+    def steady_ns(self) -> int:
+        """Returns nanoseconds since a fixed moment, the same as that of `time`."""
+        return _BEGINS_S * NS_IN_S + self._now_ns
+
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
+        """Runs the function in a simulated thread of the current process; at once if there is none."""
+        owner = OWNER.get()
+        if owner is not None:
+            return owner.start_thread(func, *args)
+        done: asyncio.Future[Any] = self.create_future()
+        try:
+            done.set_result(func(*args))
+        except Exception as error:
+            done.set_exception(error)
+        return done
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
+        """Returns the address itself: machines here have no names."""
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
+
+    def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
+        """Schedules the callback: there is one thread only."""
+        return self.call_soon(callback, *args, context=context)
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Passes an error that no code has handled to `on_error`."""
+        self.on_error(context)
+
+    def give_back(self, handles: list[asyncio.Handle]) -> None:
+        """Schedules callbacks again that a process has kept."""
+        self._ready.extend(handles)  # type: ignore[attr-defined]
+
+    def _run_once(self) -> None:
+        ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined]
+        self.turns += 1
+        self._forget_cancelled()
+        if not ready and not self._stopping:  # type: ignore[attr-defined]
+            if not timers:
+                raise NothingLeft("nothing is left to happen in this world, and its end has not come")
+            self._pass_time_to(timers[0].when())
+        while timers and timers[0].when() <= self._now_s:
+            timer = heapq.heappop(timers)
+            timer._scheduled = False
+            ready.append(timer)
+        for _ in range(len(ready)):
+            handle = ready.popleft()
+            if handle.cancelled():
+                continue
+            owner = handle._context.get(OWNER)
+            if owner is None or owner.is_running:
+                handle._run()
+            else:
+                owner.keep(handle)
+
+    def _pass_time_to(self, when_s: float) -> None:
+        if when_s > self._now_s:
+            self._now_s = when_s
+            self._now_ns = round((when_s - _BEGINS_S) * NS_IN_S)
+
+    def _forget_cancelled(self) -> None:
+        timers = self._scheduled  # type: ignore[attr-defined]
+        if self._timer_cancelled_count > max(_FEWEST_CANCELLED, len(timers) // 2):
+            for timer in timers:
+                timer._scheduled = not timer.cancelled()
+            timers[:] = [timer for timer in timers if timer._scheduled]
+            heapq.heapify(timers)
+            self._timer_cancelled_count: int = 0
+        while timers and timers[0].cancelled():
+            heapq.heappop(timers)._scheduled = False
+            self._timer_cancelled_count -= 1
+
+    def _check_closed(self) -> None:
+        """Lets what is left of a world end after it, without effect."""
+
+    def _process_events(self, event_list: Any) -> None:
+        """Has no sockets."""
+
+    def _write_to_self(self) -> None:
+        """Has nobody to wake."""

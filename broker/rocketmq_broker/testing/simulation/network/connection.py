@@ -1,0 +1,274 @@
+"""One connection between two simulated processes: its two ends, and what is under way in each direction.
+
+Each direction has the bytes that are under way in a queue, and one timer for the first of them. So they arrive in order,
+whatever their latencies, and a link that is held stops the queue, not each delivery.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+
+from rocketmq_broker.testing.memory_network import MemoryListener, MemoryTransport, connection_reset
+from rocketmq_broker.testing.simulation.network.link import Link
+from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
+
+SocketName = tuple[str, int]
+"""Address and port."""
+
+
+class Signal(StrEnum):
+    """What arrives that is no data."""
+
+    ACCEPTED = "accepted"
+    """The connection is made."""
+    END = "end"
+    """The other end has written its last byte."""
+
+
+Parcel = bytes | Signal | OSError
+"""What arrives: data, a signal, or the error by which the connection breaks."""
+
+
+class Direction:
+    """One direction of a connection. Bytes stay in order; none is lost unless a fault says so, or the connection ends."""
+
+    def __init__(self, link: Link, receiver: SimulatedTransport) -> None:
+        """All that arrives is delivered in the context of the receiver's process."""
+        self.link = link
+        self.is_over = False
+        """Whether nothing more can be sent: the connection is broken, or the receiver has closed it."""
+        self.unanswered: Callable[[], None] | None = None
+        """Called at each write to a machine without power."""
+        self._receiver = receiver
+        self._loop = receiver.loop
+        self._context = receiver.owner.context
+        self._mix = link.history.mix
+        self._under_way: deque[tuple[float, Parcel]] = deque()
+        self._last_s = 0.0
+        self._is_broken = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def write(self, data: bytes) -> None:
+        """Sends data, with the faults of the link."""
+        if self.is_over:
+            return
+        link = self.link
+        for observe in tuple(link.observers):
+            observe(link.sender, link.receiver, data)
+        if not link.has_faulty_writes:
+            self.send(data)
+        else:
+            pieces, is_cut = link.written(data)
+            self._send_all(pieces)
+            if is_cut:
+                self._receiver.break_off()
+        if self.unanswered is not None:
+            self.unanswered()
+
+    def send(self, parcel: Parcel) -> None:
+        """Sends something that arrives after the link's latency, and not before what was sent earlier."""
+        when_s = self._loop.time() + self.link.latency_s()
+        if when_s < self._last_s:
+            when_s = self._last_s
+        self._last_s = when_s
+        self._under_way.append((when_s, parcel))
+        if type(parcel) is bytes:
+            self._receiver.expect(len(parcel))
+        if self._timer is None and not self.link.is_held and self.unanswered is None:
+            self._arrive_at(when_s)
+
+    def send_last(self, parcel: Parcel) -> None:
+        """Sends something after which nothing follows."""
+        if not self.is_over:
+            self.send(parcel)
+            self.is_over = True
+
+    def go_on(self) -> None:
+        """Delivers what was held, after the link's latency."""
+        if self._under_way and self._timer is None and not self._is_held() and self.unanswered is None:
+            self._arrive_at(max(self._under_way[0][0], self._loop.time() + self.link.latency_s()))
+
+    def stop(self) -> None:
+        """Drops all that is under way; nothing follows."""
+        self.is_over = True
+        self._under_way.clear()
+        self._cancel_timer()
+
+    def power_failed_there(self, unanswered: Callable[[], None]) -> None:
+        """Delivers nothing more, because the receiver's machine is dark. Calls `unanswered` for what waits, now and later."""
+        self.unanswered = unanswered
+        self._cancel_timer()
+        if self._under_way:
+            unanswered()
+
+    def power_failed_here(self) -> None:
+        """Sends nothing more, because the sender's machine is dark. What has left it arrives, but not what a link holds."""
+        self.is_over = True
+        if self.link.is_blocked:
+            self.stop()
+
+    def break_now(self, error: OSError) -> None:
+        """Breaks the connection for the receiver at once, even if the link is blocked."""
+        self.stop()
+        self._is_broken = True
+        self._under_way.append((0.0, error))
+        self._arrive_at(self._loop.time())
+
+    def _send_all(self, pieces: Iterator[bytes]) -> None:
+        for piece in pieces:
+            self.send(piece)
+
+    def _is_held(self) -> bool:
+        link = self.link
+        return link.is_held and (link.is_frozen or not self._is_broken)
+
+    def _arrive_at(self, when_s: float) -> None:
+        self._timer = self._loop.call_at(when_s, self._arrive, context=self._context)
+
+    def _arrive(self) -> None:
+        self._timer = None
+        link = self.link
+        if link.is_held and self._is_held():
+            return
+        parcel = self._under_way.popleft()[1]
+        if self._under_way:
+            self._arrive_at(self._under_way[0][0])
+        if type(parcel) is bytes:
+            self._mix(link.name, len(parcel), parcel)
+            self._receiver.arrived(parcel)
+        elif isinstance(parcel, Signal):
+            self._mix(link.name, parcel.value)
+            self._receiver.signalled(parcel)
+        elif isinstance(parcel, OSError):
+            self._mix(link.name, parcel.errno or 0)
+            self._receiver.failed(parcel)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class SimulatedTransport(MemoryTransport):
+    """One end of a connection. Written data arrives at the other end after the latency of the link between the processes."""
+
+    peer: SimulatedTransport
+    outgoing: Direction
+    incoming: Direction
+    client_end: SimulatedTransport
+    """The end that connected: it stands for the connection."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        owner: NetworkEndpoint,
+        names: tuple[SocketName, SocketName],
+        lost: Callable[[SimulatedTransport], object],
+    ) -> None:
+        """`names` has this end's address and the other's; `lost` is called when this end is."""
+        super().__init__(loop, owner.context, {"sockname": names[0], "peername": names[1]})
+        self.owner = owner
+        self.process = owner.name
+        self.listener: MemoryListener | None = None
+        """The listener that has not accepted the connection yet."""
+        self._tell_lost = lost
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """Returns the event loop."""
+        return self._loop
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its protocol has been told the end, or never will be."""
+        return self._is_lost
+
+    def expect(self, count: int) -> None:
+        """Notes that so many bytes are under way: they count against the sender's high-water mark."""
+        self._incoming_bytes += count
+
+    def arrived(self, data: bytes) -> None:
+        """Passes data to the protocol, or keeps it until the protocol reads."""
+        if self._is_closing:
+            return
+        if self._is_reading and not self._incoming:
+            self._note_read(len(data))
+            self._protocol.data_received(data)
+        else:
+            self._incoming.append(data)
+
+    def signalled(self, signal: Signal) -> None:
+        """Accepts the connection, or ends it after all data has been read."""
+        if signal is Signal.ACCEPTED:
+            self._accept()
+        else:
+            self._has_peer_ended = True
+            self._deliver()
+
+    def failed(self, error: OSError) -> None:
+        """Loses the connection."""
+        self._is_closing = True
+        self._lose(error)
+
+    def break_off(self) -> None:
+        """Breaks the connection: both ends see a reset after what is under way to them."""
+        self.incoming.send_last(connection_reset())
+        self.outgoing.send_last(connection_reset())
+
+    def break_now(self, error: OSError) -> None:
+        """Breaks the connection for this end at once. All that is under way to it is lost."""
+        if not self._is_lost:
+            self._is_closing = True
+            self.incoming.break_now(error)
+
+    def reset_by_kernel(self) -> None:
+        """Ends without a word to the protocol, whose process is gone. The other end sees a reset after all that was written."""
+        self.outgoing.send_last(connection_reset())
+        self.incoming.stop()
+        self.vanish()
+
+    def vanish(self) -> None:
+        """Ends without a word to anybody."""
+        self._is_closing = self._is_lost = True
+        self._incoming.clear()
+        self._tell_lost(self)
+
+    def _accept(self) -> None:
+        listener, self.listener = self.listener, None
+        assert listener is not None
+        if not listener.is_listening:
+            self.reset_by_kernel()
+            return
+        protocol = listener.new_protocol()
+        self.set_protocol(protocol)
+        protocol.connection_made(self)
+
+    def _send(self, data: bytes) -> None:
+        self.outgoing.write(data)
+
+    def _send_end(self) -> None:
+        self.outgoing.send_last(Signal.END)
+
+    def _send_reset(self) -> None:
+        self.outgoing.send_last(connection_reset())
+
+    def _lose(self, error: Exception | None) -> None:
+        if self._is_lost:
+            return
+        self.incoming.stop()
+        self._tell_lost(self)
+        if self.listener is None:
+            super()._lose(error)
+        else:
+            self._is_lost = True
+
+
+def connect_ends(client: SimulatedTransport, server: SimulatedTransport, there: Link, back: Link) -> None:
+    """Connects two ends by the links from client to server and back."""
+    client.peer, server.peer = server, client
+    client.client_end = server.client_end = client
+    client.outgoing = server.incoming = Direction(there, server)
+    client.incoming = server.outgoing = Direction(back, client)

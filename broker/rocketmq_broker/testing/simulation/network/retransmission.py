@@ -1,0 +1,57 @@
+"""The patience of a TCP kernel whose peer is silent."""
+
+from __future__ import annotations
+
+import contextvars
+import errno
+import os
+from collections.abc import Callable
+from typing import Final
+
+from rocketmq_broker.testing.memory_network import connection_reset
+from rocketmq_broker.testing.simulation.network.connection import SimulatedTransport
+
+_FIRST_WAIT_S: Final = 0.2
+_LONGEST_WAIT_S: Final = 120.0
+_MOST_TRIES: Final = 15
+"""Linux's tcp_retries2: after 924.6 s the connection fails."""
+
+
+def timed_out() -> TimeoutError:
+    """Returns the error of a connection whose peer is silent for too long."""
+    return TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+
+class Retransmission:
+    """Sends again what nobody has acknowledged, each time after twice the wait, until somebody answers or patience ends.
+
+    A machine that lost power answers nothing. Once it runs again, its kernel does not know the connection and resets it.
+    """
+
+    def __init__(self, end: SimulatedTransport, context: contextvars.Context, is_answered: Callable[[], bool]) -> None:
+        """`end` is the living end; `context` is the kernel's; `is_answered` returns whether something would come back now."""
+        self._end = end
+        self._context = context
+        self._is_answered = is_answered
+        self._tries = 0
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Sends for the first time; later calls do nothing."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._try_in(self._end.outgoing.link.latency_s())
+
+    def _try_in(self, seconds: float) -> None:
+        self._end.loop.call_later(seconds, self._try, context=self._context)
+
+    def _try(self) -> None:
+        if self._end.is_lost:
+            return
+        if self._is_answered():
+            self._end.incoming.send(connection_reset())
+        elif self._tries > _MOST_TRIES:
+            self._end.break_now(timed_out())
+        else:
+            self._try_in(min(_FIRST_WAIT_S * 2**self._tries, _LONGEST_WAIT_S))
+            self._tries += 1

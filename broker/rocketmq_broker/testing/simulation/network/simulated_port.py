@@ -1,0 +1,20 @@
+"""A port of a simulated process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rocketmq_broker.testing.memory_network import MemoryListener, NewProtocol
+from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
+
+
+class SimulatedPort(MemoryListener):
+    """A bound port, and the process that holds it."""
+
+    def __init__(
+        self, owner: NetworkEndpoint, port: int, new_protocol: NewProtocol, is_local: bool, gone: Callable[[], object]
+    ) -> None:
+        """`is_local` means that it accepts connections of its own machine only."""
+        super().__init__(port, new_protocol, None, gone)
+        self.owner = owner
+        self.is_local = is_local

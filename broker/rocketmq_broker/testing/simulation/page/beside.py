@@ -1,0 +1,71 @@
+"""Two worlds in two columns: with the last fault and without it. What happens in both is folded into a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from rocketmq_broker.testing.simulation.page.comparing import Pair
+from rocketmq_broker.testing.simulation.page.kinds import kind_class, tag
+from rocketmq_broker.testing.simulation.page.lanes import who_text
+from rocketmq_broker.testing.simulation.page.markup import counted, escaped, moment_text
+from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldWorld
+
+_AROUND: Final = 2
+"""How many happenings of both worlds stay before and after those of one."""
+
+
+def columns_of(here: ToldWorld, beside: ToldWorld, pairs: Sequence[Pair]) -> str:
+    """Returns both columns as HTML."""
+    return (
+        '<div class="pairs">\n<div class="pair heads"><h3>With the last fault</h3><h3>Without it</h3></div>\n'
+        f"{''.join(_runs(pairs))}"
+        f'<div class="pair ends">{_end(here)}{_end(beside)}</div>\n</div>\n'
+    )
+
+
+def _runs(pairs: Sequence[Pair]) -> Iterator[str]:
+    runs = [(is_same, list(run)) for is_same, run in groupby(pairs, key=lambda pair: pair.is_same)]
+    for place, (is_same, run) in enumerate(runs):
+        if not is_same:
+            yield from map(_pair, run)
+            continue
+        first = _AROUND if place > 0 else 0
+        last = max(first, len(run) - (_AROUND if place < len(runs) - 1 else 0))
+        yield from map(_pair, run[:first])
+        yield _fold(run[first:last])
+        yield from map(_pair, run[last:])
+
+
+def _fold(run: Sequence[Pair]) -> str:
+    if len(run) <= 1:
+        return "".join(map(_pair, run))
+    summary = f"<summary>… the same in both worlds: {counted(len(run), 'happening')} …</summary>"
+    return f"<details>{summary}\n{''.join(map(_pair, run))}</details>\n"
+
+
+def _pair(pair: Pair) -> str:
+    mark = "" if pair.is_same else " differs"
+    return f'<div class="pair{mark}">{_cell(pair.here)}{_cell(pair.beside)}</div>\n'
+
+
+def _cell(happening: ToldHappening | None) -> str:
+    if happening is None:
+        return '<p class="none">nothing</p>'
+    who = f"<b>{who_text(happening)}</b> " if happening.process else ""
+    return (
+        f'<p class="{kind_class(happening.kind)}"><span class="at">{moment_text(happening.at_ns)}</span> {who}'
+        f"{tag(happening.kind)}{escaped(happening.text)}</p>"
+    )
+
+
+def _end(world: ToldWorld) -> str:
+    if not world.violations:
+        return '<p class="good">Every promise holds.</p>'
+    return f'<p class="bad">{counted(len(world.violations), "broken promise")}.</p>'
+
+
+def only_in(pairs: Iterable[Pair]) -> frozenset[ToldHappening]:
+    """Returns the happenings that the world beside lacks."""
+    return frozenset(pair.here for pair in pairs if pair.here is not None and not pair.is_same)

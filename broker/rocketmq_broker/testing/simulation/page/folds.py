@@ -1,0 +1,58 @@
+"""What a page does not show at once: a wait is a mark with its length, and other happenings are a count that opens to a list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from rocketmq_broker.testing.simulation.page.markup import escaped, moment_text, wait_text
+from rocketmq_broker.testing.simulation.page.told import ToldHappening
+
+LONG_WAIT_NS: Final = 1_000_000_000
+"""A wait of this length gets a mark."""
+MOST_BYTES: Final = 300_000
+"""The space on a page for the lines of all folds together."""
+_LONGEST_LINE: Final = 160
+_MOST_KINDS: Final = 4
+
+
+class Folds:
+    """Writes the folds of one page. It lists happenings while there is space, and counts the others."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        """`most_bytes` is the space for lines."""
+        self._left = most_bytes
+
+    def fold(self, waited_ns: int, skipped: Sequence[ToldHappening]) -> str:
+        """Returns the HTML between two shown happenings; empty if nothing of interest lies between them."""
+        wait = f"… {wait_text(waited_ns)} …" if waited_ns >= LONG_WAIT_NS else ""
+        if not skipped:
+            return f'<li class="fold"><b>{wait}</b></li>\n' if wait else ""
+        others = f"{len(skipped):,} other{'' if len(skipped) == 1 else 's'}: {_kinds(skipped)}"
+        head = f"<summary><b>{wait}</b> {others}</summary>"
+        return f'<li class="fold"><details>{head}<pre>{self._lines(skipped)}</pre></details></li>\n'
+
+    def _lines(self, skipped: Sequence[ToldHappening]) -> str:
+        lines: list[str] = []
+        for happening in skipped:
+            line = _line(happening)
+            size = len(line.encode()) + 1
+            if size > self._left:
+                lines.append(f"… and {len(skipped) - len(lines):,} more")
+                break
+            self._left -= size
+            lines.append(line)
+        return "\n".join(lines)
+
+
+def _line(happening: ToldHappening) -> str:
+    way = f"{happening.process} → {happening.to}" if happening.to else happening.process
+    return f"{moment_text(happening.at_ns)}  {escaped(f'{way}: {happening.text}', _LONGEST_LINE)}"
+
+
+def _kinds(happenings: Sequence[ToldHappening]) -> str:
+    counts = Counter(happening.kind for happening in happenings)
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    told = [f"{escaped(str(kind))} {count:,}" for kind, count in most[:_MOST_KINDS]]
+    return ", ".join(told) + (", …" if len(most) > _MOST_KINDS else "")

@@ -1,0 +1,42 @@
+"""Text of a world as text of an HTML page."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Final
+
+from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.message.text.printable import printable
+
+_NS_PER_MS: Final = 1_000_000
+_LONGEST: Final = 400
+"""Characters of a text that a row shows."""
+
+
+def escaped(text: str, longest: int | None = _LONGEST) -> str:
+    """Returns the text as HTML, for elements and attributes: its tags have no effect, and unprintable characters are visible."""
+    return escape(printable(text, longest))
+
+
+def moment_text(at_ns: int) -> str:
+    """Formats a time since the world began in minutes and seconds: `1:21.204`, or in hours: `2:05:03.100`."""
+    seconds, milliseconds = divmod(at_ns // _NS_PER_MS, 1000)
+    minutes, second = divmod(seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    begin = f"{hours}:{minute:02}" if hours else f"{minute}"
+    return f"{begin}:{second:02}.{milliseconds:03}"
+
+
+def wait_text(wait_ns: int) -> str:
+    """Formats a wait in its two largest units: `850 ms`, `57 s`, `3 m 20 s`."""
+    return duration_text(wait_ns // _NS_PER_MS)
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number with its noun: `1 fault`, `1,234 faults`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(parts: list[str]) -> str:
+    """Joins parts as a sentence does: `a, b and c`."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,157 @@
+"""One process of the simulated operating system: what runs in it, its clocks, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, TypeVar
+
+from rocketmq_broker.remoting.network import Network, connect_by
+from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.loop import NS_IN_S, OWNER, SimulatedLoop
+from rocketmq_broker.testing.simulation.threads import SimulatedThreads
+from rocketmq_broker.world import World, live_in
+
+T = TypeVar("T")
+
+_LATEST_START_S: Final = 0.002
+"""A thread begins to work at most so long after it is asked for."""
+
+
+class Killed(BaseException):
+    """The process is dead: the code that raises this is the last that runs in it."""
+
+
+class WallClock:
+    """The wall clock of one machine. Its steady clock is the world's."""
+
+    def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
+        """`starts_ms` is the date at which the world began, in milliseconds since the epoch."""
+        self._loop = loop
+        self._starts_ns = starts_ms * 1_000_000
+        self._shown_ns = self._starts_ns + loop.elapsed_ns()
+        self._since_ns = loop.elapsed_ns()
+        self._rate = 1.0
+
+    def now_ns(self) -> int:
+        """Returns nanoseconds since the epoch."""
+        return self._shown_ns + round((self._loop.elapsed_ns() - self._since_ns) * self._rate)
+
+    def leap(self, seconds: float) -> None:
+        """Sets the clock forward or back."""
+        self._shown_ns += round(seconds * NS_IN_S)
+
+    def run_at(self, rate: float) -> None:
+        """Lets the clock run at that rate: 1 is right, 0 stands still."""
+        self._shown_ns, self._since_ns, self._rate = self.now_ns(), self._loop.elapsed_ns(), rate
+
+    def set_right(self) -> None:
+        """Shows the right time again, and runs at the right rate."""
+        self._shown_ns, self._since_ns, self._rate = self._starts_ns, 0, 1.0
+
+
+class Process:
+    """A process from its start to its death. A new start is a new object."""
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        *,
+        loop: SimulatedLoop,
+        history: History,
+        seed: int,
+        number: int,
+        clock: WallClock,
+        network: Callable[[Process], Network],
+    ) -> None:
+        """`number` tells its starts apart; `network` returns the network by which this process connects."""
+        self.name = name
+        self.address = address
+        self.clock = clock
+        self.is_alive = True
+        self.is_running = True
+        self._loop = loop
+        self._history = history
+        self._kept: list[asyncio.Handle] = []
+        self._at_death: list[Callable[[], object]] = []
+        self._remains: list[object] = []
+        self.context = contextvars.copy_context()
+        """Everything that runs in the process runs in a copy of it."""
+        self.chance = stream(seed, "process", name, number)
+        self.threads = SimulatedThreads(self.context, self.chance, _LATEST_START_S)
+        self.world = World(
+            wall_ns=clock.now_ns,
+            steady_ns=loop.steady_ns,
+            sleep=self.threads.sleep,
+            random=self.chance,
+            process_id=lambda: 4000 + number,
+            nonce=self.chance.randbytes,
+            host_name=lambda: name,
+            local_address=lambda: address,
+            watch=self.threads,
+            run_function=self.threads.run,
+            acquire=self.threads.acquire,
+        )
+        self.context.run(self._enter, network(self))
+
+    def _enter(self, network: Network) -> None:
+        OWNER.set(self)
+        live_in(self.world)
+        connect_by(network)
+
+    # work
+
+    def run(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Runs a coroutine in the process."""
+        return self._loop.create_task(work, context=self.context.copy())
+
+    def start_thread(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Runs a function in a thread of the process. It may wait by its world's `sleep` and by `threads.wait_for`."""
+        return self.threads.start(function, *args)
+
+    def call(self, function: Callable[..., T], *args: Any) -> T:
+        """Calls a function that does not wait, as the process would."""
+        return self.context.copy().run(function, *args)
+
+    # end
+
+    def on_death(self, callback: Callable[[], object]) -> None:
+        """Calls it when the process dies: its connections, files and sessions end then."""
+        self._at_death.append(callback)
+
+    def kill(self) -> None:
+        """Ends the process as kill -9 does: nothing of it goes on, not even a `finally`."""
+        if not self.is_alive:
+            return
+        self.is_alive = self.is_running = False
+        self._history.note(self.name, "death", f"{self.name} dies")
+        # What still waits is kept: the end of a coroutine that nobody refers to would run its `finally`.
+        self._remains.append(asyncio.all_tasks(self._loop))
+        for callback in self._at_death:
+            callback()
+
+    def freeze(self) -> None:
+        """Stops the process, as SIGSTOP does."""
+        if self.is_running:
+            self.is_running = False
+            self._history.note(self.name, "fault", f"{self.name} is stopped")
+
+    def thaw(self) -> None:
+        """Lets the process go on, as SIGCONT does."""
+        if self.is_alive and not self.is_running:
+            self.is_running = True
+            self._history.note(self.name, "fault", f"{self.name} goes on")
+            kept, self._kept = self._kept, []
+            self._loop.give_back(kept)
+
+    def clear(self) -> None:
+        """Ends what is left of it after the world's end."""
+        self.is_running = self.is_alive = False
+        self.threads.clear()
+
+    def keep(self, handle: asyncio.Handle) -> None:
+        """Keeps a callback that comes due while it does not run."""
+        (self._kept if self.is_alive else self._remains).append(handle)

@@ -1,0 +1,68 @@
+"""Name servers and brokers as programs of a simulated world: the real ones, each in its process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rocketmq_broker.app import Broker
+from rocketmq_broker.app.pace import Pace
+from rocketmq_broker.config import load_settings
+from rocketmq_broker.nameserver.server import NameServer
+from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
+
+NAME_SERVER_PORT: Final = 9876
+BROKER_PORT: Final = 10911
+STORE: Final = "/store"
+PACE: Final = Pace(
+    upkeep_s=30.0, checkpoint_s=30.0, silent_clients_s=30.0, silent_brokers_s=10.0, idle_notes_s=30.0, wall_clock_s=1.0,
+    longest_sleep_s=10.0,
+)  # fmt: skip
+_SETTINGS: Final[Mapping[str, str]] = {
+    "storePathRootDir": STORE,
+    "listenPort": str(BROKER_PORT),
+    "tls.server.mode": "disabled",
+    "mapedFileSizeCommitLog": str(1 << 20),
+    "mapedFileSizeConsumeQueue": str(20 * 1000),
+    "maxHashSlotNum": "1000",
+    "maxIndexNum": "20000",
+}
+
+
+def name_server(world: SimulatedWorld, name: str = "names") -> Program:
+    """Adds a machine with a name server, not started."""
+
+    async def begin(process: Process) -> None:
+        server = NameServer(
+            process.address,
+            NAME_SERVER_PORT,
+            kv_config_path=None,
+            steady_ns=process.world.steady_ns,
+            scan_interval_s=PACE.silent_brokers_s,
+        )
+        await server.start()
+
+    return world.program(name, world.machine(name), begin)
+
+
+def broker(world: SimulatedWorld, name: str, name_servers: str, settings: Mapping[str, str] | None = None) -> Program:
+    """Adds a machine with a broker, not started. `settings` are those of broker.conf, by RocketMQ's names."""
+    machine = world.machine(name)
+    properties = {
+        **_SETTINGS,
+        "brokerName": name,
+        "brokerIP1": machine.address,
+        "bindAddress": machine.address,
+        "namesrvAddr": name_servers,
+        **(settings or {}),
+    }
+
+    async def begin(process: Process) -> None:
+        files = machine.disk.opened()
+        server = Broker(
+            load_settings(None, properties).settings, pace=PACE, files=files, new_flushing=machine.disk.new_flushing(files)
+        )
+        await server.start()
+
+    return world.program(name, machine, begin)

@@ -1,0 +1,132 @@
+"""Threads of a simulated process: functions that wait in the world's time, and go on at a moment that chance chooses.
+
+Each is a greenlet on the one real thread. It gives way only where it waits, so that the same seed gives the same order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from greenlet import GreenletExit, getcurrent, greenlet
+
+from rocketmq_broker.world import Chance
+
+T = TypeVar("T")
+
+_SLICE_S: Final = 0.5
+"""How late a wait notices, at most, that what it waits for has come."""
+
+
+_MOST_WAITS_AT_END: Final = 10
+"""So often a thread that ends may try to wait in a `finally`."""
+
+
+class CannotWaitHere(RuntimeError):
+    """A callback of the event loop waits as only a thread may: in a real process it would stop everything."""
+
+
+class SimulatedThreads:
+    """The threads of one process (`rocketmq_broker.world.Watch`)."""
+
+    def __init__(self, context: contextvars.Context, chance: Chance, latest_start_s: float) -> None:
+        """`context` is the process's; a thread starts within `latest_start_s` after it is asked for."""
+        self._context = context
+        self._chance = chance
+        self._latest_start_s = latest_start_s
+        self._alive: dict[greenlet, None] = {}
+
+    def start(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
+        """Runs the function in a new thread."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+        context = self._context.copy()
+
+        def work() -> None:
+            try:
+                result = function(*args)
+            except BaseException as error:
+                _settle(done, None, error)
+            else:
+                _settle(done, result, None)
+            self._alive.pop(thread, None)
+
+        thread = greenlet(work)
+        thread.gr_context = context
+        self._alive[thread] = None
+        loop.call_later(self._chance.random() * self._latest_start_s, thread.switch, context=self._context.copy())
+        return done
+
+    async def run(self, function: Callable[[], T]) -> T:
+        """Runs the function in a new thread, and returns its result (`World.run_function`)."""
+        return await self.start(function)
+
+    def wait_for(self, awaitable: Awaitable[T]) -> T:
+        """Waits in a thread for a coroutine or future, which runs on the event loop. Raises CannotWaitHere."""
+        thread = getcurrent()
+        hub = thread.parent
+        if hub is None:
+            raise CannotWaitHere("this code waits, and no thread runs it")
+        future = asyncio.ensure_future(awaitable)
+
+        future.add_done_callback(lambda _: thread.switch(), context=self._context.copy())
+        while not future.done():
+            hub.switch()
+        return future.result()
+
+    def sleep(self, seconds: float) -> None:
+        """Waits in a thread for so many seconds of the world's time. Raises CannotWaitHere."""
+        loop = asyncio.get_running_loop()
+        over: asyncio.Future[None] = loop.create_future()
+        loop.call_later(seconds, _settle, over, None, None, context=self._context.copy())
+        self.wait_for(over)
+
+    def acquire(self, try_it: Callable[[], bool], timeout_s: float) -> bool:
+        """Waits in a thread until `try_it`, which must not wait, returns True. Returns False after `timeout_s`."""
+        loop = asyncio.get_running_loop()
+        end_s = loop.time() + timeout_s
+        while not try_it():
+            if loop.time() >= end_s:
+                return False
+            self.sleep(0.001 + 0.009 * self._chance.random())
+        return True
+
+    def clear(self) -> None:
+        """Ends all threads after the world's end, also those of a killed process.
+
+        Left to the garbage collector, a greenlet would be unwound in the middle of other work.
+        """
+        for thread in list(self._alive):
+            for _ in range(_MOST_WAITS_AT_END):
+                if not thread:
+                    break
+                thread.throw(GreenletExit)
+        self._alive.clear()
+
+    def work_begins(self) -> None:
+        """Needs no notice."""
+
+    def work_ends(self) -> None:
+        """Needs no notice."""
+
+    def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
+        """Waits in a thread for so many seconds of the world's time, or until `wait` returns True."""
+        loop = asyncio.get_running_loop()
+        end_s = None if seconds is None else loop.time() + seconds
+        while not wait(0):
+            left_s = _SLICE_S if end_s is None else end_s - loop.time()
+            if left_s <= 0:
+                return False
+            self.sleep(min(_SLICE_S, left_s))
+        return True
+
+
+def _settle(done: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)

@@ -1,0 +1,181 @@
+"""A simulated world: its machines, the programs on them, and the end of its time."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.disk import SimulatedDisk
+from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.loop import SimulatedLoop
+from rocketmq_broker.testing.simulation.network import SimulatedNetwork
+from rocketmq_broker.testing.simulation.process import Killed, Process, WallClock
+from rocketmq_broker.world import Chance
+
+T = TypeVar("T")
+
+STARTS_MS: Final = 1_767_225_600_000
+"""2026-01-01T00:00:00Z: when each world begins."""
+_START_AGAIN_S: Final = (1.0, 5.0)
+"""The seconds after which a program whose start failed is started again."""
+
+Begin = Callable[[Process], Awaitable[Any]]
+"""Starts a program inside a new process; it serves when the coroutine returns."""
+
+
+class SimulatedMachine:
+    """A machine: a clock, a disk and an address. It outlives its processes."""
+
+    def __init__(self, world: SimulatedWorld, name: str, address: str) -> None:
+        """Use `SimulatedWorld.machine`."""
+        self.name = name
+        self.address = address
+        self.clock = WallClock(world.loop, STARTS_MS)
+        self.disk = SimulatedDisk(name, world.history, world.chance("disk", name))
+
+
+class Program:
+    """A program that is started again after each death, as an operating system's supervisor does."""
+
+    def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
+        """Use `SimulatedWorld.program`."""
+        self.name = name
+        self.machine = machine
+        self._world = world
+        self._begin = begin
+        self._chance = world.chance("supervisor", name)
+        self._starts = 0
+        self._down_until_s = 0.0
+        self.process: Process | None = None
+        """Its process; None while it is down."""
+        self.is_ready = asyncio.Event()
+        """Set while it serves."""
+
+    async def start(self) -> None:
+        """Starts it, and returns when it serves."""
+        self._begin_process()
+        await self.is_ready.wait()
+
+    def kill(self, down_s: float = 0.0, *, is_power: bool = False) -> None:
+        """Ends it as kill -9 does, or as a power failure of its machine does. It starts again after so many seconds."""
+        process = self.process
+        if process is None:
+            return
+        self.process = None
+        self.is_ready.clear()
+        self._world.network.died(process, is_power=is_power)
+        process.kill()
+        if is_power:
+            self.machine.disk.lose_power()
+        else:
+            self.machine.disk.kill()
+        self._world.loop.call_later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
+
+    def died(self) -> None:
+        """Notes that its process has ended itself: a fault chose the moment."""
+        self.kill(self._chance.uniform(0.5, 10))
+
+    def _begin_process(self) -> None:
+        if self.process is not None or self._world.is_over:
+            return
+        self._starts += 1
+        process = self.process = self._world.new_process(self.name, self.machine, self._starts)
+        self._world.history.note(self.name, "start", f"{self.name} starts")
+        self._world.loop.create_task(self._watch(process))
+
+    async def _watch(self, process: Process) -> None:
+        try:
+            await process.run(_as_coroutine(self._begin(process)))
+        except Exception as error:
+            if self.process is process:
+                self._world.history.note(self.name, "start", f"{self.name} cannot start: {error}")
+                self.kill(self._chance.uniform(*_START_AGAIN_S))
+            return
+        if self.process is process and process.is_alive:
+            self.is_ready.set()
+
+
+class SimulatedWorld:
+    """One world, from its seed. Everything in it lives on its loop; use it once, by `run`."""
+
+    def __init__(self, seed: int) -> None:
+        """`seed` chooses everything that a plan does not say."""
+        self.seed = seed
+        self.loop = SimulatedLoop()
+        self.history = History(self.loop.elapsed_ns)
+        self.network = SimulatedNetwork(self.history, lambda link: self.chance("link", link))
+        self.machines: dict[str, SimulatedMachine] = {}
+        self.programs: dict[str, Program] = {}
+        self.is_over = False
+        self.errors: list[str] = []
+        """Errors that no code has handled: in a real process each would be a traceback."""
+        self.loop.on_error = self._note_error
+        self._processes: list[Process] = []
+
+    def chance(self, *names: str | int) -> Chance:
+        """Returns the source of chance of that name."""
+        return stream(self.seed, *names)
+
+    @property
+    def elapsed_s(self) -> float:
+        """The seconds since the world began."""
+        return self.loop.elapsed_ns() / 1e9
+
+    def machine(self, name: str) -> SimulatedMachine:
+        """Adds a machine."""
+        machine = self.machines[name] = SimulatedMachine(self, name, f"10.0.0.{len(self.machines) + 1}")
+        return machine
+
+    def program(self, name: str, machine: SimulatedMachine, begin: Begin) -> Program:
+        """Adds a program, not started."""
+        program = self.programs[name] = Program(self, name, machine, begin)
+        return program
+
+    def new_process(self, name: str, machine: SimulatedMachine, start: int) -> Process:
+        """Returns a process that runs nothing yet; `start` counts the starts of its program."""
+        process = Process(
+            name, machine.address, loop=self.loop, history=self.history, seed=self.seed, number=len(self._processes) + 1,
+            clock=machine.clock, network=self.network.at,
+        )  # fmt: skip
+        self._processes.append(process)
+        return process
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs the world until `work` returns; nothing is left of it afterwards. Raises NothingLeft."""
+        was_collecting = gc.isenabled()
+        gc.disable()
+        asyncio.set_event_loop(self.loop)
+        try:
+            return self.loop.run_until_complete(work)
+        finally:
+            self._end()
+            if was_collecting:
+                gc.enable()
+
+    def _end(self) -> None:
+        """Drops everything that still waits."""
+        self.is_over = True
+        self.loop.on_error = lambda context: None
+        for task in asyncio.all_tasks(self.loop):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]
+        for process in self._processes:
+            process.clear()
+        asyncio.set_event_loop(None)
+        with suppress(RuntimeError):
+            self.loop.close()
+
+    def _note_error(self, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, Killed):
+            return
+        text = f"{context.get('message')}: {type(error).__name__}: {error}" if error is not None else str(context.get("message"))
+        self.errors.append(text)
+        self.history.note("world", "error", text)
+
+
+async def _as_coroutine(work: Awaitable[T]) -> T:
+    return await work

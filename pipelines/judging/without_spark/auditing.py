@@ -1,0 +1,50 @@
+"""The findings about a few thousand orders, from rows and records that were read before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_events import Progress, Route
+from pipelines.judging.log_gaps import with_unjudged
+from pipelines.judging.without_spark.record_events import record_events
+from pipelines.judging.without_spark.sqlite_judge import Event, judge
+from pipelines.judging.without_spark.table_events import TableRows
+from rocketmq_commitlog.commit_log import Damage, LogRecord
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsOfBroker:
+    """One broker's commit log, and how far the consumer group of the credits has come."""
+
+    records: Sequence[LogRecord | Damage] = ()
+    progress: Progress = field(default_factory=dict)
+
+
+def audited(
+    tables: TableRows, logs: Sequence[RecordsOfBroker], cut_off: CutOff, route: Route | None = None
+) -> list[dict[str, Any]]:
+    """Returns a row for each order, each record that names none, and each customer with a wrong balance.
+
+    Each has finding, cause, order_id, transaction_id and customer; orders have all columns of `history` as well. The logs must be
+    whole since the first order.
+    """
+    route = route or Route()
+    events: list[Event] = [*tables.events()]
+    for log in logs:
+        events += record_events(log.records, route, log.progress)
+    rows = judge(events, cut_off, 0 if logs else None, tables.markers())
+    return with_unjudged([_named(row) for row in rows], cut_off) + tables.balance_findings()
+
+
+def _named(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the row with the columns of `judge.FINDING_COLUMNS` that name its transaction and customer."""
+    transactions = ("transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed")
+    customers = ("customer", "credited_customer", "message_customer")
+    return row | {"transaction_id": _first(row, transactions), "customer": _first(row, customers)}
+
+
+def _first(row: dict[str, Any], names: Sequence[str]) -> Any:
+    return next((row[name] for name in names if row[name] is not None), None)

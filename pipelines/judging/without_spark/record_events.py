@@ -1,0 +1,166 @@
+"""Events of one broker's records; `pipelines.judging.log_events` says the same of DataFrames."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, Final
+
+from pipelines.judging.log_events import Progress, Route
+from pipelines.judging.without_spark.sqlite_judge import Event
+from pipelines.judging.without_spark.table_events import mark_of_item
+from rocketmq_broker.message import topics
+from rocketmq_commitlog.commit_log import Damage, LogRecord
+from rocketmq_commitlog.record_columns import COLUMNS, RecordColumns, RecordKind
+
+_WANTED: Final = (
+    "commit_log_offset", "size", "kind", "topic", "queue_id", "queue_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
+    "real_topic", "decided_queue_offsets", "body",
+)  # fmt: skip
+_TEXTS: Final = ("order_id", "customer", "currency")
+_NUMBERS: Final = ("total_cents", "created_at_ms", "version")
+_REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
+_ITEMS_SINCE_VERSION: Final = 2
+_SAID_AS: Final = {
+    "total_cents": "message_cents", "currency": "message_currency", "customer": "message_customer",
+    "created_at_ms": "message_placed_at_ms",
+}  # fmt: skip
+
+
+Row = dict[str, Any]
+"""A record by the columns of `rocketmq_commitlog`, and its `role` for the route."""
+
+
+def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> Iterator[Event]:
+    """Yields an event for each record of the route and each damaged stretch. Op messages only decide half messages."""
+    rows = _rows(list(found), route)
+    decided = {offset for row in rows if row["role"] == "op" for offset in _numbers(row["decided_queue_offsets"])}
+    for row in rows:
+        names = (row["keys"] or "").split(" ")
+        if row["role"] != "op":
+            for name in names if row["role"] == "damage" else names[:1]:
+                yield _event(row, name or None, row["queue_offset"] in decided, _is_consumed(row, progress))
+
+
+def _rows(found: list[LogRecord | Damage], route: Route) -> list[Row]:
+    """Returns the records that have a role for the route."""
+    if not found:
+        return []
+    batch = RecordColumns.of(found)
+    columns = [COLUMNS[name](batch) for name in _WANTED]
+    rows = [dict(zip(_WANTED, values, strict=True)) for values in zip(*columns, strict=True)]
+    return [{**row, "role": role} for row in rows if (role := _role(row, route)) is not None]
+
+
+def _role(row: Row, route: Route) -> str | None:
+    kind, topic, real_topic = row["kind"], row["topic"], row["real_topic"]
+    if kind in (RecordKind.DAMAGE, RecordKind.GAP, RecordKind.OP):
+        return str(kind)
+    if kind == RecordKind.HALF:
+        return {route.topic: "half", route.cancellation_topic: "cancel_half"}.get(real_topic)
+    if kind == RecordKind.DISCARDED and real_topic == route.topic:
+        return "discarded"
+    if topic == topics.SCHEDULE_TOPIC and real_topic == route.retry_topic:
+        return "delayed"
+    by_topic = {
+        route.topic: "delivered",
+        route.cancellation_topic: "cancellation",
+        route.retry_topic: "retried",
+        route.dead_letter_topic: "dead",
+    }
+    if topic in by_topic:
+        return by_topic[topic]
+    is_copy = topic.startswith("%") or topic == topics.SCHEDULE_TOPIC
+    return "damage" if kind == RecordKind.COMMITTED and real_topic == route.topic and not is_copy else None
+
+
+def _numbers(texts: str | None) -> Iterator[int]:
+    for text in (texts or "").split(","):
+        with suppress(ValueError):
+            yield int(text)
+
+
+def _is_consumed(row: Row, progress: Progress) -> bool | None:
+    """Returns whether the consumer group has acknowledged the record; None if it is unknown."""
+    offsets = progress.get(row["topic"])
+    return None if offsets is None else row["queue_offset"] < offsets.get(row["queue_id"], 0)
+
+
+def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None) -> Row:
+    said = _said(row["body"])
+    order_id = said.get("order_id") or key
+    at_ms = row["stored_at_ms"]
+    event: Row = {"order_id": order_id, "unnamed": None if order_id else _unnamed(row), "latest_at_ms": at_ms}
+    match row["role"]:
+        case "half":
+            decided_at_ms = at_ms if is_decided else None
+            event |= {"halves": 1, "half_at_ms": at_ms, "last_half_at_ms": at_ms, "last_decided_half_at_ms": decided_at_ms}
+            event["half_transaction_id"] = row["unique_key"]
+        case "cancel_half":
+            event |= {"cancel_halves": 1, "last_cancel_half_at_ms": at_ms}
+            event["last_decided_cancel_half_at_ms"] = at_ms if is_decided else None
+        case "discarded":
+            event |= {"discards": 1, "discarded_at_ms": at_ms}
+        case "delivered":
+            event |= _delivery(row, said, key)
+            event |= {"consumed": int(is_consumed is True), "unconsumed": int(is_consumed is False)}
+        case "delayed":
+            event |= {"delayed_at_ms": at_ms}
+        case "retried":
+            event |= {"retries": 1, "retried_at_ms": at_ms, "unconsumed_retries": int(is_consumed is False)}
+        case "dead":
+            event |= {"dead_letters": 1, "dead_at_ms": at_ms}
+        case "cancellation":
+            event |= {"cancel_deliveries": 1, "cancel_delivered_at_ms": at_ms}
+            event["unconsumed_cancellations"] = int(is_consumed is False)
+        case "damage":
+            event["damaged"] = 1
+        case "gap":
+            event["gaps"] = 1
+    return event
+
+
+def _delivery(row: Row, said: Row, key: str | None) -> Row:
+    """Returns what a delivered message says, twice: so among several messages a different one cannot hide behind the others."""
+    told = {column: said.get(name) for name, column in _SAID_AS.items()}
+    told |= {"message_transaction_id": row["unique_key"], "message_items": _marks(said)}
+    times = {"delivered_at_ms": row["stored_at_ms"], "born_at_ms": row["born_at_ms"]}
+    return {
+        "deliveries": 1,
+        "misnamed": int(said.get("order_id") != key),
+        "unreadable": int(any(said.get(name) is None for name in _REQUIRED)),
+        "without_items": int(said.get("items") is None and (said.get("version") or 0) >= _ITEMS_SINCE_VERSION),
+        **told,
+        **times,
+        **{f"last_{name}": value for name, value in (told | times).items()},
+    }
+
+
+def _said(body: bytes | None) -> Row:
+    """Returns the fields of the body that are of their types; none unless it is one JSON object."""
+    try:
+        read = json.loads(body or b"")
+    except ValueError:
+        return {}
+    if not isinstance(read, dict):
+        return {}
+    said = {name: read[name] for name in _TEXTS if isinstance(read.get(name), str)}
+    said |= {name: read[name] for name in _NUMBERS if type(read.get(name)) is int}
+    return said | {"items": read["items"]} if isinstance(read.get("items"), list) else said
+
+
+def _marks(said: Row) -> int | None:
+    """Returns the sum of the marks of all lines; None for a body without lines, as in version 1, or with one of another shape."""
+    try:
+        return None if "items" not in said else sum(mark_of_item(item["name"], item["quantity"]) for item in said["items"])
+    except (LookupError, TypeError):
+        return None
+
+
+def _unnamed(row: Row) -> str:
+    """Returns the name of a record that names no order. That of a stretch is as `log_gaps.name_of_stretch` makes it."""
+    if row["role"] not in ("damage", "gap"):
+        return row["unique_key"] or f"at {row['commit_log_offset']}"
+    again = "later" if row["stored_at_ms"] is None else f"at {row['stored_at_ms']} ms"
+    return f"from {row['commit_log_offset']} to {row['commit_log_offset'] + row['size']}, whole again {again}"

@@ -1,0 +1,73 @@
+"""Judges events by the rules' SQL in SQLite."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from functools import lru_cache
+from typing import Any, Final
+
+from pipelines.judging import rules
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
+
+Event = Mapping[str, object]
+"""Columns of `history.EVENT_COLUMNS`; those that are left out are NULL."""
+
+
+def judge(
+    events: Iterable[Event],
+    cut_off: CutOff,
+    log_begins_ms: int | None,
+    markers: Iterable[str] = (),
+    query: str = "SELECT * FROM judged",
+) -> list[dict[str, Any]]:
+    """Returns the judged histories, one for each order. `log_begins_ms`: see `rules.facts`.
+
+    `markers` are the ids of transactions with a ROLLED_BACK marker. `query` selects from the table `judged`.
+    """
+    return _rows(f"{_judged(cut_off, log_begins_ms)} {query}", events, markers)
+
+
+def group(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Returns the events of each order as one event."""
+    return _rows(_GROUPED, events, ())
+
+
+def _rows(query: str, events: Iterable[Event], markers: Iterable[str]) -> list[dict[str, Any]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"CREATE TABLE events ({', '.join(EVENT_COLUMNS)})")
+        connection.execute("CREATE TABLE markers (marked_transaction_id, markers)")
+        connection.executemany("INSERT INTO markers VALUES (?, 1)", [(marker,) for marker in markers])
+        rows = [tuple(event.get(name) for name in EVENT_COLUMNS) for event in events]
+        connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})", rows)
+        return [dict(row) for row in connection.execute(query)]
+
+
+@lru_cache(maxsize=16)
+def _judged(cut_off: CutOff, log_begins_ms: int | None) -> str:
+    """Returns the steps up to the table `judged`.
+
+    Each step is materialized: SQLite would write the rules out again wherever a later step names their outcome.
+    """
+    transaction = "COALESCE(half_transaction_id, message_transaction_id, credit_transaction_id)"
+    steps = {
+        "histories": (
+            f"SELECT grouped.*, COALESCE(markers, 0) AS markers FROM ({_GROUPED}) AS grouped "
+            f"LEFT JOIN markers ON {transaction} = marked_transaction_id"
+        ),
+        "with_facts": f"SELECT *, {_named(rules.facts(cut_off, log_begins_ms))} FROM histories",
+        "classified": f"SELECT *, {rules.STAGE} AS stage, {rules.finding_of()} AS finding FROM with_facts",
+        "judged": f"SELECT *, {rules.cause_of(log_begins_ms)} AS cause, {rules.AT_STAKE} AS at_stake_cents FROM classified",
+    }
+    tables = ", ".join(f"{name} AS MATERIALIZED ({query})" for name, query in steps.items())
+    return f"WITH {tables}"
+
+
+def _named(columns: Mapping[str, str]) -> str:
+    return ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+
+
+_GROUPED: Final = f"SELECT {', '.join(KEY)}, {_named(aggregates())} FROM events GROUP BY {', '.join(KEY)}"

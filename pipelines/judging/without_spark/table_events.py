@@ -1,0 +1,152 @@
+"""Events of the two databases' rows; `pipelines.judging.table_events` says the same of DataFrames."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final
+
+from order_messages.states import EntryKind, TransactionKind, TransactionState
+from pipelines.judging.classes import Cause, Finding
+from pipelines.judging.table_events import CENTS_PER_POINT
+
+Row = Mapping[str, Any]
+"""A row of a table by the names of its columns."""
+_MARK_BYTES: Final = 5
+"""Marks of some million items add up without an overflow."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """All rows of the services' tables that the reconciliation reads."""
+
+    orders: tuple[Row, ...] = ()
+    order_items: tuple[Row, ...] = ()
+    transactions: tuple[Row, ...] = ()
+    credits: tuple[Row, ...] = ()
+    balances: tuple[Row, ...] = ()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Yields an event for each row; those of balances and of ROLLED_BACK markers say nothing of an order."""
+        yield from map(_order_event, self.orders)
+        yield from map(_item_event, self.order_items)
+        yield from (_transaction_event(row) for row in self.transactions if not _is_marker(row))
+        yield from map(_credit_event, self.credits)
+
+    def markers(self) -> list[str]:
+        """Returns the ids of transactions that were rolled back without naming their order."""
+        return [row["transaction_id"] for row in self.transactions if _is_marker(row)]
+
+    def balance_findings(self) -> list[dict[str, Any]]:
+        """Returns a finding for each customer whose balance is not the sum of the entries."""
+        sums = Counter[str]()
+        for row in self.credits:
+            sums[row["customer"]] += row["points"]
+        balances = {row["customer"]: row["points"] for row in self.balances}
+        return [
+            {
+                "finding": (Finding.BALANCE_MISMATCH if customer in balances else Finding.MISSING_BALANCE).value,
+                "cause": Cause.LEDGER_SUM.value,
+                "order_id": None,
+                "customer": customer,
+                "points": sums[customer],
+                "balance": balances.get(customer),
+            }
+            for customer in sorted(sums.keys() | balances.keys())
+            if balances.get(customer) != sums[customer]
+        ]
+
+
+def mark_of_item(name: str, quantity: int) -> int:
+    """Returns a number for an article and its quantity. Lists with equal sums of marks have the same lines, in any order."""
+    return int.from_bytes(blake2b(f"{quantity} {name}".encode(), digest_size=_MARK_BYTES).digest())
+
+
+def _order_event(row: Row) -> dict[str, Any]:
+    cents = row["total_cents"]
+    return {
+        "order_id": row["order_id"],
+        "order_rows": 1,
+        "customer": row["customer"],
+        "order_cents": cents,
+        "currency": row["currency"],
+        "order_state": row["state"],
+        "pay_until_ms": row["pay_until_ms"],
+        "paid_at_ms": row["paid_at_ms"],
+        "ended_at_ms": row["ended_at_ms"],
+        "expected_points": cents // CENTS_PER_POINT if cents >= 0 else -(-cents // CENTS_PER_POINT),
+        "ordered_at_ms": row["created_at_ms"],
+        "latest_at_ms": _latest(row["created_at_ms"], row["paid_at_ms"], row["ended_at_ms"]),
+    }
+
+
+def _item_event(row: Row) -> dict[str, Any]:
+    return {
+        "order_id": row["order_id"],
+        "item_cents": row["price_cents"] * row["quantity"],
+        "item_mark": mark_of_item(row["name"], row["quantity"]),
+    }
+
+
+def _is_marker(row: Row) -> bool:
+    return row["order_id"] is None and row["kind"] in set(TransactionKind) and row["state"] == TransactionState.ROLLED_BACK
+
+
+def _transaction_event(row: Row) -> dict[str, Any]:
+    order_id, kind, state, at_ms = row["order_id"], row["kind"], row["state"], row["created_at_ms"]
+    is_written = state in {known for known in TransactionState if known.is_written}
+    is_of_order = is_written and kind == TransactionKind.ORDER
+    is_cancelled = kind == TransactionKind.CANCELLATION and state == TransactionState.COMMITTED
+    is_placed = is_of_order and state == TransactionState.COMMITTED
+    is_of_nothing = order_id is None and state != TransactionState.COMMITTED
+    return {
+        "order_id": order_id,
+        "unnamed": row["transaction_id"] if order_id is None else None,
+        "committed_rows": int(is_placed),
+        "pending_rows": int(is_of_order and state == TransactionState.PENDING),
+        "rolled_back_rows": int(is_of_order and state == TransactionState.ROLLED_BACK),
+        "cancelled_rows": int(is_cancelled),
+        "unknown_rows": int(is_of_nothing or not (is_of_order or is_cancelled)),
+        "transaction_id": row["transaction_id"] if is_placed else None,
+        "cancellation_transaction_id": row["transaction_id"] if is_cancelled else None,
+        "decided_at_ms": None if is_cancelled else at_ms,
+        "cancelled_at_ms": at_ms if is_cancelled else None,
+        "latest_at_ms": at_ms,
+    }
+
+
+def _credit_event(row: Row) -> dict[str, Any]:
+    is_credit, is_reversal = row["kind"] == EntryKind.CREDIT, row["kind"] == EntryKind.REVERSAL
+    common = {
+        "order_id": row["order_id"],
+        "credit_rows": int(is_credit),
+        "reversal_rows": int(is_reversal),
+        "unknown_rows": int(not is_credit and not is_reversal),
+        "credited_customer": row["customer"],
+        "last_credited_customer": row["customer"],
+        "credited_at_ms": row["created_at_ms"],
+        "latest_at_ms": row["created_at_ms"],
+    }
+    if is_credit:
+        return common | {
+            "credit_cents": row["amount_cents"],
+            "points": row["points"],
+            "credit_transaction_id": row["transaction_id"],
+            "last_credit_transaction_id": row["transaction_id"],
+            "credit_message_id": row["message_id"],
+        }
+    if is_reversal:
+        return common | {
+            "reversal_cents": row["amount_cents"],
+            "reversal_points": row["points"],
+            "reversal_transaction_id": row["transaction_id"],
+            "reversal_message_id": row["message_id"],
+            "reversed_at_ms": row["created_at_ms"],
+        }
+    return common
+
+
+def _latest(*times: int | None) -> int | None:
+    return max((time for time in times if time is not None), default=None)

@@ -1,0 +1,49 @@
+"""The judgement without Spark finds in the same broken books what the reconciliation finds in them."""
+
+import random
+import sqlite3
+from pathlib import Path
+
+from pipelines.judging.cut_off import CutOff
+from pipelines.judging.log_events import Route
+from pipelines.judging.totals import SUMMED
+from pipelines.judging.without_spark.auditing import RecordsOfBroker, audited
+from pipelines.judging.without_spark.table_events import Row, TableRows
+from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
+from rocketmq_commitlog.commit_log import scan, split_log
+from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
+from tests.component.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.log_writer import LogWriter
+
+CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
+
+
+def rows(connection: sqlite3.Connection, table: str) -> tuple[Row, ...]:
+    cursor = connection.execute(f"SELECT * FROM {table}")
+    names = [column[0] for column in cursor.description]
+    return tuple(dict(zip(names, values, strict=True)) for values in cursor)
+
+
+def tables_of(shop: ShopDatabases) -> TableRows:
+    of_orders = [rows(shop.orders, name) for name in ("orders", "order_items", "transactions")]
+    return TableRows(*of_orders, *[rows(shop.credits, name) for name in ("credits", "balances")])
+
+
+def log_of(store: Path) -> RecordsOfBroker:
+    route = Route()
+    progress = {topic: read_consumer_offsets(store, route.consumer_group, topic) for topic in route.consumed_topics}
+    return RecordsOfBroker([found for log_range in split_log(store) for found in scan(log_range)], progress)
+
+
+def test_books_broken_in_every_way_are_reported_as_they_were_broken(shop: ShopDatabases, tmp_path: Path) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
+    names = [name for name in STORIES for _ in range(2)]
+    random.Random(11).shuffle(names)
+    for number, name in enumerate(names):
+        books.add(name, number)
+    books.log.consume()
+    found = audited(tables_of(shop), [log_of(books.log.store)], CUT_OFF)
+    told = {row["order_id"]: (row["finding"], row["cause"]) for row in found if row["order_id"] is not None}
+    unhealthy = {order_id: verdict for order_id, verdict in told.items() if verdict[0] not in SUMMED}
+    assert unhealthy == books.expected
+    assert len(told) - len(unhealthy) == books.healthy
