@@ -149,7 +149,7 @@ PLANTED: Final = (
     Planted(
         "rest-passed-over",
         PlantedArea.BROKER,
-        "A pull by tag that reaches its limit of messages goes on after all units that it read, not after the last delivered one.",
+        "A pull by tag that reaches its limit of messages goes on after all units that it read, not after the delivered ones.",
         "a backlog of more messages than one pull takes",
         Promise.ORDER_HAS_CREDIT,
         _pass_over_the_rest,

@@ -133,7 +133,7 @@ PLANTED: Final = (
     Planted(
         "first-id-kept",
         PlantedArea.TWO_FAULTS,
-        "After a second attempt the local transaction runs with the id of the first one, not with that of the stored half message.",
+        "After a second attempt the local transaction runs with the id of the first one, not of the stored half message.",
         "the first attempt of a half message fails, and then its COMMIT is lost",
         Promise.ORDER_HAS_CREDIT,
         _go_on_with_the_first_id,
