@@ -1,0 +1,22 @@
+"""The settings of the services in a simulated world. Those that no plan changes have production's defaults."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ShopSettings:
+    """One set for all processes of the shop."""
+
+    namesrv_addr: str
+    order_limit_cents: int = 1_000_000
+    payment_deadline_s: float = 60.0
+    send_timeout_ms: int = 3_000
+    consumer_threads: int = 8
+    batch_size: int = 32
+    task_timeout_s: float = 10.0
+    max_reconsume_times: int = 16
+    cancels_refused: bool = True
+    credits_by_celery: bool = True
+    worker_slots: int = 2
