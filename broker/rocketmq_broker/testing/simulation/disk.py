@@ -258,7 +258,7 @@ class ProcessFiles(Disk):
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """Makes the directory, with those above it."""
         self._live()
-        if not self._memory.is_directory(path):
+        if path != path.parent and not self._memory.is_directory(path):
             self.make_directory(path.parent, is_durable=is_durable)
             self._do("make directory", (str(path), int(is_durable)), self._make_directory, path, is_durable)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from rocketmq_broker.testing.simulation.chance import stream
@@ -160,13 +159,10 @@ class SimulatedWorld:
         """Drops everything that still waits."""
         self.is_over = True
         self.loop.on_error = lambda context: None
-        for task in asyncio.all_tasks(self.loop):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
         for process in self._processes:
             process.clear()
+        self.loop.clear()
         asyncio.set_event_loop(None)
-        with suppress(RuntimeError):
-            self.loop.close()
 
     def _note_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

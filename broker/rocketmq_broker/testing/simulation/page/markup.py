@@ -9,7 +9,7 @@ from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.message.text.printable import printable
 
 _NS_PER_MS: Final = 1_000_000
-_LONGEST: Final = 400
+_LONGEST: Final = 240
 """Characters of a text that a row shows."""
 
 
