@@ -1,4 +1,4 @@
-"""Customers: each does what a plan says, asks again while nobody knows the answer, and tells observers what was asked and answered."""
+"""Customers: each does what a plan says, and asks again while nobody knows the answer. Observers learn what was answered."""
 
 from __future__ import annotations
 

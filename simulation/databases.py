@@ -27,9 +27,11 @@ from sqlalchemy import URL, Engine, QueuePool
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
+from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import Killed, Process
-from rocketmq_broker.world import Chance
+from rocketmq_broker.testing.simulation.world import STARTS_MS
+from rocketmq_broker.world import Chance, World, in_world
 from service_runtime.database.engine import prepare_sqlite
 from service_runtime.database.opening import open_database
 from simulation.database_faults import CommitFate, DatabaseFaults, Die, DyingStep, broken_connection, locked
@@ -79,7 +81,9 @@ def scratch_folder() -> Path:
 @cache
 def _template(migrations: str) -> _Template:
     path = scratch_folder() / f"template-{migrations.partition(':')[0]}.db"
-    engine = open_database(f"sqlite:///{path}", migrations=migrations, start_timeout_s=10)
+    world = World(wall_ns=lambda: STARTS_MS * 1_000_000, nonce=stream(0, migrations).randbytes)
+    with in_world(world):  # the migrations give the database its identity
+        engine = open_database(f"sqlite:///{path}", migrations=migrations, start_timeout_s=10)
     engine.dispose()
     return _Template(path, engine, {})
 
