@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,5 @@ class ShopSettings:
     cancels_refused: bool = True
     credits_by_celery: bool = True
     worker_slots: int = 2
+    stock: Mapping[str, int] = field(default_factory=dict)
+    """The articles that are counted from the first start of an inventory service on."""

@@ -36,6 +36,7 @@ class Shop:
         self.order_services: dict[str, OrderProcess] = {}
         """The running ones. One whose process has died is replaced when its program starts again."""
         self._order_programs: list[str] = []
+        self._uncounted = sorted(settings.stock.items())
 
     def order_service(self, name: str) -> Program:
         """Adds a machine with an order service, not started."""
@@ -76,7 +77,11 @@ class Shop:
         """Adds a machine with an inventory service, not started."""
 
         async def begin(process: Process) -> None:
-            await InventoryProcess(process, self.databases[INVENTORY], self.settings).start()
+            service = InventoryProcess(process, self.databases[INVENTORY], self.settings)
+            while self._uncounted:
+                await service.set_stock(*self._uncounted[-1])
+                self._uncounted.pop()
+            await service.start()
 
         return self._program(name, begin)
 
