@@ -187,7 +187,7 @@ class SimulatedDatabase:
             self._path, timeout=0, isolation_level=None, factory=SimulatedConnection, cached_statements=256
         )
         connection.gate = gate
-        sqlite3.Connection.execute(connection, "PRAGMA synchronous=OFF").close()
+        sqlite3.Cursor(connection).execute("PRAGMA synchronous=OFF").close()
         return connection
 
     def note_commit(self, process: str, rows: list[tuple[str, tuple[str, ...]]]) -> None:
@@ -232,6 +232,8 @@ class _Gate:
 
     def break_all(self) -> None:
         for connection in self._connections:
+            # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
+            sqlite3.Connection.rollback(connection)
             sqlite3.Connection.close(connection)
         self._connections.clear()
 

@@ -166,10 +166,9 @@ def test_others_go_on_while_the_ledger_hangs(played: PlayStory) -> None:
 
     shop = played(story)
     assert each_once(shop, 5)
-    times_s = {happening.at_ns / 1e9 for happening in shop.world.history.happenings if happening.text.startswith("credits-data")}
-    assert min(times_s) > 20
-    shipped = [happening for happening in shop.world.history.happenings if "shipments" in happening.text]
-    assert max(happening.at_ns for happening in shipped) < 10e9
+    times_s = [happening.at_ns / 1e9 for happening in shop.world.history.happenings if "credits-database" in happening.text]
+    assert sum(at_s < 8 for at_s in times_s) == 4
+    assert max(times_s) > 20
 
 
 @pytest.mark.parametrize("place", ["orders", "credits", "inventory"])
@@ -224,7 +223,7 @@ def test_an_old_copy_that_answers_check_backs_rolls_no_order_back(played: PlaySt
         await asyncio.sleep(20)
         copy = shop.shop.databases["orders-database"].copied()
         shop.at(11.0, switch)
-        shop.at(70.0, lambda: shop.shop.order_services["orders-1"].check_back_from(None))
+        shop.at(50.0, lambda: shop.shop.order_services["orders-1"].check_back_from(None))
 
     shop = played(story, for_s=200.0)
     assert set(shop.order_states().values()) == {"PAID"}
