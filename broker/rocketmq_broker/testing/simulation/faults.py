@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from rocketmq_broker.testing.simulation.plan import PlannedEvent as Event
+from rocketmq_broker.testing.simulation.plan import PlannedEvent
 from rocketmq_broker.testing.simulation.process import Killed
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 
