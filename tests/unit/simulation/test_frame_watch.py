@@ -71,7 +71,8 @@ class Wire:
     def pull(self, *names: str, begin: int = 0, commit: int | None = None) -> None:
         header = PullMessageRequestHeader(
             consumer_group="credit_service", topic="orders", queue_id=0, queue_offset=begin, max_msg_nums=32,
-            sys_flag=0 if commit is None else 1, commit_offset=commit or 0, suspend_timeout_millis=0, subscription="*", sub_version=0,
+            sys_flag=0 if commit is None else 1, commit_offset=commit or 0, suspend_timeout_millis=0, subscription="*",
+            sub_version=0,
         )  # fmt: skip
         asked = self.ask(RequestCode.PULL_MESSAGE, header)
         end = begin + len(names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, TypeVar
@@ -72,7 +73,7 @@ class Program:
             self.machine.disk.lose_power()
         else:
             self.machine.disk.kill()
-        self._world.loop.call_later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
+        self._world.later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
 
     def died(self) -> None:
         """Notes that its process has ended itself: a fault chose the moment."""
@@ -114,10 +115,15 @@ class SimulatedWorld:
         """Errors that no code has handled: in a real process each would be a traceback."""
         self.loop.on_error = self._note_error
         self._processes: list[Process] = []
+        self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
         """Returns the source of chance of that name."""
         return stream(self.seed, *names)
+
+    def later(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Calls it after so many seconds, whatever happens to the process that asks for it."""
+        self.loop.call_later(seconds, callback, context=self._context.copy())
 
     @property
     def elapsed_s(self) -> float:
