@@ -59,9 +59,9 @@ class SimulationCommand:
                     failed = play_missing(processes, standing, wanted, goes_on=goes_on, on_end=count)
                 finally:
                     real_s = time.monotonic() - begun_s
+            totals = standing.totals
+            tell_totals(self.console, totals, played=played, real_s=real_s, processes=processes.count)
             self._shrink_first_of_each_promise(processes, failed)
-        totals = standing.totals
-        tell_totals(self.console, totals, played=played, real_s=real_s, processes=processes.count)
         self._tell_known(known, failed)
         if silent := never_fired(totals.fired, totals.worlds, FaultKind):
             tell_never_fired(self.console, silent, totals.worlds)

@@ -22,17 +22,18 @@ _IN_SHORT: Final = frozenset({"fault", "death", "start", "error", "violation"})
 
 
 def tell_totals(console: Console, totals: Totals, *, played: int, real_s: float, processes: int) -> None:
-    """Prints how often each kind of fault fired, and how fast worlds were played."""
+    """Prints how often each kind of fault fired, and how fast worlds were played: `played` of them in `real_s` seconds now."""
     console.print(table_of_fired(totals.fired, FaultKind))
-    console.print(
-        f"{totals.worlds:,} worlds with this code, {totals.simulated_s / max(1, totals.worlds):,.0f} simulated seconds each",
-        markup=False, highlight=False,
-    )  # fmt: skip
     if played and real_s > 0:
         console.print(
-            f"{played:,} of them now: {played / real_s:.1f} worlds a second in {processes} processes",
+            f"Played now: {played:,} worlds, {played / real_s:.1f} a second in {processes} processes",
             markup=False, highlight=False,
         )  # fmt: skip
+    console.print(
+        f"Kept for this code: {totals.worlds:,} worlds, {totals.simulated_s / max(1, totals.worlds):,.0f} simulated seconds and "
+        f"{totals.cpu_s / max(1, totals.worlds):.2f} seconds of a processor each",
+        markup=False, highlight=False, soft_wrap=True,
+    )  # fmt: skip
 
 
 def table_of_fired(fired: Mapping[str, int], kinds: Iterable[str]) -> Table:

@@ -43,7 +43,7 @@ class Ran:
 def test_worlds_that_keep_their_promises_end_with_0_and_the_table_of_faults(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play)
     assert ran.command.search(range(1, 101)) == 0
-    assert "100 worlds with this code" in ran.printed
+    assert "Kept for this code: 100 worlds" in ran.printed
     assert "Every promise held" in ran.printed
     assert all(kind in ran.printed for kind in small_worlds.KINDS)
 
@@ -52,15 +52,15 @@ def test_the_next_run_plays_only_the_seeds_that_are_new(tmp_path: Path) -> None:
     Ran(tmp_path, small_worlds.play).command.search(range(1, 61))
     again = Ran(tmp_path, small_worlds.play)
     assert again.command.search(range(1, 101)) == 0
-    assert "40 of them now" in again.printed
-    assert "100 worlds with this code" in again.printed
+    assert "Played now: 40 worlds" in again.printed
+    assert "Kept for this code: 100 worlds" in again.printed
 
 
 def test_results_of_other_code_are_not_counted(tmp_path: Path) -> None:
     Ran(tmp_path, small_worlds.play).command.search(range(1, 51))
     other = Ran(tmp_path, small_worlds.play, version="v2")
     other.command.search(range(1, 26))
-    assert "25 worlds with this code" in other.printed
+    assert "Kept for this code: 25 worlds" in other.printed
 
 
 def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_seed_that_failed_fails_again_in_the_next_run(tmp_path: Path) -> None:
 def test_a_search_that_goes_on_plays_all_seeds_and_shrinks_one_world_for_each_promise(tmp_path: Path) -> None:
     ran = Ran(tmp_path, small_worlds.play_losing_every_fiftieth)
     assert ran.command.search(range(1, 201), goes_on=True) == 1
-    assert "200 worlds with this code" in ran.printed
+    assert "Kept for this code: 200 worlds" in ran.printed
     assert len(list((tmp_path / "simulation" / "failed").glob("*.json"))) == 2
     assert ran.printed.count("breaks it, too") == 2
     later = Ran(tmp_path, small_worlds.play_losing_every_fiftieth)
@@ -183,4 +183,4 @@ def test_a_stopped_search_leaves_no_process_and_goes_on_later(tmp_path: Path, nu
     assert lines.endswith(b"\n")
     later = Ran(tmp_path, small_worlds.play)
     assert later.command.search(range(1, 26)) == 0
-    assert f"{len(lines.splitlines()) * 25} worlds with this code" in later.printed
+    assert f"Kept for this code: {len(lines.splitlines()) * 25} worlds" in later.printed
