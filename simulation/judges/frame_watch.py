@@ -75,7 +75,7 @@ class WatchedOffsets:
     checked: int = 0
 
 
-class FrameWatch:
+class WireWatch:
     """Sees each frame once, when its sender writes it, whether or not it arrives."""
 
     def __init__(self, is_handled: IsHandled, local_state: Callable[[str], str | None] | None = None) -> None:
