@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -11,6 +11,8 @@ from order_service.domain.life_cycle import OrderEvent
 from pipelines.judging.without_spark.table_events import Row
 from simulation.judges.order_shadow import EXISTING, Effect, OpenRequest, OrderShadow, ShadowState
 from simulation.judges.violation import Promise, Violation
+
+Content = tuple[int, bool, Hashable]
 
 
 class RequestKind(StrEnum):
@@ -35,6 +37,8 @@ class AnswerKind(StrEnum):
     """422: the idempotency key belongs to another request."""
     NOT_FOUND = "not found"
     """404: no order has this id."""
+    UNREACHED = "unreached"
+    """No process listened: nothing was done, and nothing will be."""
     UNAVAILABLE = "unavailable"
     """503 and the like. Of a new order it says that nothing was written, and nothing will be."""
     LOST = "lost"
@@ -51,6 +55,8 @@ class CustomerRequest:
     idempotency_key: str | None = None
     total_cents: int = 0
     is_paid_later: bool = False
+    items: Hashable = ()
+    """Whatever else must be equal in a repetition with the same key."""
 
     @property
     def effect(self) -> Effect:
@@ -60,9 +66,9 @@ class CustomerRequest:
         return _EFFECTS[self.kind]
 
     @property
-    def content(self) -> tuple[int, bool]:
+    def content(self) -> Content:
         """What must be equal in a repetition with the same key."""
-        return self.total_cents, self.is_paid_later
+        return self.total_cents, self.is_paid_later, self.items
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class SentRequest:
     request: CustomerRequest
     shadow: OrderShadow
     open: OpenRequest
-    contents: set[tuple[int, bool]]
+    contents: set[Content]
     """What was asked for with its idempotency key, this request included."""
 
 
@@ -112,7 +118,7 @@ class Shadow:
         """`order_limit_cents` is the highest total that the order service takes."""
         self._limit_cents = order_limit_cents
         self._by_key: dict[_Key, OrderShadow] = {}
-        self._contents: dict[_Key, set[tuple[int, bool]]] = {}
+        self._contents: dict[_Key, set[Content]] = {}
         self._by_id: dict[str, OrderShadow] = {}
         self._shadows: list[tuple[str, OrderShadow]] = []
         self.told: dict[str, str] = {}
@@ -214,7 +220,7 @@ class Shadow:
             return None if may_be_absent else "the order was placed before"
         if answer.kind is AnswerKind.KEY_REUSED:
             return None if len(sent.contents) > 1 and shadow.states & EXISTING else "nobody used the key for anything else"
-        return None if answer.kind is AnswerKind.UNAVAILABLE else "nobody asked for an order by its id"
+        return "nobody asked for an order by its id" if answer.kind is AnswerKind.NOT_FOUND else None
 
     def _placed(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
         shadow, request = sent.shadow, sent.request
@@ -252,6 +258,9 @@ class Shadow:
         if answer.kind in (AnswerKind.UNKNOWN, AnswerKind.UNAVAILABLE):
             # The database may have taken it and lost its answer: only a later answer tells.
             shadow.fall_silent(sent.open)
+            return None
+        if answer.kind is AnswerKind.UNREACHED:
+            shadow.never_happened(sent.open)
             return None
         if answer.kind is AnswerKind.NOT_FOUND:
             may_be_absent = ShadowState.ABSENT in sent.open.seen or shadow.order_id not in (None, sent.request.order_id)

@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketmq_commitlog.commit_log import record_at
-from simulation.judges.frame_watch import FrameWatch
+from simulation.judges.frame_watch import WireWatch
 from simulation.judges.violation import Promise, Violation
 
 BROKER, CLIENT = "broker-a", "orders-1"
@@ -33,7 +33,7 @@ class Wire:
     def __init__(self) -> None:
         self.handled: set[tuple[str, str, str]] = set()
         self.local: dict[str, str] = {}
-        self.watch = FrameWatch(lambda *asked: asked in self.handled, self.local.get)
+        self.watch = WireWatch(lambda *asked: asked in self.handled, self.local.get)
         self.found: list[Violation] = []
         self.opaque = 0
 

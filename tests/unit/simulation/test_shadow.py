@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from order_messages.states import OrderState
 from order_service.domain.life_cycle import OrderEvent, next_state
 from simulation.judges.order_shadow import ShadowState
-from simulation.judges.shadow import AnswerKind, CustomerAnswer, CustomerRequest, RequestKind, SentRequest, Shadow
+from simulation.judges.shadow import AnswerKind, Content, CustomerAnswer, CustomerRequest, RequestKind, SentRequest, Shadow
 from simulation.judges.violation import Promise
 
 LIMIT = 1_000
@@ -176,7 +176,7 @@ class HonestService:
 
     chance: random.Random
     orders: dict[str, ShadowState] = field(default_factory=dict)
-    by_key: dict[str | None, tuple[str, tuple[int, bool]]] = field(default_factory=dict)
+    by_key: dict[str | None, tuple[str, Content]] = field(default_factory=dict)
 
     def does(self, request: CustomerRequest) -> CustomerAnswer:
         if request.kind is PLACE:
