@@ -102,7 +102,7 @@ class Customers:
         return answer
 
     def _begin(self, action: CustomerAction) -> None:
-        task = self._world.loop.create_task(self._acted(action))
+        task = self._world.do(self._acted(action))
         self._tasks[task] = None
 
     async def _acted(self, action: CustomerAction) -> None:

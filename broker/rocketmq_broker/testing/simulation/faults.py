@@ -58,7 +58,7 @@ class FaultInjector:
 
     def _begin(self, fault: PlannedEvent) -> None:
         self.world.history.note(fault.where, "fault", _told(fault))
-        task = self.world.loop.create_task(self._happen(fault))
+        task = self.world.do(self._happen(fault))
         self._running[task] = None
 
     async def _happen(self, fault: PlannedEvent) -> None:
@@ -161,7 +161,7 @@ async def _cut(faults: FaultInjector, fault: PlannedEvent) -> None:
 
 
 async def _cut_half_way(faults: FaultInjector, fault: PlannedEvent) -> None:
-    faults.world.network.cut_half_way(*_link(fault), nth=fault.whole("nth"), fired=lambda: faults.has_fired(fault))
+    faults.world.network.cut_half_way(*_link(fault), nth=fault.whole("nth") if "nth" in fault.parameters else 1, fired=faults.once(fault))
 
 
 async def _blocked(faults: FaultInjector, fault: PlannedEvent, links: list[tuple[str, str]]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import gc
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from rocketmq_broker.testing.simulation.chance import stream
@@ -182,6 +184,17 @@ class SimulatedWorld:
             process.clear()
         self.loop.clear()
         asyncio.set_event_loop(None)
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
+        """Runs a coroutine of the world itself, outside all processes. Its error is told."""
+        return self.loop.create_task(self._done(work), context=self._context.copy())
+
+    async def _done(self, work: Coroutine[Any, Any, Any]) -> None:
+        try:
+            await work
+        except Exception as error:
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            self._note_error({"exception": error, "message": f"{place.name} in {Path(place.filename).name}:{place.lineno}"})
 
     def _note_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")
