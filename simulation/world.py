@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
-from order_service.domain.order import Item
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
@@ -19,22 +18,22 @@ from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 from simulation.action_kinds import ActionKind
-from simulation.customers import CustomerAction, Customers
+from simulation.customers.conversations import conversation
+from simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
 from simulation.fault_kinds import FaultKind
-from simulation.following import ShadowFollower
 from simulation.judges.agreement import disagreements
 from simulation.judges.audit import audit
 from simulation.judges.books import WorldBooks, read_books, read_store
 from simulation.judges.broker_lists import ask
 from simulation.judges.liveness import judge_end
 from simulation.judges.safety import SafetyJudge
-from simulation.judges.shadow import Shadow
+from simulation.judges.conversations import Conversation, judge_conversations
 from simulation.judges.violation import Promise, Violation
 from simulation.search.worlds import FoundBroken
-from simulation.settings import ShopSettings
+from simulation.services.settings import ShopSettings
+from simulation.services.shop import SimulatedShop
+from simulation.services.shop_faults import ShopFaults
 from simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE, WorldShape
-from simulation.shop import Shop
-from simulation.shop_faults import ShopFaults
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
 """The seconds between the looks for an end, once the faults are over: the last is after the longest redelivery."""
@@ -72,7 +71,6 @@ class _ShopWorld:
         self._names = name_server(world)
         address = f"{self._names.machine.address}:{NAME_SERVER_PORT}"
         self._brokers = {name: broker(world, name, address, self._broker_settings()) for name in shape.broker_names}
-        self._faults = ShopFaults()
         settings = ShopSettings(
             address,
             order_limit_cents=shape.order_limit_cents,
@@ -80,7 +78,7 @@ class _ShopWorld:
             batch_size=shape.consumer_batch,
             credits_by_celery=shape.credits_by_celery,
         )
-        self._shop = self._faults.shop = Shop(world, settings, self._faults.fired)
+        self._shop = SimulatedShop(world, settings)
         for name in shape.order_service_names:
             self._shop.order_service(name)
         for name in shape.credit_service_names:
@@ -89,10 +87,10 @@ class _ShopWorld:
             self._shop.worker(f"worker-{number}")
         for name in shape.inventory_names:
             self._shop.inventory_service(name)
-        self._injector = FaultInjector(world, {**EFFECTS, **self._faults.effects})
+        self._injector = FaultInjector(world, {**EFFECTS, **ShopFaults(self._shop).effects()})
         self._customers = Customers(self._shop)
-        self._customers.follower = ShadowFollower(Shadow(shape.order_limit_cents))
-        self._customers.found = self._found_now
+        self._conversations: list[Conversation] = []
+        self._customers.observers.append(self._heard)
         self._safety = SafetyJudge()
         self._broken: list[FoundBroken] = []
         self._watch()
@@ -136,6 +134,10 @@ class _ShopWorld:
                 lambda name=name: self._found_now(safety.after_recovery(name, read_store(self._files(name)).records))
             )
 
+    def _heard(self, asked: AnsweredRequest) -> None:
+        customer = self._customers.placings[asked.number].customer
+        self._conversations.append(conversation(asked, customer))
+
     def _files(self, name: str) -> Mapping[PurePath, bytes]:
         return self._brokers[name].machine.disk.contents()
 
@@ -147,7 +149,7 @@ class _ShopWorld:
             program.begin()
         for event in plan.events:
             if event.what in tuple(ActionKind):
-                self._customers.schedule(_action(event))
+                self._customers.schedule(CustomerAction.of(event))
             else:
                 self._injector.schedule(event)
         await asyncio.sleep(plan.ends_s)
@@ -185,12 +187,12 @@ class _ShopWorld:
             {name: self._files(name) for name in self._brokers},
         )  # fmt: skip
         lists = ask(program.inspection for program in self._brokers.values())
-        shadow = self._customers.follower.shadow
+        heard = judge_conversations(self._conversations, books.tables.orders, shape.order_limit_cents)
         groups = ["order_service", "credit_service", *(["inventory_service"] if shape.has_inventory else [])]
-        liveness = judge_end(books, lists, shadow.told, groups, has_inventory=shape.has_inventory)
+        liveness = judge_end(books, lists, heard.told, groups, has_inventory=shape.has_inventory)
         audited = audit(books, self._cut_off(), lists.names_of("credit_service"), self._excused())
         return [
-            *liveness.violations, *audited.violations, *disagreements(audited, liveness), *shadow.judge_end(books.tables.orders),
+            *liveness.violations, *audited.violations, *disagreements(audited, liveness), *heard.violations,
         ]  # fmt: skip
 
     def _cut_off(self) -> CutOff:
@@ -207,16 +209,3 @@ class _ShopWorld:
 
     def _found(self, violations: Iterable[Violation]) -> None:
         self._found_now(list(violations))
-
-
-def _action(event: PlannedEvent) -> CustomerAction:
-    given = event.parameters
-    return CustomerAction(
-        ActionKind(event.what),
-        event.where,
-        event.whole("order"),
-        at_s=event.at_s,
-        items=tuple(Item(*item) for item in given.get("items", ())),
-        key=given.get("key"),
-        is_paid_later=bool(given.get("pays_later")),
-    )

@@ -11,8 +11,8 @@ from sqlmodel import Session
 
 from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.taking_locks import Acquire
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
-from service_runtime.taking_locks import Acquire
 
 _TURN_TIMEOUT_S: Final = 5.0
 """PostgreSQL's limit for a statement's wait for a lock; after it SQLite itself waits up to 10 s for other processes."""

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from service_runtime.taking_locks import Acquire, is_taken
+from service_runtime.database.taking_locks import Acquire, is_taken
 
 
 class TurnNotGiven(Exception):

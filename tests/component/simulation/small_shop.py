@@ -9,9 +9,9 @@ from order_service.domain.order import Item
 from rocketmq_broker.testing.simulation.servers import broker, name_server
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 from simulation.action_kinds import ActionKind
-from simulation.customers import Asked, CustomerAction, Customers
-from simulation.settings import ShopSettings
-from simulation.shop import Shop
+from simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
+from simulation.services.settings import ShopSettings
+from simulation.services.shop import SimulatedShop
 
 BROKER_SETTINGS = {"transactionCheckInterval": "5000", "transactionTimeOut": "6000"}
 TEA = (Item("tea", 1, 250),)
@@ -22,9 +22,9 @@ class SmallShop:
     """The shop while its world runs, and what is left of it afterwards."""
 
     world: SimulatedWorld
-    shop: Shop
+    shop: SimulatedShop
     customers: Customers
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[AnsweredRequest] = field(default_factory=list)
     fired: list[tuple[str, str]] = field(default_factory=list)
 
     def place(self, number: int, at_s: float, *, later: bool = False, key: bool = True, items: tuple[Item, ...] = TEA) -> None:
@@ -75,9 +75,9 @@ def play(story: Story, seed: int = 1, for_s: float = 60.0, **settings: Any) -> S
     names = name_server(world)
     address = f"{names.machine.address}:9876"
     broker(world, "broker-a", address, BROKER_SETTINGS)
-    fired: list[tuple[str, str]] = []
-    shop = Shop(world, ShopSettings(address, **settings), on_fault=lambda place, word: fired.append((place, word)))
-    small = SmallShop(world, shop, Customers(shop), fired=fired)
+    shop = SimulatedShop(world, ShopSettings(address, **settings))
+    small = SmallShop(world, shop, Customers(shop))
+    shop.fault_observers.append(lambda place, word: small.fired.append((place, word)))
     small.customers.observers.append(small.asked.append)
     shop.order_service("orders-1")
     shop.credit_service("credits-1")

@@ -161,7 +161,9 @@ async def _cut(faults: FaultInjector, fault: PlannedEvent) -> None:
 
 
 async def _cut_half_way(faults: FaultInjector, fault: PlannedEvent) -> None:
-    faults.world.network.cut_half_way(*_link(fault), nth=fault.whole("nth") if "nth" in fault.parameters else 1, fired=faults.once(fault))
+    faults.world.network.cut_half_way(
+        *_link(fault), nth=fault.whole("nth") if "nth" in fault.parameters else 1, fired=faults.once(fault)
+    )
 
 
 async def _blocked(faults: FaultInjector, fault: PlannedEvent, links: list[tuple[str, str]]) -> None:

@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from rocketmq_broker.testing.simulation.process import Process
-from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
-from simulation.celery_model import SimulatedRedis, WorkerProcess
-from simulation.credit_process import CreditProcess
-from simulation.databases import SimulatedDatabase
-from simulation.inventory_process import InventoryProcess
-from simulation.order_process import OrderProcess
-from simulation.settings import ShopSettings
+from rocketmq_broker.testing.simulation.world import Begin, Program, SimulatedWorld
+from simulation.databases.database import SimulatedDatabase
+from simulation.services.celery_model import SimulatedRedis, WorkerProcess
+from simulation.services.credit_process import CreditProcess
+from simulation.services.inventory_process import InventoryProcess
+from simulation.services.order_process import OrderProcess
+from simulation.services.settings import ShopSettings
 
 ORDERS: Final = "orders-database"
 CREDITS: Final = "credits-database"
 INVENTORY: Final = "inventory-database"
 
 
-class Shop:
+class SimulatedShop:
     """Everything that the services of one world need, and the services by the names of their programs."""
 
-    def __init__(
-        self, world: SimulatedWorld, settings: ShopSettings, on_fault: Callable[[str, str], object] = lambda place, word: None
-    ) -> None:
-        """`on_fault` is told of each effect of a fault: the database or "redis", and a word."""
+    def __init__(self, world: SimulatedWorld, settings: ShopSettings) -> None:
+        """Adds no machine yet. Use `close` after the world's end."""
         self.world = world
         self.settings = settings
-        self.databases = {name: self._database(name, on_fault) for name in (ORDERS, CREDITS, INVENTORY)}
+        self.fault_observers: list[Callable[[str, str], object]] = []
+        """Each is told when a service meets a fault: the name of the database or "redis", and a word."""
+        self.databases = {name: self._database(name) for name in (ORDERS, CREDITS, INVENTORY)}
         self.redis = SimulatedRedis(
-            world.loop, world.history, world.chance("redis"), on_fault=lambda word: on_fault("redis", word)
+            world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)
         )
+        self._database_of: dict[str, str] = {}
+        self._copies: list[SimulatedDatabase] = []
         self.order_services: dict[str, OrderProcess] = {}
         """The running ones. One whose process has died is replaced when its program starts again."""
         self._order_programs: list[str] = []
-        self._copies: list[SimulatedDatabase] = []
         self._uncounted = sorted(settings.stock.items())
 
     def order_service(self, name: str) -> Program:
@@ -48,7 +50,7 @@ class Shop:
             self.order_services[name] = service
 
         self._order_programs.append(name)
-        return self._program(name, begin)
+        return self._program(name, begin, ORDERS)
 
     def credit_service(self, name: str) -> Program:
         """Adds a machine with a credit service, not started."""
@@ -56,13 +58,13 @@ class Shop:
         async def begin(process: Process) -> None:
             await CreditProcess(process, self.databases[CREDITS], self.redis, self.settings).start()
 
-        return self._program(name, begin)
+        return self._program(name, begin, CREDITS)
 
     def worker(self, name: str) -> Program:
         """Adds a machine with a Celery worker of the credit service, not started."""
-        machine = self.world.machine(name)
 
         async def begin(process: Process) -> None:
+            machine = self.world.machines[name]
             worker = WorkerProcess(
                 process,
                 self.redis,
@@ -72,7 +74,7 @@ class Shop:
             )
             await worker.start()
 
-        return self.world.program(name, machine, begin)
+        return self._program(name, begin, CREDITS)
 
     def inventory_service(self, name: str) -> Program:
         """Adds a machine with an inventory service, not started."""
@@ -84,7 +86,7 @@ class Shop:
                 self._uncounted.pop()
             await service.start()
 
-        return self._program(name, begin)
+        return self._program(name, begin, INVENTORY)
 
     def serving(self) -> list[OrderProcess]:
         """Returns the order services that take requests now, in the order of their names."""
@@ -94,9 +96,13 @@ class Shop:
             if self.world.programs[name].is_ready.is_set() and name in self.order_services
         ]
 
-    def old_copy(self, name: str) -> SimulatedDatabase:
-        """Returns a copy of a database as it is now."""
-        copy = self.databases[name].copied()
+    def database_of(self, program: str) -> SimulatedDatabase:
+        """Returns the database in which that program works."""
+        return self.databases[self._database_of[program]]
+
+    def copy_of(self, database: str) -> SimulatedDatabase:
+        """Returns a new database with the rows of this moment."""
+        copy = self.databases[database].copied()
         self._copies.append(copy)
         return copy
 
@@ -106,11 +112,15 @@ class Shop:
             with suppress(Exception):
                 database.close()
 
-    def _program(self, name: str, begin: Callable[[Process], object]) -> Program:
-        return self.world.program(name, self.world.machine(name), begin)  # type: ignore[arg-type]
+    def _program(self, name: str, begin: Begin, database: str) -> Program:
+        self._database_of[name] = database
+        return self.world.program(name, self.world.machine(name), begin)
 
-    def _database(self, name: str, on_fault: Callable[[str, str], object]) -> SimulatedDatabase:
+    def _database(self, name: str) -> SimulatedDatabase:
         world = self.world
-        return SimulatedDatabase(
-            name, world.history, world.chance("database", name), loop=world.loop, on_fault=lambda word: on_fault(name, word)
-        )
+        chance, on_fault = world.chance("database", name), partial(self._met, name)
+        return SimulatedDatabase(name, world.history, chance, loop=world.loop, on_fault=on_fault)
+
+    def _met(self, place: str, word: str) -> None:
+        for observer in self.fault_observers:
+            observer(place, word)

@@ -22,10 +22,10 @@ from rocketmq_broker.client import TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing.simulation.process import Process
 from service_runtime.http.problem import KnowsItsProblem
-from simulation.client_loop import SimulatedClientLoop
-from simulation.databases import SimulatedDatabase
-from simulation.requests import Answer, Cancel, Pay, Place, ServiceRequest
-from simulation.settings import ShopSettings
+from simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
+from simulation.databases.database import SimulatedDatabase
+from simulation.services.client_loop import SimulatedClientLoop
+from simulation.services.settings import ShopSettings
 
 
 @dataclass
@@ -84,15 +84,15 @@ class OrderProcess:
         for topic, listener in self._listeners.items():
             listener.checking = checking[topic]
 
-    def answer(self, request: ServiceRequest) -> Answer:
+    def answer(self, request: ServiceRequest) -> ServiceAnswer:
         """Answers a request, in a thread of the process, by the rules of `order_service.entrypoints.http`."""
         try:
             return self._done(request)
         except KnowsItsProblem as error:
-            return Answer(error.problem.status, text=str(error))
+            return ServiceAnswer(error.problem.status, text=str(error))
         except tuple(PROBLEM_OF) as error:
             problem = next(found for kind, found in PROBLEM_OF.items() if isinstance(error, kind))
-            return Answer(problem.status, text=str(error))
+            return ServiceAnswer(problem.status, text=str(error))
 
     def _start(self) -> None:
         self._broker.start()
@@ -106,21 +106,21 @@ class OrderProcess:
         limit_cents, now_ms = self._settings.order_limit_cents, self.process.world.wall_ms
         return transaction_listeners(store, order_limit_cents=limit_cents, now_ms=now_ms)
 
-    def _done(self, request: ServiceRequest) -> Answer:
-        if isinstance(request, Place):
+    def _done(self, request: ServiceRequest) -> ServiceAnswer:
+        if isinstance(request, PlaceRequest):
             return self._placed(request)
-        if isinstance(request, Pay):
+        if isinstance(request, PayRequest):
             order = self._paying.pay(request.order_id)
-            return Answer(200, order.order_id, order.state.value)
-        if isinstance(request, Cancel):
+            return ServiceAnswer(200, order.order_id, order.state.value)
+        if isinstance(request, CancelRequest):
             cancelled = self._cancelling.cancel(request.order_id, request.reason)
-            return Answer(200 if cancelled.is_known else 202, cancelled.order.order_id, cancelled.order.state.value)
+            return ServiceAnswer(200 if cancelled.is_known else 202, cancelled.order.order_id, cancelled.order.state.value)
         order_found = self._store.find_order(request.order_id)
         if order_found is None:
-            return Answer(404, text="no order has this id")
-        return Answer(200, order_found.order_id, order_found.state.value)
+            return ServiceAnswer(404, text="no order has this id")
+        return ServiceAnswer(200, order_found.order_id, order_found.state.value)
 
-    def _placed(self, request: Place) -> Answer:
+    def _placed(self, request: PlaceRequest) -> ServiceAnswer:
         placed = self._placing.place(
             customer=request.customer,
             items=request.items,
@@ -128,7 +128,7 @@ class OrderProcess:
             idempotency_key=request.key,
             is_paid_later=request.is_paid_later,
         )
-        return Answer(
+        return ServiceAnswer(
             202 if placed.state is TransactionState.UNKNOWN else 201,
             placed.order.order_id,
             placed.order.state.value,

@@ -10,9 +10,9 @@ from rocketmq_broker.testing.simulation.process import Process
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from service_runtime.messaging.sender_thread import SenderThread
-from simulation.client_loop import SimulatedClientLoop
-from simulation.databases import SimulatedDatabase
-from simulation.settings import ShopSettings
+from simulation.databases.database import SimulatedDatabase
+from simulation.services.client_loop import SimulatedClientLoop
+from simulation.services.settings import ShopSettings
 
 
 class InventoryProcess:

@@ -19,10 +19,10 @@ from rocketmq_broker.testing.simulation.process import Process
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from service_runtime.messaging.sender_thread import SenderThread
-from simulation.celery_model import SimulatedRedis
-from simulation.client_loop import SimulatedClientLoop
-from simulation.databases import SimulatedDatabase
-from simulation.settings import ShopSettings
+from simulation.databases.database import SimulatedDatabase
+from simulation.services.celery_model import SimulatedRedis
+from simulation.services.client_loop import SimulatedClientLoop
+from simulation.services.settings import ShopSettings
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,29 +5,28 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from order_service.domain.order import Item
+from rocketmq_broker.testing.simulation.plan import PlannedEvent
 from rocketmq_broker.testing.simulation.world import SimulatedWorld
 from rocketmq_broker.world import Chance
 from simulation.action_kinds import ActionKind
-from simulation.following import ShadowFollower
-from simulation.judges.violation import Violation
-from simulation.order_process import OrderProcess
-from simulation.requests import Answer, Cancel, Pay, Place, ServiceRequest
-from simulation.shop import Shop
+from simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
+from simulation.services.order_process import OrderProcess
+from simulation.services.shop import SimulatedShop
 
 PATIENCE_S: Final = 30.0
 """A customer waits so long for an answer."""
 _LONGEST_WAY_S: Final = 0.02
 _PAUSES_S: Final = (1.0, 3.0, 10.0, 20.0, 30.0, 60.0)
 """Between a customer's tries."""
-_NOBODY: Final = Answer(None, text="no order service listens", is_refused_connection=True)
-_LOST: Final = Answer(None, text="no answer")
+_NOBODY: Final = ServiceAnswer(None, text="no order service listens", is_refused_connection=True)
+_LOST: Final = ServiceAnswer(None, text="no answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredRequest:
     """A request, and what came of it."""
 
     number: int
@@ -36,7 +35,7 @@ class Asked:
     request: ServiceRequest
     asked_ns: int
     answered_ns: int
-    answer: Answer
+    answer: ServiceAnswer
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +53,29 @@ class CustomerAction:
     tries: int = len(_PAUSES_S)
     """One means: forgets it after the first answer, whatever it is."""
 
+    @classmethod
+    def of(cls, event: PlannedEvent) -> Self:
+        """Reads an action of a plan. Raises UnreadablePlan."""
+        key, tries = event.parameters.get("key"), event.parameters.get("tries", len(_PAUSES_S))
+        items = tuple(Item(str(name), quantity, price_cents) for name, quantity, price_cents in event.parameters.get("items", ()))
+        is_paid_later = bool(event.parameters.get("pays_later"))
+        return cls(ActionKind(event.what), event.where, event.whole("order"), event.at_s, items, key, is_paid_later, int(tries))
+
 
 class Customers:
     """All customers of one world. Their machines never fail."""
 
-    def __init__(self, shop: Shop, *, lost_answers: float = 0.0, lost_requests: float = 0.0) -> None:
+    def __init__(self, shop: SimulatedShop, *, lost_answers: float = 0.0, lost_requests: float = 0.0) -> None:
         """`lost_answers` and `lost_requests` are probabilities: a request is not always heard, nor its answer."""
         self._shop = shop
         self._world: SimulatedWorld = shop.world
         self._lost_answers, self._lost_requests = lost_answers, lost_requests
-        self.observers: list[Callable[[Asked], object]] = []
+        self.observers: list[Callable[[AnsweredRequest], object]] = []
         """Each is told of each request after its end."""
-        self.placings: dict[int, Place] = {}
+        self.placings: dict[int, PlaceRequest] = {}
         """The request of each order that was placed, or was to be."""
         self.order_ids: dict[int, str] = {}
         """The order ids that customers were told."""
-        self.follower: ShadowFollower | None = None
-        """Follows each request and its answer."""
-        self.found: Callable[[list[Violation]], object] = lambda violations: None
-        """Gets the answers that cannot be."""
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, action: CustomerAction) -> None:
@@ -84,19 +87,19 @@ class Customers:
         while self._tasks:
             await asyncio.wait(list(self._tasks))
 
-    async def act(self, action: CustomerAction) -> Answer | None:
+    async def act(self, action: CustomerAction) -> ServiceAnswer | None:
         """Does the action now. Returns the last answer; None if the customer knows no order to pay or to cancel."""
         chance = self._world.chance("customer", action.customer, action.number, action.kind)
         if action.kind is ActionKind.PLACE:
-            self.placings[action.number] = Place(action.customer, action.items, action.key, action.is_paid_later)
-        answer: Answer | None = None
+            self.placings[action.number] = PlaceRequest(action.customer, action.items, action.key, action.is_paid_later)
+        answer: ServiceAnswer | None = None
         for pause_s in (0.0, *_PAUSES_S[: action.tries - 1]):
             await asyncio.sleep(pause_s * (1 + chance.random() / 2))
             request = await self._request_of(action, chance)
             if request is None:
                 return answer
             answer = await self._ask(action, request, chance)
-            may_repeat = not isinstance(request, Place) or request.key is not None or answer.is_refused_connection
+            may_repeat = not isinstance(request, PlaceRequest) or request.key is not None or answer.is_refused_connection
             if not answer.may_change or not may_repeat:
                 return answer
         return answer
@@ -123,25 +126,22 @@ class Customers:
         order_id = self.order_ids.get(action.number)
         if order_id is None:
             return None
-        return Pay(order_id) if action.kind is ActionKind.PAY else Cancel(order_id)
+        return PayRequest(order_id) if action.kind is ActionKind.PAY else CancelRequest(order_id)
 
-    async def _ask(self, action: CustomerAction, request: ServiceRequest, chance: Chance) -> Answer:
+    async def _ask(self, action: CustomerAction, request: ServiceRequest, chance: Chance) -> ServiceAnswer:
         """Asks one of the running order services."""
         began_ns = self._world.loop.elapsed_ns()
         self._note(action, "action", f"{_told(request)}", request)
-        sent = None if self.follower is None else self.follower.sent(action.customer, request)
         answer = await self._answer(request, chance)
-        if self.follower is not None and sent is not None:
-            self.found(self.follower.answered(sent, answer))
-        if isinstance(request, Place) and answer.order_id is not None:
+        if isinstance(request, PlaceRequest) and answer.order_id is not None:
             self.order_ids[action.number] = answer.order_id
         self._note(action, "answer", _words(answer), request, answer.order_id)
-        asked = Asked(action.number, action.kind, request, began_ns, self._world.loop.elapsed_ns(), answer)
+        asked = AnsweredRequest(action.number, action.kind, request, began_ns, self._world.loop.elapsed_ns(), answer)
         for observer in self.observers:
             observer(asked)
         return answer
 
-    async def _answer(self, request: ServiceRequest, chance: Chance) -> Answer:
+    async def _answer(self, request: ServiceRequest, chance: Chance) -> ServiceAnswer:
         await asyncio.sleep(chance.random() * _LONGEST_WAY_S)
         services = self._shop.serving()
         if not services:
@@ -155,7 +155,7 @@ class Customers:
         await asyncio.sleep(chance.random() * _LONGEST_WAY_S)
         return answer
 
-    async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> Answer:
+    async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:
         """Returns the service's answer; none if its process dies, or does not answer in time."""
         has_died: asyncio.Future[None] = self._world.loop.create_future()
         service.process.on_death(lambda: has_died.done() or has_died.set_result(None))
@@ -167,7 +167,7 @@ class Customers:
         if error is None:
             return working.result()
         self._world.errors.append(f"{service.process.name} answers {request} with {type(error).__name__}: {error}")
-        return Answer(500, text=f"{type(error).__name__}: {error}")
+        return ServiceAnswer(500, text=f"{type(error).__name__}: {error}")
 
     def _note(self, action: CustomerAction, kind: str, text: str, request: ServiceRequest, order_id: str | None = None) -> None:
         order_id = order_id or getattr(request, "order_id", None) or self.order_ids.get(action.number)
@@ -176,12 +176,12 @@ class Customers:
 
 
 def _told(request: ServiceRequest) -> str:
-    if not isinstance(request, Place):
+    if not isinstance(request, PlaceRequest):
         return f"{type(request).__name__.lower()} the order"
     key = f" with key {request.key}" if request.key else ""
     return f"place an order{' to be paid later' if request.is_paid_later else ''}{key}"
 
 
-def _words(answer: Answer) -> str:
+def _words(answer: ServiceAnswer) -> str:
     words = [str(answer.status or "no answer"), answer.order_state, answer.transaction_state, answer.text]
     return " ".join(word for word in words if word) + (" (as before)" if answer.is_replay else "")

@@ -29,7 +29,7 @@ from credit_service.adapters.ledger import Ledger
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.process import Process
 from rocketmq_broker.world import Chance
-from simulation.databases import SimulatedDatabase
+from simulation.databases.database import SimulatedDatabase
 
 VISIBILITY_TIMEOUT_S: Final = 60.0
 TASK_TIME_LIMIT_S: Final = 30.0

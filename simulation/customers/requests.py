@@ -8,7 +8,7 @@ from order_service.domain.order import Item
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PlaceRequest:
     """POST /orders."""
 
     customer: str
@@ -20,14 +20,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Pay:
+class PayRequest:
     """POST /orders/ID/payment."""
 
     order_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Cancel:
+class CancelRequest:
     """POST /orders/ID/cancellation."""
 
     order_id: str
@@ -35,17 +35,17 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
+class FindRequest:
     """GET /orders/ID."""
 
     order_id: str
 
 
-ServiceRequest = Place | Pay | Cancel | Find
+ServiceRequest = PlaceRequest | PayRequest | CancelRequest | FindRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ServiceAnswer:
     """What a customer is told. Without a status no answer came: the request may be done or not."""
 
     status: int | None

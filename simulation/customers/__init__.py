@@ -1,0 +1,1 @@
+"""Customers of the simulated shop: what they ask, and what they are told."""

@@ -1,0 +1,1 @@
+"""The databases of the simulated world, and what goes wrong with them."""

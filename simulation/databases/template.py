@@ -1,0 +1,47 @@
+"""Migrated databases, made once in an interpreter, of which each world gets copies."""
+
+from __future__ import annotations
+
+import atexit
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.world import STARTS_MS
+from rocketmq_broker.world import World, in_world
+from service_runtime.database.opening import open_database
+
+
+@dataclass(frozen=True)
+class DatabaseTemplate:
+    """A migrated database, made once in an interpreter, and what all engines of its copies share."""
+
+    path: Path
+    engine: Engine
+    compiled: dict[Any, Any]
+
+
+@cache
+def scratch_folder() -> Path:
+    """Returns this interpreter's folder for databases, in memory where the system has a place for it."""
+    memory = Path("/dev/shm")
+    folder = tempfile.mkdtemp(prefix="simulated-", dir=memory if memory.is_dir() else None)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@cache
+def template(migrations: str) -> DatabaseTemplate:
+    """Returns the database that these migrations make."""
+    path = scratch_folder() / f"template-{migrations.partition(':')[0]}.db"
+    world = World(wall_ns=lambda: STARTS_MS * 1_000_000, nonce=stream(0, migrations).randbytes)
+    with in_world(world):  # the migrations give the database its identity
+        engine = open_database(f"sqlite:///{path}", migrations=migrations, start_timeout_s=10)
+    engine.dispose()
+    return DatabaseTemplate(path, engine, {})
