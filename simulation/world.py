@@ -14,7 +14,7 @@ from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
 from rocketmq_broker.testing.simulation.history import Happening
-from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
+from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 from simulation.action_kinds import ActionKind
@@ -23,11 +23,11 @@ from simulation.customers.customers import AnsweredRequest, CustomerAction, Cust
 from simulation.fault_kinds import FaultKind
 from simulation.judges.agreement import disagreements
 from simulation.judges.audit import audit
-from simulation.judges.books import WorldBooks, read_books, read_store
+from simulation.judges.books import read_books, read_store
 from simulation.judges.broker_lists import ask
+from simulation.judges.conversations import Conversation, judge_conversations
 from simulation.judges.liveness import judge_end
 from simulation.judges.safety import SafetyJudge
-from simulation.judges.conversations import Conversation, judge_conversations
 from simulation.judges.violation import Promise, Violation
 from simulation.search.worlds import FoundBroken
 from simulation.services.settings import ShopSettings
