@@ -93,7 +93,8 @@ class WireWatch:
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
         """Looks at one whole frame with its length: a write may hold a part of one, or several.
 
-        The broker's name must be the same on all its connections. Frames that are damaged, or of other kinds, say nothing.
+        A client's name must differ on each of its connections, since each counts its requests by itself: its address and port. A
+        broker's name must be the same on all: its address and the port on which it listens. Other or damaged frames say nothing.
         """
         try:
             commands = FrameDecoder(len(frame)).feed(frame)
