@@ -48,13 +48,16 @@ def kind_of(status: int | None, *, is_refused_connection: bool = False) -> Answe
 
 
 def judge_conversations(conversations: Iterable[Conversation], orders: Iterable[Row], order_limit_cents: int) -> CustomersReport:
-    """Judges all answers, and then the rows of the orders, once no request is on its way any longer."""
+    """Judges all answers, and then the rows of the orders, once no request is on its way any longer.
+
+    Of what happens at one moment, the earlier one of `conversations` comes first.
+    """
     shadow, found = Shadow(order_limit_cents), list[Violation]()
     moments = []
     for number, one in enumerate(conversations):
-        moments += [(one.asked_ns, 0, number, one), (one.answered_ns, 1, number, one)]
+        moments += [(one.asked_ns, number, False, one), (one.answered_ns, number, True, one)]
     sent: dict[int, SentRequest] = {}
-    for _, is_answer, number, one in sorted(moments, key=lambda moment: moment[:3]):
+    for _, number, is_answer, one in sorted(moments, key=lambda moment: moment[:3]):
         if is_answer:
             found += shadow.answer(sent.pop(number), one.answer)
         else:

@@ -91,7 +91,11 @@ class WireWatch:
         self._seen_early: set[str] = set()
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
-        """Looks at one frame with its length. Frames that are damaged, or of other kinds, say nothing."""
+        """Looks at one whole frame with its length: a write may hold a part of one, or several.
+
+        A client's name must differ on each of its connections, since each counts its requests by itself: its address and port. A
+        broker's name must be the same on all: its address and the port on which it listens. Other or damaged frames say nothing.
+        """
         try:
             commands = FrameDecoder(len(frame)).feed(frame)
             return [violation for command in commands for violation in self._look(sender, receiver, command)]

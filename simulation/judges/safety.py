@@ -20,7 +20,7 @@ class SafetyJudge:
         self._frames = WireWatch(self._commits.is_handled, self._commits.transactions.get)
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
-        """Looks at a frame that `sender` writes to `receiver`, with its length. Both are names of one connection's ends."""
+        """Looks at a whole frame, with its length, that `sender` writes to `receiver`: "HOST:PORT" of a connection's ends."""
         return self._frames.observe(at_ns, sender, receiver, frame)
 
     def observe_commit(self, database: str, connection: sqlite3.Connection) -> list[Violation]:
