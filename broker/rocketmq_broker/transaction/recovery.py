@@ -1,13 +1,14 @@
 """Recovery of the table of pending transactions from the half queue and the op queue of any broker.
 
-A half message is decided if an op message names it. There are two difficulties. Several half messages may stand for one
-transaction: see copies.py. And a broker may end after it appended a committed or discarded message and before it appended the op
-message: see evidence.py.
+A half message is decided if an op message names it. There are three difficulties. Several half messages may stand for one
+transaction: see copies.py. A broker may end after it appended a committed or discarded message and before it appended the op
+message: see evidence.py. And a power failure may keep the op message and lose the message before it: such an op message is
+doubted, because it may be all that is left of a COMMIT.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from rocketmq_broker.message.errors import CorruptRecord
@@ -61,6 +62,8 @@ class RecoveredTable:
     superseded: list[int]
     """Queue offsets of half messages that need an op message: their transaction has a newer copy, or is decided."""
     op_window: OpWindow
+    doubted: set[int]
+    """Queue offsets of half messages that a doubted op message names."""
     damaged: list[str]
     """The reasons why records could not be read."""
 
@@ -75,7 +78,10 @@ class TransactionRecovery:
     """The consumer offset of the op queue."""
     check_counts: Mapping[int, int] = field(default_factory=dict)
     """The noted number of checks of each transaction, by commit log offset."""
+    is_doubted: Callable[[int], bool] = lambda commit_log_offset: False
+    """Returns whether an op message at that commit log offset decides nothing: the record before it is damaged."""
     _closed: set[int] = field(default_factory=set)
+    _doubted: set[int] = field(default_factory=set)
     _copies: dict[Identity, list[Copy]] = field(default_factory=dict)
     _transactions: dict[int, PendingTransaction] = field(default_factory=dict)
     _damaged: list[str] = field(default_factory=list)
@@ -92,7 +98,7 @@ class TransactionRecovery:
         except (CorruptRecord, NotAnOpMessage) as error:
             self._damaged.append(str(error))
             return
-        self._closed.update(offsets)
+        (self._doubted if self.is_doubted(op.commit_log_offset) else self._closed).update(offsets)
         self._op_window.add(op.queue_offset, max(offsets))
 
     def add_half(self, data: bytes) -> None:
@@ -119,7 +125,7 @@ class TransactionRecovery:
                     copies = copies[:-1]
                 superseded.extend(copy.offsets.queue_offset for copy in copies if not copy.is_closed)
         undecided.sort(key=lambda recovered: recovered.transaction.stored_queue_offset)
-        return RecoveredTable(undecided, sorted(superseded), self._op_window, self._damaged)
+        return RecoveredTable(undecided, sorted(superseded), self._op_window, self._doubted, self._damaged)
 
     def _transaction(self, half: HalfMessage) -> PendingTransaction:
         topic, queue_id = half.destination()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from rocketmq_broker.message import topics
 from rocketmq_broker.server.pulling.queue_records import records_from
@@ -11,6 +12,7 @@ from rocketmq_broker.server.transactions.transaction_bridge import TransactionBr
 from rocketmq_broker.server.transactions.transactional_messages import Topics, TransactionalMessages
 from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
+from rocketmq_broker.transaction.errors import HalfMessageUnreadable
 from rocketmq_broker.transaction.evidence import Evidence
 from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HALF_TOPIC
 from rocketmq_broker.transaction.messages.op_message import OP_TOPIC
@@ -52,7 +54,9 @@ def recover_transactions(
     for topic in (HALF_TOPIC, OP_TOPIC):
         topic_table.internal(topic.decode(), 1)
     _close(table, bridge, sorted(to_close), now_ms)
-    return TransactionalMessages(table, bridge, policy, topic_table)
+    messages = TransactionalMessages(table, bridge, policy, topic_table)
+    _put_doubted_back(messages, found.doubted, now_ms)
+    return messages
 
 
 def _read_queues(
@@ -65,7 +69,9 @@ def _read_queues(
     """Reads the half queue and the op queue, starting at the offsets of CID_RMQ_SYS_TRANS."""
     first_half = _first_offset(store, consumer_offsets, HALF_TOPIC)
     first_op = _first_offset(store, consumer_offsets, OP_TOPIC)
-    recovery = TransactionRecovery(policy, now_ms, op_offset=first_op, check_counts=check_counts)
+    recovery = TransactionRecovery(
+        policy, now_ms, op_offset=first_op, check_counts=check_counts, is_doubted=partial(_is_behind_damage, store)
+    )
     for op in records_from(store, OP_TOPIC, 0, first_op):
         recovery.add_op(op)
     for half in records_from(store, HALF_TOPIC, 0, first_half):
@@ -102,6 +108,29 @@ def _close(table: PendingTransactions, bridge: TransactionBridge, half_queue_off
             logger.warning("%d half messages cannot be closed now: %s", len(half_queue_offsets) - count, error)
             return
         table.close_copy(half_queue_offset, op)
+
+
+# Op messages that may have lost the message that they belong to.
+
+
+def _is_behind_damage(store: MessageStore, commit_log_offset: int) -> bool:
+    """Returns whether the record before that offset is damaged: a committed message lies directly before its op message."""
+    begins_segment = commit_log_offset % store.config.commit_log_segment_size == 0
+    slack = store.config.commit_log_segment_size if begins_segment else 0  # a blank record may lie between them
+    return any(0 <= commit_log_offset - (offset + size) <= slack for offset, size in store.recovery.damaged)
+
+
+def _put_doubted_back(messages: TransactionalMessages, doubted: set[int], now_ms: int) -> None:
+    """Puts back each pending transaction that a doubted op message names: the next start does not see the damage again."""
+    for transaction in [transaction for transaction in messages if transaction.stored_queue_offset in doubted]:
+        logger.warning(
+            "the transaction at %d may have lost its decision with a damaged record: it is pending again",
+            transaction.commit_log_offset,
+        )
+        try:
+            messages.put_back(transaction, now_ms, transaction.checks)
+        except (StoreUnwritable, HalfMessageUnreadable) as error:
+            logger.warning("the transaction at %d cannot be put back now: %s", transaction.commit_log_offset, error)
 
 
 # Transactions that were decided just before a broker ended.

@@ -504,6 +504,44 @@ def test_a_commit_whose_flush_is_late_is_not_asked_about_and_not_delivered_again
     assert (producer.checks, broker.delivered(), len(broker.records(OP_TOPIC))) == ([], ["A"], 1)
 
 
+@pytest.mark.parametrize("decision", [COMMIT, ROLLBACK])
+def test_a_commit_of_which_a_power_failure_left_the_op_message_alone_is_asked_for_again(
+    broker: TransactionBroker, producer: Producer, decision: int
+) -> None:
+    half = broker.send(producer, "A")
+    lost = broker.store.written_position
+    broker.end(producer, half, COMMIT)
+    files = broker.files.killed()
+    spoil(files, lost)
+
+    first = broker.restarted(files)
+    assert first.store.recovery.damaged
+    assert first.delivered() == []
+    first.store.checkpoints.run_all()
+    after = first.restarted()
+    assert not after.store.recovery.damaged
+    assert [transaction.commit_log_offset for transaction in after.messages] == [half.commit_log_offset]
+    after.end(producer, half, decision)
+
+    last = after.restarted()
+    assert last.delivered() == (["A"] if decision == COMMIT else [])
+    assert list(last.messages) == []
+
+
+def test_damage_elsewhere_casts_no_doubt_on_a_decision(broker: TransactionBroker, producer: Producer) -> None:
+    half = broker.send(producer, "A")
+    lost = broker.send(producer, "B")
+    broker.end(producer, half, COMMIT)
+    files = broker.files.killed()
+    spoil(files, lost.commit_log_offset)
+
+    after = broker.restarted(files)
+
+    assert after.store.recovery.damaged
+    assert list(after.messages) == []
+    assert after.delivered() == ["A"]
+
+
 @pytest.mark.parametrize("is_index_enabled", [True, False])
 @pytest.mark.parametrize("cut", ["nothing", "half of the op message", "the op message", "both", "both and more"])
 def test_wherever_a_crash_cuts_a_commit_the_check_that_follows_delivers_it_once(cut: str, is_index_enabled: bool) -> None:
