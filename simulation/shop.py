@@ -36,6 +36,7 @@ class Shop:
         self.order_services: dict[str, OrderProcess] = {}
         """The running ones. One whose process has died is replaced when its program starts again."""
         self._order_programs: list[str] = []
+        self._copies: list[SimulatedDatabase] = []
         self._uncounted = sorted(settings.stock.items())
 
     def order_service(self, name: str) -> Program:
@@ -93,9 +94,15 @@ class Shop:
             if self.world.programs[name].is_ready.is_set() and name in self.order_services
         ]
 
+    def old_copy(self, name: str) -> SimulatedDatabase:
+        """Returns a copy of a database as it is now."""
+        copy = self.databases[name].copied()
+        self._copies.append(copy)
+        return copy
+
     def close(self) -> None:
         """Closes the databases, after the world's end."""
-        for database in self.databases.values():
+        for database in (*self.databases.values(), *self._copies):
             with suppress(Exception):
                 database.close()
 
