@@ -12,7 +12,10 @@ class ActionKind(StrEnum):
     """
 
     PLACE = "order.place"
-    """Places the order: `items` is a list of [name, quantity, price in cents]; `key` an idempotency key or null; `pays_later`."""
+    """Places the order: `items` is a list of [name, quantity, price in cents]; `key` an idempotency key or null; `pays_later`.
+
+    `tries` says how often the customer asks at most while nobody knows the answer; often if it is not given.
+    """
     PLACE_AGAIN = "order.place_again"
     """Repeats the request of the order's placing, with its idempotency key."""
     PAY = "order.pay"

@@ -27,7 +27,7 @@ class FaultKind(StrEnum):
     NETWORK_CUT = "network.cut"
     """The connections of the link break at `at_s`; new ones can be made at once."""
     NETWORK_CUT_HALF_WAY = "network.cut_half_way"
-    """The next frame of the link is cut in its middle, and its connection breaks."""
+    """The `nth` frame of the link after `at_s` is cut in its middle, and its connection breaks."""
     NETWORK_BLOCK = "network.block"
     """Nothing passes FROM the one TO the other for `for_s`; the other direction works."""
     NETWORK_PARTITION = "network.partition"
@@ -80,7 +80,7 @@ class FaultKind(StrEnum):
     """The acknowledgement of the `nth` task after `at_s` is lost, so that Redis hands the task out again."""
 
     REPLICA_OLD_ROWS = "replica.old_rows"
-    """The order service `where` answers check-backs for `for_s` from a copy of its database that is `age_s` old."""
+    """The order service answers check-backs from a copy of its database of `at_s`, for `for_s`, beginning `age_s` later."""
     MEMBER_OLD = "member.old"
     """The order service is told to stop at `at_s` and starts again after `for_s`: other members of its group are older then."""
     OUTAGE = "outage"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
@@ -71,6 +71,7 @@ class _Mix:
     paid_later: float
     repeated: float
     cancelled: float
+    forgotten: float
 
     @classmethod
     def drawn(cls, chance: Chance) -> _Mix:
@@ -81,6 +82,7 @@ class _Mix:
             paid_later=chance.choice((0.0, 0.2, 0.5)),
             repeated=chance.choice((0.1, 0.3, 0.6)),
             cancelled=chance.choice((0.0, 0.15, 0.4)),
+            forgotten=chance.choice((0.1, 0.3, 0.9)),
         )
 
 
@@ -99,7 +101,9 @@ def _one_order(chance: Chance, mix: _Mix, shape: WorldShape, order: int, who: st
     """Yields the placing of an order, and what its customer does to it later."""
     has_key, is_paid_later = chance.random() < mix.with_key, chance.random() < mix.paid_later
     key = f"{who}-{order}" if has_key else None
-    placing = {"order": order, "items": _items(chance, mix, shape), "key": key, "pays_later": is_paid_later}
+    placing: dict[str, Any] = {"order": order, "items": _items(chance, mix, shape), "key": key, "pays_later": is_paid_later}
+    if chance.random() < mix.forgotten:
+        placing["tries"] = chance.choice((1, 1, 2))
     yield PlannedEvent(at_s, ActionKind.PLACE, who, parameters=placing)
 
     def later(what: ActionKind, within_s: float) -> PlannedEvent:

@@ -106,7 +106,7 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.PROCESS_FREEZE: FaultRow(_processes, 1.0, between(0.05, 90)),
     FaultKind.MACHINE_POWER: FaultRow(_but_name_server, 1.5, _DOWN),
     FaultKind.NETWORK_CUT: FaultRow(_links, 1.5),
-    FaultKind.NETWORK_CUT_HALF_WAY: FaultRow(_links, 1.5),
+    FaultKind.NETWORK_CUT_HALF_WAY: FaultRow(_links, 1.5, None, {"nth": whole(1, 40)}),
     FaultKind.NETWORK_BLOCK: FaultRow(_links, 1.0, between(0.5, 60)),
     FaultKind.NETWORK_PARTITION: FaultRow(_links, 1.0, between(0.5, 60)),
     FaultKind.NETWORK_ISOLATE: FaultRow(_processes, 1.0, between(0.5, 60)),
@@ -130,7 +130,7 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.REDIS_LATE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.5, 90)}),
     FaultKind.REDIS_RUN_TWICE: FaultRow(_redis, 2.0, None, _NTH_TASK),
     FaultKind.REDIS_LOST_ACK: FaultRow(_redis, 2.0, None, _NTH_TASK),
-    FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 1.5, between(5, 90), {"age_s": between(1, 86_400)}),
+    FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 1.5, between(5, 90), {"age_s": between(1, 30)}),
     FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
     FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, evenly(3600, 3 * 3600)),
 }

@@ -78,6 +78,11 @@ def test_customers_act_on_orders_that_they_have_placed_before() -> None:
         assert 20 <= len(placed) <= 60
 
 
+def test_some_customers_forget_an_order_that_nobody_answered() -> None:
+    placings = [event.parameters for plan in many() for event in plan.events if event.what == ActionKind.PLACE]
+    assert {placing.get("tries") for placing in placings} == {None, 1, 2}
+
+
 def test_only_a_placing_with_a_key_is_repeated() -> None:
     for plan in many():
         keys = {event.whole("order"): event.parameters["key"] for event in plan.events if event.what == ActionKind.PLACE}
