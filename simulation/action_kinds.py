@@ -12,7 +12,7 @@ class ActionKind(StrEnum):
     """
 
     PLACE = "order.place"
-    """Places the order: `items` is a list of [name, quantity, price in cents]; `key` an idempotency key or None; `pays_later`."""
+    """Places the order: `items` is a list of [name, quantity, price in cents]; `key` an idempotency key or null; `pays_later`."""
     PLACE_AGAIN = "order.place_again"
     """Repeats the request of the order's placing, with its idempotency key."""
     PAY = "order.pay"

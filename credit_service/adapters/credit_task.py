@@ -37,6 +37,15 @@ class EndingRequest(Request):
                 self.acknowledge()
 
 
+def writing_to(ledger: Ledger) -> WriteEntries:
+    """Returns what both tasks do. It raises LedgerUnavailable, CreditNotStored and UnreadableCredit."""
+
+    def write_to_ledger(credits: list[WireCredit]) -> list[str]:
+        return [outcome.value for outcome in ledger.credit([from_wire(credit) for credit in credits])]
+
+    return write_to_ledger
+
+
 def register_credit_task(
     app: Celery,
     database_url: str,
@@ -56,7 +65,7 @@ def register_credit_task(
         return Ledger(engine, world)
 
     def write_to_ledger(credits: list[WireCredit]) -> list[str]:
-        return [outcome.value for outcome in ledger().credit([from_wire(credit) for credit in credits])]
+        return writing_to(ledger())(credits)
 
     write = wrapped(write_to_ledger)
 

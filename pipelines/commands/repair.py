@@ -15,7 +15,7 @@ from pipelines.commands.running import reconciled
 from pipelines.commands.verdict import exit_with
 from pipelines.errors import PlanUnusable
 from pipelines.repair.audit import Audit
-from pipelines.repair.plan import Plan, read_plan, write_plan
+from pipelines.repair.plan import RepairPlan, read_plan, write_plan
 from pipelines.repair.planning import plan_of
 from pipelines.telling.report import say
 from rocketmq_broker.message.text.printable import visible_name
@@ -60,7 +60,7 @@ def repair_command(
     exit_with(work, progress)
 
 
-def _tell_plan(plan: Plan, path: Path) -> None:
+def _tell_plan(plan: RepairPlan, path: Path) -> None:
     for step in plan.steps:
         say(f"{step.id}  {step.action.value} {visible_name(step.subject)}: {'; '.join(step.evidence)}")
     for one in plan.for_a_person:

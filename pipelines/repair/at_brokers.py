@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.repair.message_again import REPAIR, contradiction, message_again, names_order
-from pipelines.repair.plan import Action, Plan, RepairStep, StepOutcome, done, done_before, failed
+from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, done, done_before, failed
 from rocketmq_broker.admin.asking.discarded import discarded_with_id
 from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
 from rocketmq_broker.admin.dead_letters.treating import retry
@@ -18,7 +18,7 @@ from rocketmq_broker.world import current_world
 class BrokerSteps:
     """Executes `resume`, `retry` and `publish`. Learns from the brokers' own topics which steps are done."""
 
-    def __init__(self, session: Session, plan: Plan) -> None:
+    def __init__(self, session: Session, plan: RepairPlan) -> None:
         self._session = session
         self._plan = plan
 

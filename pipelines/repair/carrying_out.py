@@ -11,7 +11,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.repair.at_brokers import BrokerSteps
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
-from pipelines.repair.plan import Action, Plan, RepairStep, StepOutcome, StepState
+from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, StepState
 from pipelines.telling.report import say
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
@@ -28,7 +28,7 @@ class AsyncSteps(Protocol):
         """Does the step unless it is done."""
 
 
-def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
+def applied(plan: RepairPlan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str) -> bool:
     """Does the steps of the plan, and reports each. Returns whether nothing is left to do. Raises PlanUnusable."""
     try:
         outcomes = asyncio.run(_carried_out(plan, audit, namesrv_addr, credit_service_url, key))
@@ -43,7 +43,7 @@ def applied(plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_u
 
 
 async def _carried_out(
-    plan: Plan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str
+    plan: RepairPlan, audit: Audit, namesrv_addr: str | None, credit_service_url: str, key: str
 ) -> list[tuple[RepairStep, StepOutcome]]:
     credit_service = CreditServiceSteps(credit_service_url, key)
     try:
@@ -56,7 +56,7 @@ async def _carried_out(
 
 
 async def _told(
-    plan: Plan, brokers: BrokerSteps | None, credit_service: CreditServiceSteps, audit: Audit
+    plan: RepairPlan, brokers: BrokerSteps | None, credit_service: CreditServiceSteps, audit: Audit
 ) -> list[tuple[RepairStep, StepOutcome]]:
     outcomes = []
     async for step, outcome in carry_out(plan, brokers, credit_service.carry_out, audit):
@@ -66,7 +66,7 @@ async def _told(
 
 
 async def carry_out(
-    plan: Plan, brokers: AsyncSteps | None, at_credit_service: Callable[[RepairStep], StepOutcome], audit: Audit
+    plan: RepairPlan, brokers: AsyncSteps | None, at_credit_service: Callable[[RepairStep], StepOutcome], audit: Audit
 ) -> AsyncIterator[tuple[RepairStep, StepOutcome]]:
     """Does all steps of the plan. A failed step does not prevent the others. Raises PlanUnusable."""
     for step in plan.steps:
@@ -80,6 +80,6 @@ async def carry_out(
         yield step, outcome
 
 
-def needs_brokers(plan: Plan) -> bool:
+def needs_brokers(plan: RepairPlan) -> bool:
     """Returns whether the plan has steps for brokers."""
     return any(step.action in AT_BROKERS for step in plan.steps)

@@ -71,7 +71,7 @@ class ForAPerson(msgspec.Struct, frozen=True, omit_defaults=True):
     cause: str | None = None
 
 
-class Plan(msgspec.Struct, frozen=True):
+class RepairPlan(msgspec.Struct, frozen=True):
     """All steps of one reconciliation, in the order of their execution."""
 
     as_of_ms: int
@@ -82,7 +82,7 @@ class Plan(msgspec.Struct, frozen=True):
     version: int = VERSION
 
 
-def write_plan(plan: Plan, path: Path) -> None:
+def write_plan(plan: RepairPlan, path: Path) -> None:
     """Writes the plan as JSON, whole or not at all. Raises PlanUnusable."""
     text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
     fresh = path.with_name(f".{path.name}.new")
@@ -97,10 +97,10 @@ def write_plan(plan: Plan, path: Path) -> None:
         raise PlanUnusable(f"plan {path}: {error.strerror}") from None
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> RepairPlan:
     """Reads the plan in a file. Raises PlanUnusable."""
     try:
-        plan = msgspec.json.decode(path.read_bytes(), type=Plan)
+        plan = msgspec.json.decode(path.read_bytes(), type=RepairPlan)
     except OSError as error:
         raise PlanUnusable(f"plan {path}: {error.strerror}") from None
     except msgspec.MsgspecError as error:

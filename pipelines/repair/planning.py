@@ -8,7 +8,7 @@ from typing import Any, Final
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.log_events import Route
 from pipelines.repair.evidence import evidence_of
-from pipelines.repair.plan import Action, ForAPerson, OrderSaid, Plan, RepairStep
+from pipelines.repair.plan import Action, ForAPerson, OrderSaid, RepairPlan, RepairStep
 
 REMEDIES: Final[Mapping[tuple[Finding, Cause], Action]] = {
     (Finding.MISSING_CREDIT, Cause.DISCARDED): Action.RESUME,
@@ -74,14 +74,14 @@ ADVICE: Final[Mapping[Finding, str]] = {
 }
 
 
-def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> Plan:
+def plan_of(rows: Iterable[Mapping[str, Any]], route: Route, as_of_ms: int) -> RepairPlan:
     """Returns the plan for the rows of a reconciliation's outcome; healthy ones need nothing."""
     wrong = [row for row in rows if row["finding"] not in CONSISTENT]
     remedies = [(action, row) for row in wrong if (action := remedy_of(row)) is not None]
     remedies.sort(key=lambda remedy: (_ORDER.index(remedy[0]), _subject(remedy[1])))
     steps = [_step(f"{as_of_ms}-{number:04d}", action, row) for number, (action, row) in enumerate(remedies, 1)]
     people = [_for_a_person(row) for row in wrong if remedy_of(row) is None]
-    return Plan(as_of_ms, route.topic, route.consumer_group, steps, people)
+    return RepairPlan(as_of_ms, route.topic, route.consumer_group, steps, people)
 
 
 def remedy_of(row: Mapping[str, Any]) -> Action | None:

@@ -62,9 +62,14 @@ def _sqlite_engine(url: URL) -> Engine:
     _make_folder_of(path)
     engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)
     event.listen(engine, "do_connect", lambda *_: _make_private(path))
+    prepare_sqlite(engine)
+    return engine
+
+
+def prepare_sqlite(engine: Engine) -> None:
+    """Lets an engine of SQLite prepare its connections and begin its transactions as the services need it."""
     event.listen(engine, "connect", _make_durable)
     event.listen(engine, "begin", _begin_immediately)
-    return engine
 
 
 def _make_folder_of(path: Path) -> None:

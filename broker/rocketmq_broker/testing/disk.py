@@ -30,7 +30,6 @@ class Disk:
         self.list = files.list
         self.size = files.size
         self.is_directory = files.is_directory
-        self.open_directory = files.open_directory
         self.lock = files.lock
         self.is_still = files.is_still
 
@@ -39,6 +38,10 @@ class Disk:
         if self.is_dead and create and self.files.size(path) is None:
             return _NOWHERE
         return self.files.open(path, create=create)
+
+    def open_directory(self, path: Path) -> int:
+        """Opens a directory for locking."""
+        return self.files.open_directory(path)
 
     def close(self, file: int) -> None:
         """Closes the file."""

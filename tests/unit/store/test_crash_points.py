@@ -130,6 +130,19 @@ def test_a_crash_while_recovering_loses_nothing_either(crash: Crash) -> None:
         check(CONFIG, recovering.image(recovering.operations[:point], crash, point), kept, everything)
 
 
+def test_what_a_start_after_a_kill_has_shown_survives_a_power_failure() -> None:
+    run = Run(CONFIG)
+    segments = CONFIG.commit_log_segment_size
+    for number in range(30):
+        append(run.store, b"%d" % number + bytes(100))
+    assert run.store.write() > 2 * segments
+    killed = run.disk.image(run.disk.operations, Crash.PROCESS_KILLED)
+    shown = bodies(MessageStore.open(CONFIG, killed))
+    assert len(shown) == 30
+    killed.memory.lose_power()
+    assert bodies(MessageStore.open(CONFIG, CrashDisk(killed.memory.killed()))) == shown
+
+
 @pytest.mark.parametrize("crash", Crash)
 def test_a_crash_while_damaged_units_are_mended_loses_nothing(crash: Crash) -> None:
     run = a_run(CONFIG)

@@ -286,5 +286,8 @@ class _Recovery:
             self._report.actions.append(f"the commit log was torn: what came after {scan.end} was cut off")
         elif self._report.was_stopped_cleanly and progress is not None and progress.position == scan.end:
             return
-        if self._log.segments.has(scan.end):
-            self._log.segments.truncate(scan.end)
+        segments = self._log.segments
+        # A broker that was killed may have left unsynced data in several segments: once shown, it must not be lost.
+        segments.sync(self._report.scanned_from, segments.start_of(scan.end))
+        if segments.has(scan.end):
+            segments.truncate(scan.end)

@@ -60,6 +60,10 @@ class SimulatedDisk:
 
         return flushing
 
+    def contents(self) -> dict[Path, bytes]:
+        """Returns the content of each file, without the zeros after its last write."""
+        return {path: self._memory.content(path) for path in self._memory.paths}
+
     # faults
 
     def kill(self, files: ProcessFiles | None = None) -> None:
@@ -258,7 +262,7 @@ class ProcessFiles(Disk):
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
         """Makes the directory, with those above it."""
         self._live()
-        if not self._memory.is_directory(path):
+        if path != path.parent and not self._memory.is_directory(path):
             self.make_directory(path.parent, is_durable=is_durable)
             self._do("make directory", (str(path), int(is_durable)), self._make_directory, path, is_durable)
 

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from rocketmq_broker.testing.simulation.plan import Event
+from rocketmq_broker.testing.simulation.plan import PlannedEvent
 from rocketmq_broker.testing.simulation.process import Killed
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 
-Effect = Callable[["FaultInjector", Event], Awaitable[None]]
+Effect = Callable[["FaultInjector", PlannedEvent], Awaitable[None]]
 """Begins a fault, waits for its end, and mends what it broke."""
 
 
@@ -26,7 +26,7 @@ class FaultInjector:
         """How often each kind had an effect."""
         self._running: dict[asyncio.Task[None], None] = {}
 
-    def schedule(self, fault: Event) -> None:
+    def schedule(self, fault: PlannedEvent) -> None:
         """Lets a fault happen at its time."""
         self.world.loop.call_later(fault.at_s, self._begin, fault)
 
@@ -36,24 +36,36 @@ class FaultInjector:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    def program(self, fault: Event) -> Program:
+    def program(self, fault: PlannedEvent) -> Program:
         """Returns the program that the fault hits."""
         return self.world.programs[fault.where]
 
-    def has_fired(self, fault: Event) -> None:
+    def has_fired(self, fault: PlannedEvent) -> None:
         """Counts the fault."""
         self.fired[fault.what] += 1
 
-    def _begin(self, fault: Event) -> None:
+    def once(self, fault: PlannedEvent) -> Callable[[], None]:
+        """Returns a function that counts the fault at its first call."""
+        is_counted = False
+
+        def fired() -> None:
+            nonlocal is_counted
+            if not is_counted:
+                is_counted = True
+                self.has_fired(fault)
+
+        return fired
+
+    def _begin(self, fault: PlannedEvent) -> None:
         self.world.history.note(fault.where, "fault", _told(fault))
         task = self.world.loop.create_task(self._happen(fault))
         self._running[task] = None
 
-    async def _happen(self, fault: Event) -> None:
+    async def _happen(self, fault: PlannedEvent) -> None:
         await self._effects[fault.what](self, fault)
 
 
-def _told(fault: Event) -> str:
+def _told(fault: PlannedEvent) -> str:
     details = ", ".join(f"{name} {value}" for name, value in sorted(fault.parameters.items()))
     lasts = f" for {fault.for_s:g} s" if fault.for_s else ""
     return f"{fault.what}{lasts}{f' ({details})' if details else ''}"
@@ -62,52 +74,42 @@ def _told(fault: Event) -> str:
 # processes and machines
 
 
-async def _kill(faults: FaultInjector, fault: Event) -> None:
+async def _kill(faults: FaultInjector, fault: PlannedEvent) -> None:
     if faults.program(fault).process is not None:
         faults.has_fired(fault)
     faults.program(fault).kill(fault.for_s)
 
 
-async def _power(faults: FaultInjector, fault: Event) -> None:
+async def _power(faults: FaultInjector, fault: PlannedEvent) -> None:
     if faults.program(fault).process is not None:
         faults.has_fired(fault)
     faults.program(fault).kill(fault.for_s, is_power=True)
 
 
-async def _kill_at_disk(faults: FaultInjector, fault: Event) -> None:
+async def _kill_at_disk(faults: FaultInjector, fault: PlannedEvent) -> None:
     program = faults.program(fault)
 
     def die() -> None:
         faults.has_fired(fault)
         program.kill(fault.for_s)
 
-    program.machine.disk.die_after(int(fault.parameters["nth"]), die)
+    program.machine.disk.die_after(fault.whole("nth"), die)
 
 
-async def _kill_at_frame(faults: FaultInjector, fault: Event) -> None:
-    program, left = faults.program(fault), int(fault.parameters["nth"])
-    is_before = fault.parameters.get("when") == "before"
-    observers = faults.world.network.observers
+async def _kill_at_frame(faults: FaultInjector, fault: PlannedEvent) -> None:
+    program = faults.program(fault)
+    is_after = fault.text("when") == "after"
 
-    def count(sender: str, receiver: str, data: bytes) -> None:
-        nonlocal left
-        if sender != program.name:
-            return
-        left -= 1
-        if left:
-            return
-        observers.remove(count)
+    def die() -> None:
         faults.has_fired(fault)
-        if not is_before:
-            faults.world.loop.call_soon(program.kill, fault.for_s)
-            return
         program.kill(fault.for_s)
         raise Killed
 
-    observers.append(count)
+    if program.process is not None:
+        faults.world.network.at_frame(program.name, fault.whole("nth"), die, is_after=is_after)
 
 
-async def _freeze(faults: FaultInjector, fault: Event) -> None:
+async def _freeze(faults: FaultInjector, fault: PlannedEvent) -> None:
     process = faults.program(fault).process
     if process is None:
         return
@@ -125,8 +127,8 @@ async def _freeze(faults: FaultInjector, fault: Event) -> None:
 # clocks
 
 
-async def _leap(faults: FaultInjector, fault: Event) -> None:
-    clock, by_s = faults.program(fault).machine.clock, float(fault.parameters["by_s"])
+async def _leap(faults: FaultInjector, fault: PlannedEvent) -> None:
+    clock, by_s = faults.program(fault).machine.clock, fault.number("by_s")
     faults.has_fired(fault)
     clock.leap(by_s)
     try:
@@ -135,10 +137,10 @@ async def _leap(faults: FaultInjector, fault: Event) -> None:
         clock.leap(-by_s)
 
 
-async def _rate(faults: FaultInjector, fault: Event) -> None:
+async def _rate(faults: FaultInjector, fault: PlannedEvent) -> None:
     clock = faults.program(fault).machine.clock
     faults.has_fired(fault)
-    clock.run_at(float(fault.parameters.get("rate", 0.0)))
+    clock.run_at(fault.number("rate") if "rate" in fault.parameters else 0.0)
     try:
         await asyncio.sleep(fault.for_s)
     finally:
@@ -148,25 +150,24 @@ async def _rate(faults: FaultInjector, fault: Event) -> None:
 # links
 
 
-def _link(fault: Event) -> tuple[str, str]:
+def _link(fault: PlannedEvent) -> tuple[str, str]:
     sender, _, receiver = fault.where.partition(">")
     return sender, receiver
 
 
-async def _cut(faults: FaultInjector, fault: Event) -> None:
+async def _cut(faults: FaultInjector, fault: PlannedEvent) -> None:
     if faults.world.network.cut(*_link(fault)):
         faults.has_fired(fault)
 
 
-async def _cut_half_way(faults: FaultInjector, fault: Event) -> None:
-    faults.has_fired(fault)
-    faults.world.network.cut_half_way(*_link(fault))
+async def _cut_half_way(faults: FaultInjector, fault: PlannedEvent) -> None:
+    faults.world.network.cut_half_way(*_link(fault), nth=fault.whole("nth"), fired=lambda: faults.has_fired(fault))
 
 
-async def _blocked(faults: FaultInjector, fault: Event, links: list[tuple[str, str]]) -> None:
-    faults.has_fired(fault)
+async def _blocked(faults: FaultInjector, fault: PlannedEvent, links: list[tuple[str, str]]) -> None:
+    fired = faults.once(fault)
     for link in links:
-        faults.world.network.block(*link)
+        faults.world.network.block(*link, fired=fired)
     try:
         await asyncio.sleep(fault.for_s)
     finally:
@@ -174,47 +175,46 @@ async def _blocked(faults: FaultInjector, fault: Event, links: list[tuple[str, s
             faults.world.network.unblock(*link)
 
 
-async def _block(faults: FaultInjector, fault: Event) -> None:
+async def _block(faults: FaultInjector, fault: PlannedEvent) -> None:
     await _blocked(faults, fault, [_link(fault)])
 
 
-async def _partition(faults: FaultInjector, fault: Event) -> None:
+async def _partition(faults: FaultInjector, fault: PlannedEvent) -> None:
     sender, receiver = _link(fault)
     await _blocked(faults, fault, [(sender, receiver), (receiver, sender)])
 
 
-async def _isolate(faults: FaultInjector, fault: Event) -> None:
+async def _isolate(faults: FaultInjector, fault: PlannedEvent) -> None:
     others = [name for name in faults.world.programs if name != fault.where]
     await _blocked(faults, fault, [link for other in others for link in ((fault.where, other), (other, fault.where))])
 
 
-async def _lose_frames(faults: FaultInjector, fault: Event) -> None:
-    faults.has_fired(fault)
-    faults.world.network.lose_frames(*_link(fault), int(fault.parameters["count"]))
+async def _lose_frames(faults: FaultInjector, fault: PlannedEvent) -> None:
+    faults.world.network.lose_frames(*_link(fault), fault.whole("count"), fired=faults.once(fault))
 
 
-async def _slow(faults: FaultInjector, fault: Event) -> None:
-    faults.has_fired(fault)
-    faults.world.network.slow_down(*_link(fault), 0.0, float(fault.parameters["delay_s"]))
+async def _slow(faults: FaultInjector, fault: PlannedEvent) -> None:
+    network, link = faults.world.network, _link(fault)
+    network.slow_down(*link, 0.0, fault.number("delay_s"), fired=faults.once(fault))
     try:
         await asyncio.sleep(fault.for_s)
     finally:
-        faults.world.network.speed_up(*_link(fault))
+        network.speed_up(*link)
 
 
-async def _in_pieces(faults: FaultInjector, fault: Event) -> None:
-    faults.has_fired(fault)
-    faults.world.network.in_pieces(*_link(fault), True)
+async def _in_pieces(faults: FaultInjector, fault: PlannedEvent) -> None:
+    network, link = faults.world.network, _link(fault)
+    network.in_pieces(*link, True, fired=faults.once(fault))
     try:
         await asyncio.sleep(fault.for_s)
     finally:
-        faults.world.network.in_pieces(*_link(fault), False)
+        network.in_pieces(*link, False)
 
 
 # disks
 
 
-async def _disk_full(faults: FaultInjector, fault: Event) -> None:
+async def _disk_full(faults: FaultInjector, fault: PlannedEvent) -> None:
     disk = faults.program(fault).machine.disk
     faults.has_fired(fault)
     disk.fill()
@@ -224,24 +224,24 @@ async def _disk_full(faults: FaultInjector, fault: Event) -> None:
         disk.free()
 
 
-async def _disk_slow(faults: FaultInjector, fault: Event) -> None:
+async def _disk_slow(faults: FaultInjector, fault: PlannedEvent) -> None:
     disk = faults.program(fault).machine.disk
     faults.has_fired(fault)
-    disk.slow_down(0.0, float(fault.parameters["delay_s"]))
+    disk.slow_down(0.0, fault.number("delay_s"))
     try:
         await asyncio.sleep(fault.for_s)
     finally:
         disk.speed_up()
 
 
-async def _disk_fails_writes(faults: FaultInjector, fault: Event) -> None:
+async def _disk_fails_writes(faults: FaultInjector, fault: PlannedEvent) -> None:
     faults.has_fired(fault)
-    faults.program(fault).machine.disk.fail_writes(int(fault.parameters["count"]))
+    faults.program(fault).machine.disk.fail_writes(fault.whole("count"))
 
 
-async def _disk_fails_syncs(faults: FaultInjector, fault: Event) -> None:
+async def _disk_fails_syncs(faults: FaultInjector, fault: PlannedEvent) -> None:
     faults.has_fired(fault)
-    faults.program(fault).machine.disk.fail_syncs(int(fault.parameters["count"]))
+    faults.program(fault).machine.disk.fail_syncs(fault.whole("count"))
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {

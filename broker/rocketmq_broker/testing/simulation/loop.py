@@ -6,8 +6,9 @@ import asyncio
 import contextvars
 import heapq
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 NS_IN_S: Final = 1_000_000_000
@@ -89,6 +90,20 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def give_back(self, handles: list[asyncio.Handle]) -> None:
         """Schedules callbacks again that a process has kept."""
         self._ready.extend(handles)  # type: ignore[attr-defined]
+
+    def clear(self) -> None:
+        """Ends all tasks and closes, after the world's end. What they do in a `finally` has no effect."""
+        asyncio._set_running_loop(self)
+        try:
+            for task in asyncio.all_tasks(self):
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                coroutine = task.get_coro()
+                if isinstance(coroutine, Coroutine):
+                    with suppress(BaseException):
+                        coroutine.close()
+            self.close()
+        finally:
+            asyncio._set_running_loop(None)
 
     def _run_once(self) -> None:
         ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined]

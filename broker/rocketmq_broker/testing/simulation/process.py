@@ -81,7 +81,7 @@ class Process:
         self.context = contextvars.copy_context()
         """Everything that runs in the process runs in a copy of it."""
         self.chance = stream(seed, "process", name, number)
-        self.threads = SimulatedThreads(self.context, self.chance, _LATEST_START_S)
+        self.threads = SimulatedThreads(loop, self.context, self.chance, _LATEST_START_S)
         self.world = World(
             wall_ns=clock.now_ns,
             steady_ns=loop.steady_ns,

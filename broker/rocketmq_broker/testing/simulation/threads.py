@@ -31,8 +31,11 @@ class CannotWaitHere(RuntimeError):
 class SimulatedThreads:
     """The threads of one process (`rocketmq_broker.world.Watch`)."""
 
-    def __init__(self, context: contextvars.Context, chance: Chance, latest_start_s: float) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, context: contextvars.Context, chance: Chance, latest_start_s: float
+    ) -> None:
         """`context` is the process's; a thread starts within `latest_start_s` after it is asked for."""
+        self._loop = loop
         self._context = context
         self._chance = chance
         self._latest_start_s = latest_start_s
@@ -40,7 +43,7 @@ class SimulatedThreads:
 
     def start(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """Runs the function in a new thread."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         done: asyncio.Future[T] = loop.create_future()
         context = self._context.copy()
 
@@ -56,7 +59,7 @@ class SimulatedThreads:
         thread = greenlet(work)
         thread.gr_context = context
         self._alive[thread] = None
-        loop.call_later(self._chance.random() * self._latest_start_s, thread.switch, context=self._context.copy())
+        loop.call_later(self._chance.random() * self._latest_start_s, self._go_on, thread, context=self._context.copy())
         return done
 
     async def run(self, function: Callable[[], T]) -> T:
@@ -69,29 +72,36 @@ class SimulatedThreads:
         hub = thread.parent
         if hub is None:
             raise CannotWaitHere("this code waits, and no thread runs it")
-        future = asyncio.ensure_future(awaitable)
-
-        future.add_done_callback(lambda _: thread.switch(), context=self._context.copy())
+        future = asyncio.ensure_future(awaitable, loop=self._loop)
+        future.add_done_callback(lambda _: self._go_on(thread), context=self._context.copy())
         while not future.done():
             hub.switch()
         return future.result()
 
     def sleep(self, seconds: float) -> None:
         """Waits in a thread for so many seconds of the world's time. Raises CannotWaitHere."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         over: asyncio.Future[None] = loop.create_future()
         loop.call_later(seconds, _settle, over, None, None, context=self._context.copy())
         self.wait_for(over)
 
     def acquire(self, try_it: Callable[[], bool], timeout_s: float) -> bool:
         """Waits in a thread until `try_it`, which must not wait, returns True. Returns False after `timeout_s`."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         end_s = loop.time() + timeout_s
         while not try_it():
             if loop.time() >= end_s:
                 return False
             self.sleep(0.001 + 0.009 * self._chance.random())
         return True
+
+    def _go_on(self, thread: greenlet) -> None:
+        """Switches to a thread. As in a real one, no event loop runs in it."""
+        asyncio._set_running_loop(None)
+        try:
+            thread.switch()
+        finally:
+            asyncio._set_running_loop(self._loop)
 
     def clear(self) -> None:
         """Ends all threads after the world's end, also those of a killed process.
@@ -113,7 +123,7 @@ class SimulatedThreads:
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
         """Waits in a thread for so many seconds of the world's time, or until `wait` returns True."""
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         end_s = None if seconds is None else loop.time() + seconds
         while not wait(0):
             left_s = _SLICE_S if end_s is None else end_s - loop.time()

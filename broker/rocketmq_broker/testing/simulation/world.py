@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import gc
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from rocketmq_broker.testing.simulation.chance import stream
@@ -17,6 +17,7 @@ from rocketmq_broker.testing.simulation.process import Killed, Process, WallCloc
 from rocketmq_broker.world import Chance
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Program")
 
 STARTS_MS: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when each world begins."""
@@ -54,10 +55,16 @@ class Program:
         """Its process; None while it is down."""
         self.is_ready = asyncio.Event()
         """Set while it serves."""
+        self.on_ready: list[Callable[[], object]] = []
+        """Called after each start, once it serves."""
+
+    def begin(self) -> None:
+        """Starts it."""
+        self._begin_process()
 
     async def start(self) -> None:
         """Starts it, and returns when it serves."""
-        self._begin_process()
+        self.begin()
         await self.is_ready.wait()
 
     def kill(self, down_s: float = 0.0, *, is_power: bool = False) -> None:
@@ -73,7 +80,7 @@ class Program:
             self.machine.disk.lose_power()
         else:
             self.machine.disk.kill()
-        self._world.loop.call_later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
+        self._world.later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
 
     def died(self) -> None:
         """Notes that its process has ended itself: a fault chose the moment."""
@@ -97,6 +104,8 @@ class Program:
             return
         if self.process is process and process.is_alive:
             self.is_ready.set()
+            for callback in self.on_ready:
+                callback()
 
 
 class SimulatedWorld:
@@ -115,10 +124,15 @@ class SimulatedWorld:
         """Errors that no code has handled: in a real process each would be a traceback."""
         self.loop.on_error = self._note_error
         self._processes: list[Process] = []
+        self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
         """Returns the source of chance of that name."""
         return stream(self.seed, *names)
+
+    def later(self, seconds: float, callback: Callable[[], object]) -> None:
+        """Calls it after so many seconds, whatever happens to the process that asks for it."""
+        self.loop.call_later(seconds, callback, context=self._context.copy())
 
     @property
     def elapsed_s(self) -> float:
@@ -132,7 +146,11 @@ class SimulatedWorld:
 
     def program(self, name: str, machine: SimulatedMachine, begin: Begin) -> Program:
         """Adds a program, not started."""
-        program = self.programs[name] = Program(self, name, machine, begin)
+        return self.add(Program(self, name, machine, begin))
+
+    def add(self, program: P) -> P:
+        """Adds a program of another kind."""
+        self.programs[program.name] = program
         return program
 
     def new_process(self, name: str, machine: SimulatedMachine, start: int) -> Process:
@@ -160,13 +178,10 @@ class SimulatedWorld:
         """Drops everything that still waits."""
         self.is_over = True
         self.loop.on_error = lambda context: None
-        for task in asyncio.all_tasks(self.loop):
-            task._log_destroy_pending = False  # type: ignore[attr-defined]
         for process in self._processes:
             process.clear()
+        self.loop.clear()
         asyncio.set_event_loop(None)
-        with suppress(RuntimeError):
-            self.loop.close()
 
     def _note_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

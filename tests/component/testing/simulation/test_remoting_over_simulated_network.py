@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
 from rocketmq_broker.protocol import RemotingCommand, encode_response
 from rocketmq_broker.remoting import ConnectFailed, Connection, ConnectionClosed, RemotingClient, RemotingServer, RemotingTimeout
-from rocketmq_broker.remoting.network import on_network
-from tests.unit.testing.simulation.simulated_links import PORT, Links, Process, in_virtual_time, links, seconds_of
+from tests.unit.testing.simulation.simulated_links import PORT, Links, in_virtual_time, links, seconds_of
 
 T = TypeVar("T")
 ADDRESS = f"10.0.0.2:{PORT}"
@@ -48,28 +46,18 @@ class Talk:
     handler: Answering = field(default_factory=Answering)
 
     async def begin(self) -> None:
-        self.client = self._in(self.links.client, RemotingClient)
+        self.client = self.links.client.call(RemotingClient)
         await self.serve()
 
     async def serve(self) -> None:
         """Starts the server in its process."""
-        steady_ns = lambda: int(asyncio.get_running_loop().time() * 1e9)  # noqa: E731
-        self.server = self._in(self.links.server, RemotingServer, "0.0.0.0", PORT, self.handler, steady_ns=steady_ns)
-        await self.run(self.links.server, self.server.start())
+        process = self.links.server
+        self.server = process.call(lambda: RemotingServer("0.0.0.0", PORT, self.handler, steady_ns=process.world.steady_ns))
+        await process.run(self.server.start())
 
     async def ask(self, body: bytes = b"?") -> bytes:
         """Returns the body of the answer."""
-        return (await self.run(self.links.client, self.client.invoke(ADDRESS, CODE, None, body))).body
-
-    def run(self, process: Process, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        return asyncio.get_running_loop().create_task(work, context=process.context.copy())
-
-    def _in(self, process: Process, made: Any, *args: Any, **named: Any) -> Any:
-        def make() -> Any:
-            with on_network(self.links.network.at(process)):
-                return made(*args, **named)
-
-        return process.context.run(make)
+        return (await self.links.client.run(self.client.invoke(ADDRESS, CODE, None, body))).body
 
 
 async def talk() -> Talk:
@@ -90,10 +78,10 @@ async def test_requests_are_answered_on_one_connection() -> None:
 @in_virtual_time
 async def test_both_sides_close_politely() -> None:
     made = await talk()
-    await made.run(made.links.client, made.client.close())
+    await made.links.client.run(made.client.close())
     await asyncio.sleep(1)
     assert made.handler.disconnected == made.handler.connected
-    await made.run(made.links.server, made.server.stop())
+    await made.links.server.run(made.server.stop())
     assert not made.server.connections
 
 
@@ -168,9 +156,9 @@ async def test_a_lost_frame_is_told_by_its_code() -> None:
     made.links.network.lose_frames("client", "server", 1)
     with pytest.raises(RemotingTimeout):
         await made.ask()
-    place, kind, text = made.links.record.notes[-1]
-    assert (place, kind) == ("client -> server", "frame-lost")
-    assert text.startswith("request 1, 666, ")
+    happening = made.links.history.happenings[-1]
+    assert (happening.process, happening.kind) == ("client -> server", "frame-lost")
+    assert happening.text == "request 1 (code 666, 108 bytes) is lost"
 
 
 @in_virtual_time
@@ -198,7 +186,7 @@ async def test_a_killed_server_closes_refuses_and_serves_again_after_its_start()
     made = await talk()
     request = asyncio.ensure_future(made.ask())
     await asyncio.sleep(0)
-    made.links.network.died(made.links.server, is_power=False)
+    made.links.kill(made.links.server)
     with pytest.raises(ConnectionClosed, match="reset by peer"):
         await request
     with pytest.raises(ConnectFailed, match="refused"):
@@ -209,9 +197,43 @@ async def test_a_killed_server_closes_refuses_and_serves_again_after_its_start()
 
 
 @in_virtual_time
+async def test_a_killed_client_frees_its_connection_at_the_server() -> None:
+    made = await talk()
+    made.links.network.slow_down("server", "client", 1, 2)
+    request = asyncio.ensure_future(made.ask(b"its last"))
+    await asyncio.sleep(0.01)
+    made.links.kill(made.links.client)
+    await asyncio.sleep(2)
+    assert not request.done()
+    assert (made.handler.bodies, made.server.connections) == ([b"first", b"its last"], set())
+
+
+@pytest.mark.parametrize(("is_after", "handled"), [(False, [b"first", b"1"]), (True, [b"first", b"1", b"2"])])
+@in_virtual_time
+async def test_a_process_may_die_before_or_after_one_of_its_frames(is_after: bool, handled: list[bytes]) -> None:
+    made = await talk()
+    made.links.network.at_frame("client", 2, lambda: made.links.kill(made.links.client), is_after=is_after)
+    requests = [asyncio.ensure_future(made.ask(body)) for body in (b"1", b"2", b"3")]
+    await asyncio.sleep(1)
+    assert not any(request.done() for request in requests)
+    assert (made.links.client.is_alive, made.handler.bodies, made.server.connections) == (False, handled, set())
+
+
+@in_virtual_time
+async def test_a_frozen_client_sees_its_answer_when_it_goes_on() -> None:
+    made = await talk()
+    made.links.network.at_frame("client", 1, lambda: made.links.freeze(made.links.client), is_after=True)
+    request = asyncio.ensure_future(made.ask())
+    await asyncio.sleep(60)
+    assert (made.handler.bodies, request.done()) == ([b"first", b"?"], False)
+    made.links.thaw(made.links.client)
+    assert await request == b"?"
+
+
+@in_virtual_time
 async def test_a_server_without_power_is_silent_and_its_next_start_resets_the_old_connection() -> None:
     made = await talk()
-    made.links.network.died(made.links.server, is_power=True)
+    made.links.kill(made.links.server, is_power=True)
     await seconds_of(made.ask(), RemotingTimeout)
     assert made.client.is_connected(ADDRESS)
     made.links.restart_server()
@@ -226,11 +248,11 @@ async def test_a_server_without_power_is_silent_and_its_next_start_resets_the_ol
 async def test_a_frozen_server_takes_connections_answers_nothing_and_handles_all_when_it_goes_on() -> None:
     made = Talk()
     await made.begin()
-    made.links.network.freeze("server")
+    made.links.freeze(made.links.server)
     await seconds_of(made.ask(b"1"), RemotingTimeout)
     await seconds_of(made.ask(b"2"), RemotingTimeout)
     assert (made.client.is_connected(ADDRESS), made.handler.bodies) == (True, [])
-    made.links.network.thaw("server")
+    made.links.thaw(made.links.server)
     assert await made.ask(b"3") == b"3"
     assert made.handler.bodies == [b"1", b"2", b"3"]
 

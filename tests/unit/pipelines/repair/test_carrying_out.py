@@ -10,7 +10,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.repair.at_credit_service import CreditServiceSteps
 from pipelines.repair.audit import Audit
 from pipelines.repair.carrying_out import carry_out, needs_brokers
-from pipelines.repair.plan import Action, Plan, RepairStep, StepOutcome, StepState, done, failed
+from pipelines.repair.plan import Action, RepairPlan, RepairStep, StepOutcome, StepState, done, failed
 
 
 def step(number: int, action: Action, subject: str = "o") -> RepairStep:
@@ -19,8 +19,8 @@ def step(number: int, action: Action, subject: str = "o") -> RepairStep:
     )
 
 
-def plan(*steps: RepairStep) -> Plan:
-    return Plan(77, "orders", "credit_service", list(steps), [])
+def plan(*steps: RepairStep) -> RepairPlan:
+    return RepairPlan(77, "orders", "credit_service", list(steps), [])
 
 
 class Brokers:

@@ -10,7 +10,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.judge import FINDING_COLUMNS
 from pipelines.judging.log_events import Route
-from pipelines.repair.plan import Action, OrderSaid, Plan, read_plan, write_plan
+from pipelines.repair.plan import Action, OrderSaid, RepairPlan, read_plan, write_plan
 from pipelines.repair.planning import ADVICE, REMEDIES, plan_of, remedy_of
 
 ROUTE = Route()
@@ -129,7 +129,7 @@ def test_a_file_that_is_no_plan_is_refused_by_name(tmp_path: Path) -> None:
     path.write_text('{"steps": 1}')
     with pytest.raises(PlanUnusable, match="is no plan of repair"):
         read_plan(path)
-    write_plan(Plan(1, "orders", "credit_service", [], [], version=2), path)
+    write_plan(RepairPlan(1, "orders", "credit_service", [], [], version=2), path)
     with pytest.raises(PlanUnusable, match="version 2"):
         read_plan(path)
 

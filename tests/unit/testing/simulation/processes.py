@@ -42,4 +42,5 @@ class Alone:
         finally:
             for process in self._processes:
                 process.clear()
+            self.loop.clear()
             asyncio.set_event_loop(None)

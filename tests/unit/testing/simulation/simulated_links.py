@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import functools
-import hashlib
 import random
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from rocketmq_broker.remoting.network import Listener
+from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.loop import SimulatedLoop
 from rocketmq_broker.testing.simulation.network import SimulatedNetwork
-from rocketmq_broker.testing.virtual_time import VirtualTime
+from rocketmq_broker.testing.simulation.process import Process, WallClock
 
 T = TypeVar("T")
 PORT = 10911
-
-
-@dataclass(eq=False)
-class Process:
-    name: str
-    address: str
-    context: contextvars.Context = field(default_factory=contextvars.copy_context)
-
-
-class Record:
-    """Keeps the notes, and digests everything."""
-
-    def __init__(self) -> None:
-        self.notes: list[tuple[str, str, str]] = []
-        self._hash = hashlib.sha256()
-
-    def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = ()) -> None:
-        self.notes.append((process, str(kind), text))
-        self.mix(process, kind, text, *keys)
-
-    def mix(self, *parts: str | int | bytes) -> None:
-        self._hash.update(repr((asyncio.get_running_loop().time(), *parts)).encode())
-
-    @property
-    def digest(self) -> str:
-        return self._hash.hexdigest()
-
-    def kinds(self) -> list[str]:
-        return [kind for _, kind, _ in self.notes]
 
 
 class End(asyncio.Protocol):
@@ -85,13 +56,32 @@ class Links:
     """A client and a server on one network."""
 
     network: SimulatedNetwork
-    record: Record
+    history: History
     longest_s: float
     """No delivery takes longer."""
-    client: Process = field(default_factory=lambda: Process("client", "10.0.0.1"))
-    server: Process = field(default_factory=lambda: Process("server", "10.0.0.2"))
+    client: Process = field(init=False)
+    server: Process = field(init=False)
     listener: Listener | None = None
     accepted: list[End] = field(default_factory=list)
+    starts: int = 0
+
+    def __post_init__(self) -> None:
+        self.client = self.start("client", "10.0.0.1")
+        self.server = self.start("server", "10.0.0.2")
+
+    def start(self, name: str, address: str) -> Process:
+        """Starts a process."""
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedLoop)
+        self.starts += 1
+        return Process(
+            name, address, loop=loop, history=self.history, seed=1, number=self.starts, clock=WallClock(loop, 0),
+            network=self.network.at,
+        )  # fmt: skip
+
+    def kinds(self) -> list[str]:
+        """Returns the kinds of all that was noted."""
+        return [str(happening.kind) for happening in self.history.happenings]
 
     async def listen(self) -> None:
         """Starts the server's port."""
@@ -110,9 +100,24 @@ class Links:
         await asyncio.sleep(self.longest_s)
         return client, self.accepted[-1]
 
+    def kill(self, process: Process, *, is_power: bool = False) -> None:
+        """Ends a process as kill -9 or a power failure does."""
+        self.network.died(process, is_power=is_power)
+        process.kill()
+
+    def freeze(self, process: Process) -> None:
+        """Stops a process."""
+        self.network.freeze(process.name)
+        process.freeze()
+
+    def thaw(self, process: Process) -> None:
+        """Lets a stopped process go on."""
+        process.thaw()
+        self.network.thaw(process.name)
+
     def restart_server(self) -> None:
         """Makes another process of the server's name and address."""
-        self.server, self.listener = Process("server", "10.0.0.2"), None
+        self.server, self.listener = self.start("server", "10.0.0.2"), None
 
     def _accept(self) -> End:
         self.accepted.append(End())
@@ -121,16 +126,16 @@ class Links:
 
 def links(seed: int = 1, latency_s: tuple[float, float] = (0.0002, 0.003)) -> Links:
     """Returns a network for one test. Call it on its event loop."""
-    record = Record()
-    network = SimulatedNetwork(record, lambda name: random.Random(f"{seed}/{name}"), latency_s=latency_s)
-    made = Links(network, record, latency_s[1] * 2)
-    network.at(made.client), network.at(made.server)
-    return made
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, SimulatedLoop)
+    history = History(loop.elapsed_ns)
+    network = SimulatedNetwork(history, lambda name: random.Random(f"{seed}/{name}"), latency_s=latency_s)
+    return Links(network, history, latency_s[1] * 2)
 
 
 def played(story: Coroutine[Any, Any, T]) -> T:
     """Runs a story in virtual time."""
-    loop = VirtualTime(0).new_loop()
+    loop = SimulatedLoop()
     try:
         return loop.run_until_complete(story)
     finally:

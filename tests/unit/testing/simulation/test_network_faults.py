@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import struct
+from collections.abc import Callable
 
 import pytest
 
+from rocketmq_broker.testing.simulation.network import SimulatedNetwork
+from rocketmq_broker.testing.simulation.network.notes import Fired
 from tests.unit.testing.simulation.simulated_links import End, Links, in_virtual_time, links, seconds_of
 
 
@@ -44,7 +48,7 @@ async def test_a_write_cut_half_way_arrives_in_part_and_then_both_ends_are_reset
     client, server = await made.pair()
     client.transport.write(b"whole")
     await a_moment()
-    assert (server.data, made.record.kinds()) == (b"whole", ["cut-half-way", "half-written"])
+    assert (server.data, made.kinds()) == (b"whole", ["cut-half-way", "half-written"])
 
 
 @in_virtual_time
@@ -118,7 +122,7 @@ async def test_so_many_frames_are_lost_and_the_connection_lives() -> None:
     client.transport.write(frame(b"5"))
     await a_moment()
     assert (server.data, client.data) == (frame(b"4") + frame(b"5"), frame(b"back"))
-    assert made.record.kinds() == ["lose-frames", *["frame-lost"] * 3]
+    assert made.kinds() == ["lose-frames", *["frame-lost"] * 3]
 
 
 @in_virtual_time
@@ -137,6 +141,21 @@ async def test_a_slow_link_delivers_late_and_a_fast_one_overtakes_nothing() -> N
     client.transport.write(b"3")
     await a_moment()
     assert server.data == b"123"
+
+
+@in_virtual_time
+async def test_what_is_held_on_a_slow_link_does_not_arrive_early() -> None:
+    made = links()
+    client, server = await made.pair()
+    made.network.slow_down("client", "server", 5, 6)
+    made.network.block("client", "server")
+    client.transport.write(b"1")
+    made.network.speed_up("client", "server")
+    made.network.unblock("client", "server")
+    await a_moment(4.9)
+    assert server.data == b""
+    await a_moment(1.2)
+    assert server.data == b"1"
 
 
 @pytest.mark.parametrize("latency_s", [(-1, 1), (2, 1)])
@@ -288,6 +307,28 @@ async def test_what_had_left_a_machine_arrives_although_its_power_fails() -> Non
     assert (client.data, client.events) == (b"left", [])
 
 
+@in_virtual_time
+async def test_what_a_blocked_link_held_is_gone_when_the_power_of_its_sender_fails() -> None:
+    made = links()
+    client, server = await made.pair()
+    made.network.block("server", "client")
+    server.transport.write(b"held")
+    made.network.died(made.server, is_power=True)
+    made.network.unblock("server", "client")
+    await a_moment()
+    assert client.data == b""
+
+
+@in_virtual_time
+async def test_nothing_leaves_after_the_frame_at_which_the_power_fails() -> None:
+    made = links()
+    client, server = await made.pair()
+    made.network.at_frame("client", 2, lambda: made.network.died(made.client, is_power=True), is_after=False)
+    client.transport.write(frame(b"1") + frame(b"2") + frame(b"3"))
+    await a_moment()
+    assert server.data == frame(b"1")
+
+
 # a stopped process
 
 
@@ -306,7 +347,7 @@ async def test_what_is_sent_to_a_frozen_process_waits_and_arrives_in_order() -> 
     assert (server.reads, server.events, len(made.accepted)) == ([], [], 1)
     made.network.thaw("server")
     await a_moment()
-    assert (server.data, server.events, made.accepted[1].data) == (b"12", ["end", "closed"], b"other")
+    assert (server.reads, server.events, made.accepted[1].data) == ([b"12"], ["end", "closed"], b"other")
 
 
 @in_virtual_time
@@ -350,6 +391,115 @@ async def test_a_process_killed_while_it_was_frozen_starts_again_unfrozen() -> N
     assert server.data == b"hello"
 
 
+# which faults had an effect
+
+
+FAULTS: dict[str, Callable[[SimulatedNetwork, Fired], object]] = {
+    "block": lambda network, fired: network.block("client", "server", fired=fired),
+    "cut-half-way": lambda network, fired: network.cut_half_way("client", "server", fired=fired),
+    "lose-frames": lambda network, fired: network.lose_frames("client", "server", 1, fired=fired),
+    "lose-by-chance": lambda network, fired: network.lose_frames_by_chance("client", "server", 1.0, fired=fired),
+    "slow": lambda network, fired: network.slow_down("client", "server", 1, 2, fired=fired),
+    "in-pieces": lambda network, fired: network.in_pieces("client", "server", True, fired=fired),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@in_virtual_time
+async def test_a_fault_has_fired_once_when_it_has_hit_a_write(fault: str) -> None:
+    made = links()
+    client, server = await made.pair()
+    fired: list[str] = []
+    FAULTS[fault](made.network, lambda: fired.append(fault))
+    server.transport.write(frame(b"the other direction"))
+    await a_moment()
+    assert fired == []
+    for _ in range(2):
+        client.transport.write(frame(b"hit"))
+        await a_moment()
+    assert fired == [fault]
+
+
+@in_virtual_time
+async def test_a_block_has_fired_when_an_attempt_to_connect_hangs() -> None:
+    made = links()
+    fired: list[str] = []
+    made.network.block("server", "client", fired=lambda: fired.append("block"))
+    await seconds_of(made.connect(), TimeoutError)
+    assert fired == ["block"]
+
+
+@in_virtual_time
+async def test_a_block_has_fired_when_it_holds_what_was_under_way() -> None:
+    made = links()
+    client, _ = await made.pair()
+    client.transport.write(b"under way")
+    fired: list[str] = []
+    made.network.block("client", "server", fired=lambda: fired.append("block"))
+    assert fired == []
+    await a_moment()
+    assert fired == ["block"]
+
+
+@in_virtual_time
+async def test_a_later_frame_is_cut_and_those_before_it_arrive() -> None:
+    made = links()
+    client, server = await made.pair()
+    made.network.cut_half_way("client", "server", nth=3)
+    client.transport.write(frame(b"1"))
+    client.transport.write(frame(b"2") + frame(b"3") + frame(b"4"))
+    await a_moment()
+    whole = frame(b"1") + frame(b"2")
+    assert server.data.startswith(whole)
+    assert frame(b"3").startswith(server.data[len(whole) :])
+    assert len(whole) < len(server.data) < len(whole + frame(b"3"))
+    assert server.events == client.events == ["lost ConnectionResetError"]
+
+
+@in_virtual_time
+async def test_frames_are_lost_by_chance_until_the_rate_is_0() -> None:
+    made = links()
+    client, server = await made.pair()
+    made.network.lose_frames_by_chance("client", "server", 0.5)
+    for number in range(100):
+        client.transport.write(frame(bytes([number])))
+    await a_moment()
+    arrived = server.data[4::5]
+    assert 20 < len(arrived) < 80
+    assert list(arrived) == sorted(arrived)
+    made.network.lose_frames_by_chance("client", "server", 0)
+    client.transport.write(frame(b"whole"))
+    await a_moment()
+    assert server.data.endswith(frame(b"whole"))
+    with pytest.raises(ValueError, match="no probability"):
+        made.network.lose_frames_by_chance("client", "server", 1.5)
+
+
+@in_virtual_time
+async def test_pieces_may_be_of_one_byte_each() -> None:
+    made = links()
+    client, server = await made.pair()
+    made.network.in_pieces("client", "server", True, most_bytes=1)
+    client.transport.write(bytes(range(20)))
+    await a_moment(1)
+    assert server.reads == [bytes([number]) for number in range(20)]
+
+
+@in_virtual_time
+async def test_something_happens_between_two_frames_of_a_process_to_whomever_they_go() -> None:
+    made = links()
+    (first, one), (second, two) = await made.pair(), await made.pair()
+    seen: list[tuple[str, int]] = []
+    for is_after in (False, True):
+        act = functools.partial(lambda it: seen.append((it, first.transport.get_write_buffer_size())), f"after: {is_after}")
+        made.network.at_frame("client", 3, act, is_after=is_after)
+    second.transport.write(frame(b"1"))
+    first.transport.write(frame(b"2") + frame(b"3") + frame(b"4"))
+    assert seen == [("after: False", 5), ("after: True", 10)]
+    await a_moment()
+    assert (one.data, two.data) == (frame(b"2") + frame(b"3") + frame(b"4"), frame(b"1"))
+
+
 @in_virtual_time
 async def test_each_fault_is_noted_at_its_link_or_process() -> None:
     made = links()
@@ -364,7 +514,7 @@ async def test_each_fault_is_noted_at_its_link_or_process() -> None:
     network.freeze("server")
     network.thaw("server")
     network.died(made.server, is_power=True)
-    assert made.record.kinds() == [
+    assert made.kinds() == [
         "blocked", "unblocked", "slow", "fast", "in-pieces", "in-one-piece", "cut", "frozen", "thawed", "connections-of-dead",
     ]  # fmt: skip
-    assert [place for place, _, _ in made.record.notes] == [*["client -> server"] * 7, *["server"] * 3]
+    assert [happening.process for happening in made.history.happenings] == [*["client -> server"] * 7, *["server"] * 3]

@@ -96,7 +96,7 @@ async def story_of(plan: list[Step], seed: int) -> tuple[Story, str]:
         await story.play(*step)
         assert story.is_in_order()
     await story.heal()
-    return story, made.record.digest
+    return story, made.history.digest
 
 
 @given(steps(*HARMLESS), st.integers(0, 3))

@@ -11,7 +11,7 @@ LANES = (
     "customers", "orders-1", "orders-1's database", "names", "broker-a", "broker-a's disk", "credits", "redis", "worker",
     "credit database", "inventory",
 )  # fmt: skip
-PROMISE = "each stored order gets its credit once"
+PROMISE = "Each stored order gets its credit once."
 LAST_FAULT = "the barrier row is taken out of the credit database"
 
 
@@ -83,7 +83,7 @@ def failed_world() -> ToldWorld:
             *LATER,
         ),
         violations=(
-            BrokenPromise("the balance is the sum of the orders", "ann has 24 points for 12", 95_000_000_000, ("ann",)),
+            BrokenPromise("A balance is the sum of the orders.", "ann has 24 points for 12", 95_000_000_000, ("ann",)),
             BrokenPromise(PROMISE, "order-17 has two credits", 81_380_000_000, (ORDER,)),
         ),
         digest="5f1e0c6a9b7d43e28f0a6c1d2e3b4a59",

@@ -55,7 +55,11 @@ class ConnectionAttempt:
     def _arrive(self) -> None:
         if self._answer.done():
             return
-        if self._there.is_blocked or self._back.is_blocked or self._is_dark():
+        blocked = next((link for link in (self._there, self._back) if link.is_blocked), None)
+        if blocked is not None:
+            blocked.held_back()
+            self._ask_later()
+        elif self._is_dark():
             self._ask_later()
         elif (port := self._port_there()) is None:
             self._in(self._back.latency_s(), self._refuse)

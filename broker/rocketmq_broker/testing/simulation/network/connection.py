@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import StrEnum
 
 from rocketmq_broker.testing.memory_network import MemoryListener, MemoryTransport, connection_reset
@@ -42,10 +42,10 @@ class Direction:
         """Whether nothing more can be sent: the connection is broken, or the receiver has closed it."""
         self.unanswered: Callable[[], None] | None = None
         """Called at each write to a machine without power."""
+        self._faults = link.write_faults
         self._receiver = receiver
         self._loop = receiver.loop
         self._context = receiver.owner.context
-        self._mix = link.history.mix
         self._under_way: deque[tuple[float, Parcel]] = deque()
         self._last_s = 0.0
         self._is_broken = False
@@ -55,16 +55,12 @@ class Direction:
         """Sends data, with the faults of the link."""
         if self.is_over:
             return
-        link = self.link
-        for observe in tuple(link.observers):
-            observe(link.sender, link.receiver, data)
-        if not link.has_faulty_writes:
-            self.send(data)
+        for observe in self.link.observers:
+            observe(self.link.sender, self.link.receiver, data)
+        if self._faults.are_any:
+            self._write_with_faults(data)
         else:
-            pieces, is_cut = link.written(data)
-            self._send_all(pieces)
-            if is_cut:
-                self._receiver.break_off()
+            self.send(data)
         if self.unanswered is not None:
             self.unanswered()
 
@@ -77,7 +73,9 @@ class Direction:
         self._under_way.append((when_s, parcel))
         if type(parcel) is bytes:
             self._receiver.expect(len(parcel))
-        if self._timer is None and not self.link.is_held and self.unanswered is None:
+        if self.link.is_blocked:
+            self.link.held_back()
+        elif self._timer is None and self.unanswered is None:
             self._arrive_at(when_s)
 
     def send_last(self, parcel: Parcel) -> None:
@@ -86,10 +84,10 @@ class Direction:
             self.send(parcel)
             self.is_over = True
 
-    def go_on(self) -> None:
-        """Delivers what was held, after the link's latency."""
+    def go_on(self, after_s: float) -> None:
+        """Delivers what was held, after so many seconds at the earliest."""
         if self._under_way and self._timer is None and not self._is_held() and self.unanswered is None:
-            self._arrive_at(max(self._under_way[0][0], self._loop.time() + self.link.latency_s()))
+            self._arrive_at(max(self._under_way[0][0], self._loop.time() + after_s))
 
     def stop(self) -> None:
         """Drops all that is under way; nothing follows."""
@@ -117,9 +115,14 @@ class Direction:
         self._under_way.append((0.0, error))
         self._arrive_at(self._loop.time())
 
-    def _send_all(self, pieces: Iterator[bytes]) -> None:
-        for piece in pieces:
-            self.send(piece)
+    def _write_with_faults(self, data: bytes) -> None:
+        for piece in self._faults.passed(data):
+            if self.is_over:
+                return
+            if piece is None:
+                self._receiver.break_off()
+            else:
+                self.send(piece)
 
     def _is_held(self) -> bool:
         link = self.link
@@ -132,19 +135,33 @@ class Direction:
         self._timer = None
         link = self.link
         if link.is_held and self._is_held():
+            link.held_back()
             return
-        parcel = self._under_way.popleft()[1]
-        if self._under_way:
-            self._arrive_at(self._under_way[0][0])
+        under_way = self._under_way
+        when_s, parcel = under_way.popleft()
+        if under_way:
+            now_s = self._loop.time()
+            if when_s < now_s and type(parcel) is bytes:
+                parcel = self._joined(parcel, now_s)
+            if under_way:
+                self._arrive_at(under_way[0][0])
         if type(parcel) is bytes:
-            self._mix(link.name, len(parcel), parcel)
+            link.mix(link.name, len(parcel), parcel)
             self._receiver.arrived(parcel)
         elif isinstance(parcel, Signal):
-            self._mix(link.name, parcel.value)
+            link.mix(link.name, parcel.value)
             self._receiver.signalled(parcel)
         elif isinstance(parcel, OSError):
-            self._mix(link.name, parcel.errno or 0)
+            link.mix(link.name, parcel.errno or 0)
             self._receiver.failed(parcel)
+
+    def _joined(self, data: bytes, now_s: float) -> bytes:
+        """Returns the data with all that has arrived after it: the receiver reads late, because it or the link was held."""
+        under_way, pieces = self._under_way, [data]
+        while under_way and under_way[0][0] <= now_s and isinstance(piece := under_way[0][1], bytes):
+            pieces.append(piece)
+            under_way.popleft()
+        return b"".join(pieces)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:
@@ -266,9 +283,9 @@ class SimulatedTransport(MemoryTransport):
             self._is_lost = True
 
 
-def connect_ends(client: SimulatedTransport, server: SimulatedTransport, there: Link, back: Link) -> None:
-    """Connects two ends by the links from client to server and back."""
+def connect_ends(client: SimulatedTransport, server: SimulatedTransport, there: Direction, back: Direction) -> None:
+    """Connects two ends by the directions from client to server and back."""
     client.peer, server.peer = server, client
     client.client_end = server.client_end = client
-    client.outgoing = server.incoming = Direction(there, server)
-    client.incoming = server.outgoing = Direction(back, client)
+    client.outgoing = server.incoming = there
+    client.incoming = server.outgoing = back

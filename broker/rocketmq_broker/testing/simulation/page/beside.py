@@ -14,6 +14,8 @@ from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldWorl
 
 _AROUND: Final = 2
 """How many happenings of both worlds stay before and after those of one."""
+_LONGEST: Final = 120
+"""Characters of a text in a column."""
 
 
 def columns_of(here: ToldWorld, beside: ToldWorld, pairs: Sequence[Pair]) -> str:
@@ -56,7 +58,7 @@ def _cell(happening: ToldHappening | None) -> str:
     who = f"<b>{who_text(happening)}</b> " if happening.process else ""
     return (
         f'<p class="{kind_class(happening.kind)}"><span class="at">{moment_text(happening.at_ns)}</span> {who}'
-        f"{tag(happening.kind)}{escaped(happening.text)}</p>"
+        f"{tag(happening.kind)}{escaped(happening.text, _LONGEST)}</p>"
     )
 
 

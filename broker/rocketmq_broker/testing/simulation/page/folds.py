@@ -11,7 +11,7 @@ from rocketmq_broker.testing.simulation.page.told import ToldHappening
 
 LONG_WAIT_NS: Final = 1_000_000_000
 """A wait of this length gets a mark."""
-MOST_BYTES: Final = 300_000
+MOST_BYTES: Final = 400_000
 """The space on a page for the lines of all folds together."""
 _LONGEST_LINE: Final = 160
 _MOST_KINDS: Final = 4
@@ -24,14 +24,16 @@ class Folds:
         """`most_bytes` is the space for lines."""
         self._left = most_bytes
 
-    def fold(self, waited_ns: int, skipped: Sequence[ToldHappening]) -> str:
-        """Returns the HTML between two shown happenings; empty if nothing of interest lies between them."""
-        wait = f"… {wait_text(waited_ns)} …" if waited_ns >= LONG_WAIT_NS else ""
-        if not skipped:
-            return f'<li class="fold"><b>{wait}</b></li>\n' if wait else ""
-        others = f"{len(skipped):,} other{'' if len(skipped) == 1 else 's'}: {_kinds(skipped)}"
-        head = f"<summary><b>{wait}</b> {others}</summary>"
-        return f'<li class="fold"><details>{head}<pre>{self._lines(skipped)}</pre></details></li>\n'
+    def fold(self, waited_ns: int, skipped: Sequence[ToldHappening], beside: str = "") -> str:
+        """Returns the HTML between two shown happenings; empty if nothing lies between them. `beside` is HTML for its row."""
+        wait = f'<b class="at">… {wait_text(waited_ns)} …</b>' if waited_ns >= LONG_WAIT_NS else ""
+        if not (wait or skipped):
+            return ""
+        return f'<li class="fold{" wait" if wait else ""}">{wait}{beside}{self._list(skipped) if skipped else ""}</li>\n'
+
+    def _list(self, skipped: Sequence[ToldHappening]) -> str:
+        others = f"{len(skipped):,} other{'' if len(skipped) == 1 else 's'} ({_kinds(skipped)})"
+        return f'<details><summary>{others}</summary><pre tabindex="0">{self._lines(skipped)}</pre></details>'
 
     def _lines(self, skipped: Sequence[ToldHappening]) -> str:
         lines: list[str] = []
@@ -53,6 +55,8 @@ def _line(happening: ToldHappening) -> str:
 
 def _kinds(happenings: Sequence[ToldHappening]) -> str:
     counts = Counter(happening.kind for happening in happenings)
+    if len(counts) == 1:
+        return escaped(next(iter(counts)))
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{escaped(str(kind))} {count:,}" for kind, count in most[:_MOST_KINDS]]
+    told = [f"{escaped(kind)} {count:,}" for kind, count in most[:_MOST_KINDS]]
     return ", ".join(told) + (", …" if len(most) > _MOST_KINDS else "")

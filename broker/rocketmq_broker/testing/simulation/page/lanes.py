@@ -41,22 +41,25 @@ def _rows(scene: Scene, grid: Grid, anchors: Sequence[str], only_here: Collectio
     folds = Folds()
     down: set[str] = set()
     for one, anchor in zip(scene.shown, anchors, strict=True):
-        yield folds.fold(one.waited_ns, one.skipped)
         happening = one.happening
+        yield folds.fold(one.waited_ns, one.skipped, _down(grid, down))
         if happening.kind == ToldKind.START:
             down.discard(happening.process)
-        yield _row(happening, grid, anchor, happening in only_here, down)
+        yield _row(happening, grid, anchor, happening in only_here, _down(grid, down))
         if happening.kind == ToldKind.DEATH:
             down.add(happening.process)
-    yield folds.fold(0, scene.skipped_after)
+    yield folds.fold(0, scene.skipped_after, _down(grid, down))
 
 
-def _row(happening: ToldHappening, grid: Grid, anchor: str, is_only_here: bool, down: Collection[str]) -> str:
+def _row(happening: ToldHappening, grid: Grid, anchor: str, is_only_here: bool, down: str) -> str:
     marks = f"{kind_class(happening.kind)}{' only' if is_only_here else ''}"
+    moment = f'<a class="at" href="#{anchor}">{moment_text(happening.at_ns)}</a>'
     who = f'<span class="who">{who_text(happening)}</span>'
-    deaths = "".join(f'<i class="down" style="grid-column:{grid.line(lane)}"></i>' for lane in grid.lanes if lane in down)
-    begin = f'<li class="{marks}" id="{anchor}"><a class="at" href="#{anchor}">{moment_text(happening.at_ns)}</a>{deaths}{who}'
-    return f"{begin}{_drawn(happening, grid)}</li>\n"
+    return f'<li class="{marks}" id="{anchor}">{moment}{down}{who}{_drawn(happening, grid)}</li>\n'
+
+
+def _down(grid: Grid, down: Collection[str]) -> str:
+    return "".join(f'<i class="down" style="grid-column:{grid.line(lane)}"></i>' for lane in grid.lanes if lane in down)
 
 
 def _drawn(happening: ToldHappening, grid: Grid) -> str:

@@ -95,12 +95,12 @@ def _others(told: ToldWorld) -> str:
     others = sorted(told.violations, key=lambda broken: broken.at_ns)[1:]
     if not others:
         return ""
-    items = "".join(
-        f"<li>{moment_text(broken.at_ns)} “{escaped(broken.promise)}”: {escaped(broken.text)}</li>\n"
-        for broken in others[:_MOST_OTHERS]
-    )
-    more = f"<li>and {len(others) - _MOST_OTHERS:,} more</li>\n" if len(others) > _MOST_OTHERS else ""
-    return f"<h2>Promises that broke after the first one</h2>\n<ul>\n{items}{more}</ul>\n"
+    items = [
+        f"<li>{moment_text(one.at_ns)} “{escaped(one.promise)}”: {escaped(one.text)}</li>\n" for one in others[:_MOST_OTHERS]
+    ]
+    if len(others) > _MOST_OTHERS:
+        items.append(f"<li>and {len(others) - _MOST_OTHERS:,} more</li>\n")
+    return f"<h2>Promises that broke after the first one</h2>\n<ul>\n{''.join(items)}</ul>\n"
 
 
 def _origin(told: ToldWorld) -> str:

@@ -9,11 +9,11 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.connecting import connected_keys
 from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
 
-MOST_SHOWN: Final = 400
+MOST_SHOWN: Final = 300
 _FIRST_SHOWN: Final = 40
 """How many of the first happenings stay if there are too many; the last ones fill the rest."""
 _LEADING_UP: Final = 40
-"""How many happenings before a broken promise without a key are taken to matter."""
+"""How many happenings up to a broken promise without a key are taken to matter."""
 _CONCERN_ALL: Final = frozenset({ToldKind.FAULT, ToldKind.DEATH, ToldKind.START, ToldKind.VIOLATION})
 
 
@@ -45,8 +45,8 @@ class Scene:
 def scene_of(world: ToldWorld, broken: BrokenPromise | None) -> Scene:
     """Returns what matters in a world for a promise that broke there, or in the world beside it.
 
-    This is what the promise's keys lead to, and each fault, death, start and broken promise. If no promise broke, everything
-    matters in a short world.
+    This is what the promise's keys lead to, and each fault, death, start after the first one, broken promise, and what
+    happens to the whole world. If no promise broke, everything matters in a short world.
     """
     happenings = with_violations(world)
     mattering = sorted(_concerning_all(happenings) | _concerning(broken, happenings))
@@ -70,11 +70,19 @@ def with_violations(world: ToldWorld) -> list[ToldHappening]:
 
 
 def _as_happening(broken: BrokenPromise) -> ToldHappening:
-    return ToldHappening(broken.at_ns, "", ToldKind.VIOLATION, f"“{broken.promise}”: {broken.text}", broken.keys)
+    return ToldHappening(broken.at_ns, "", ToldKind.VIOLATION, f"“{broken.promise.rstrip(' .')}”: {broken.text}", broken.keys)
 
 
 def _concerning_all(happenings: Sequence[ToldHappening]) -> set[int]:
-    return {place for place, happening in enumerate(happenings) if happening.kind in _CONCERN_ALL}
+    started: set[str] = set()
+    places = set()
+    for place, happening in enumerate(happenings):
+        is_first_start = happening.kind == ToldKind.START and happening.process not in started
+        if (happening.kind in _CONCERN_ALL or not happening.process) and not is_first_start:
+            places.add(place)
+        if is_first_start:
+            started.add(happening.process)
+    return places
 
 
 def _concerning(broken: BrokenPromise | None, happenings: Sequence[ToldHappening]) -> set[int]:

@@ -18,7 +18,9 @@ def broken_sentence(world: ToldWorld) -> str:
     if broken is None:
         return "Every promise held in this world."
     whose = f" for {escaped(broken.keys[0])}" if broken.keys and broken.keys[0] not in broken.text else ""
-    return f"The promise “<b>{escaped(broken.promise)}</b>” broke at {moment_text(broken.at_ns)}{whose}: {_ended(broken.text)}"
+    return (
+        f"The promise “<b>{_without_end(broken.promise)}</b>” broke at {moment_text(broken.at_ns)}{whose}: {_ended(broken.text)}"
+    )
 
 
 def faults_sentence(world: ToldWorld, links: Mapping[ToldHappening, str]) -> str:
@@ -43,7 +45,7 @@ def beside_sentence(here: ToldWorld, beside: ToldWorld) -> str:
     broken = beside.first_broken
     if broken is None:
         return f"Without the last fault{name}, the same world keeps every promise."
-    ended = f"the promise “{escaped(broken.promise)}” breaks at {moment_text(broken.at_ns)}"
+    ended = f"the promise “{_without_end(broken.promise)}” breaks at {moment_text(broken.at_ns)}"
     return f"Without the last fault{name}, {ended} in the same world: {_ended(broken.text)}"
 
 

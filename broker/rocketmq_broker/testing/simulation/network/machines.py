@@ -1,0 +1,96 @@
+"""The machines of a simulated network: their addresses, their power, and the ports of their processes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from typing import Final
+
+from rocketmq_broker.testing.memory_network import NewProtocol
+from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
+from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedPort
+
+LOOPBACK: Final = "127.0.0.1"
+LOOPBACK_HOSTS: Final = frozenset({LOOPBACK, "localhost"})
+_ALL_ADDRESSES: Final = frozenset({"0.0.0.0", ""})
+_FIRST_PORT: Final = 20_000
+_PORTS_BETWEEN: Final = 10
+_FIRST_CLIENT_PORT: Final = 50_000
+
+
+class Machines:
+    """All machines, by address. Several processes may share one."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[str, str] = {}
+        """By name of the process."""
+        self._newest: dict[str, str] = {}
+        """The process that was started last, by address."""
+        self._dark: dict[str, None] = {}
+        self._ports: dict[tuple[str, int], SimulatedPort] = {}
+        self._last_port: dict[str, int] = {}
+        self._last_client_port: dict[str, int] = {}
+
+    def started(self, endpoint: NetworkEndpoint) -> None:
+        """Takes note of a process: its machine has power."""
+        self._addresses[endpoint.name] = endpoint.address
+        self._newest[endpoint.address] = endpoint.name
+        self._dark.pop(endpoint.address, None)
+
+    def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> None:
+        """Closes the ports of a process; without power its machine answers nothing until a process starts there."""
+        for port in [port for port in self._ports.values() if port.owner is endpoint]:
+            port.stop()
+        if is_power:
+            self._dark[endpoint.address] = None
+
+    def is_dark(self, address: str) -> bool:
+        """Whether no machine with power has the address."""
+        return address in self._dark or address not in self._newest
+
+    def address(self, owner: NetworkEndpoint, host: str) -> str:
+        """Returns the address that a process means by a host: an address, or the name of a process. Raises socket.gaierror."""
+        if host in LOOPBACK_HOSTS:
+            return owner.address
+        if host in self._addresses:
+            return self._addresses[host]
+        if not host.replace(".", "").isdecimal():
+            raise socket.gaierror(socket.EAI_NONAME, f"no process has the name {host}")
+        return host
+
+    def process_at(self, address: str, port: int) -> str:
+        """Returns the process that has the port; the newest one of the machine if none has it."""
+        bound = self._ports.get((address, port))
+        return bound.owner.name if bound is not None else self._newest.get(address, address)
+
+    def port_for(self, owner: NetworkEndpoint, address: str, port: int) -> SimulatedPort | None:
+        """Returns the port if it accepts connections of that process."""
+        bound = self._ports.get((address, port))
+        if bound is None or not bound.is_listening or (bound.is_local and owner.address != address):
+            return None
+        return bound
+
+    def bind(self, owner: NetworkEndpoint, new_protocol: NewProtocol, host: str, port: int) -> SimulatedPort:
+        """Binds a port of the process, any free one for 0. Raises OSError."""
+        address = owner.address
+        if host not in _ALL_ADDRESSES and self.address(owner, host) != address:
+            raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+        key = address, port or self._free_port(address)
+        if key in self._ports:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        bound = SimulatedPort(owner, key[1], new_protocol, host in LOOPBACK_HOSTS, lambda: self._ports.pop(key, None))
+        self._ports[key] = bound
+        return bound
+
+    def new_client_port(self, address: str) -> int:
+        """Returns the port of a new connection from that machine."""
+        port = self._last_client_port[address] = self._last_client_port.get(address, _FIRST_CLIENT_PORT) + 1
+        return port
+
+    def _free_port(self, address: str) -> int:
+        port = self._last_port.get(address, _FIRST_PORT) + _PORTS_BETWEEN
+        while (address, port) in self._ports:
+            port += _PORTS_BETWEEN
+        self._last_port[address] = port
+        return port

@@ -1,0 +1,195 @@
+"""Shrinks a plan that fails to a smaller one that fails as well: fewer events, simpler settings, shorter times.
+
+Events are taken out as delta debugging does (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input"): in
+large parts first, then in ever smaller ones, until no single event can go. One pass may make room for another, so that all are
+repeated until none finds anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, Setting
+
+_NO_SETTINGS: Final[Mapping[str, Setting]] = {}
+
+
+class PlanDoesNotFail(ValueError):
+    """The plan that is to be shrunk does not fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShrinkingProgress:
+    """How far the shrinking has come."""
+
+    tried: int
+    """Plans that were tried."""
+    budget: int
+    """The most plans that are tried."""
+    smallest: Plan
+    """The smallest plan so far that fails."""
+
+
+def shrink(
+    plan: Plan,
+    fails: Callable[[Plan], bool],
+    *,
+    budget: int,
+    simplest: Mapping[str, Setting] = _NO_SETTINGS,
+    on_progress: Callable[[ShrinkingProgress], None] | None = None,
+) -> Plan:
+    """Returns the smallest plan found that fails; equal arguments give equal results.
+
+    Calls `fails` at most `budget` times, and at least once. If the budget suffices, the plan fails no longer without any one of
+    its events. `simplest` has settings that the shape shall get where it still fails with them. Raises PlanDoesNotFail.
+    """
+    shrinking = _Shrinking(plan, fails, budget, on_progress or (lambda progress: None))
+    if not shrinking.fails_as_given():
+        raise PlanDoesNotFail("the plan does not fail: there is nothing to shrink")
+    with suppress(_BudgetSpent):
+        shrinking.repeat_all_passes(simplest)
+    return shrinking.smallest
+
+
+class _BudgetSpent(Exception):
+    """No further plan may be tried."""
+
+
+class _Shrinking:
+    def __init__(
+        self, plan: Plan, fails: Callable[[Plan], bool], budget: int, on_progress: Callable[[ShrinkingProgress], None]
+    ) -> None:
+        self.smallest = plan
+        self._fails = fails
+        self._budget = budget
+        self._on_progress = on_progress
+        self._known: set[str] = set()
+        """The texts of the plans that were tried."""
+        self._tried = 0
+
+    def fails_as_given(self) -> bool:
+        return self._does_fail(self.smallest)
+
+    def repeat_all_passes(self, simplest: Mapping[str, Setting]) -> None:
+        before = None
+        while self.smallest != before:
+            before = self.smallest
+            self._take_out_events()
+            self._end_earlier()
+            self._simplify_shape(simplest)
+            self._shorten_events()
+            self._close_gaps()
+            self._shorten_lists()
+
+    def _take_out_events(self) -> None:
+        for name in sorted({event.what for event in self.smallest.events}):
+            self._keep(event for event in self.smallest.events if event.what != name)
+        for name in sorted({event.where for event in self.smallest.events}):
+            self._keep(event for event in self.smallest.events if event.where != name)
+        part = max(1, len(self.smallest.events) // 2)
+        while self._take_out_parts(part) or part > 1:
+            part = max(1, part // 2)
+
+    def _take_out_parts(self, part: int) -> bool:
+        """Tries to take out each part of so many events, the last ones first. Returns whether one could go."""
+        count = len(self.smallest.events)
+        end = count
+        while end > 0:
+            events = self.smallest.events
+            begin = max(0, end - part)
+            self._keep((*events[:begin], *events[end:]))
+            end = begin
+        return len(self.smallest.events) < count
+
+    def _end_earlier(self) -> None:
+        last_s = self.smallest.events[-1].at_s if self.smallest.events else 0.0
+        self._lower(self.smallest.ends_s - last_s, lambda after_s: replace(self.smallest, ends_s=_rounded(last_s + after_s)))
+
+    def _simplify_shape(self, simplest: Mapping[str, Setting]) -> None:
+        for name in sorted(self.smallest.shape.keys() & simplest.keys()):
+            self._try(replace(self.smallest, shape={**self.smallest.shape, name: simplest[name]}))
+
+    def _shorten_events(self) -> None:
+        for number in range(len(self.smallest.events)):
+            self._lower(self.smallest.events[number].for_s, partial(self._with_length, number))
+
+    def _close_gaps(self) -> None:
+        """Moves each event, and with it all later ones, closer to the one before."""
+        for number in range(len(self.smallest.events)):
+            before_s = self.smallest.events[number - 1].at_s if number else 0.0
+            self._lower(self.smallest.events[number].at_s - before_s, partial(self._with_gap, number))
+
+    def _shorten_lists(self) -> None:
+        for number in range(len(self.smallest.events)):
+            parameters = self.smallest.events[number].parameters
+            for name in sorted(parameters):
+                if isinstance(parameters[name], list) and len(parameters[name]) > 1:
+                    self._try(self._with(number, parameters={**parameters, name: parameters[name][:1]}))
+
+    def _lower(self, value: float, plan_with: Callable[[float], Plan]) -> None:
+        """Tries lower values, the boldest first, and again from each one that fails."""
+        lowered: float | None = value
+        while lowered is not None:
+            value, lowered = lowered, None
+            for lower in _lower_values(value):
+                if self._try(plan_with(lower)):
+                    lowered = lower
+                    break
+
+    def _with(self, number: int, **changed: object) -> Plan:
+        events = self.smallest.events
+        return replace(self.smallest, events=(*events[:number], replace(events[number], **changed), *events[number + 1 :]))
+
+    def _with_length(self, number: int, for_s: float) -> Plan:
+        return self._with(number, for_s=for_s)
+
+    def _with_gap(self, number: int, gap_s: float) -> Plan:
+        events = self.smallest.events
+        before_s = events[number - 1].at_s if number else 0.0
+        earlier_s = events[number].at_s - (before_s + gap_s)
+        moved = [replace(event, at_s=max(before_s, _rounded(event.at_s - earlier_s))) for event in events[number:]]
+        return self.smallest.with_events((*events[:number], *moved))
+
+    def _keep(self, events: Iterable[PlannedEvent]) -> None:
+        self._try(replace(self.smallest, events=tuple(events)))
+
+    def _try(self, plan: Plan) -> bool:
+        """Returns whether a plan that was not tried yet fails; then it is the smallest. Raises _BudgetSpent."""
+        if plan.written() in self._known:
+            return False
+        if self._tried >= self._budget:
+            raise _BudgetSpent
+        return self._does_fail(plan)
+
+    def _does_fail(self, plan: Plan) -> bool:
+        self._known.add(plan.written())
+        self._tried += 1
+        is_failing = self._fails(plan)
+        if is_failing:
+            self.smallest = plan
+        self._on_progress(ShrinkingProgress(self._tried, self._budget, self.smallest))
+        return is_failing
+
+
+def _lower_values(value: float) -> Iterator[float]:
+    """Yields values below this one: 0, 1, its half as a whole number, and its rounder ones."""
+    rounder = [0.0, 1.0, float(value // 2)] if value > 1 else [0.0]
+    if value > 0:
+        leading = 10.0 ** math.floor(math.log10(value))
+        rounder += [_rounded(math.floor(value / unit) * unit) for unit in (leading, 1.0, 0.1) if unit <= value]
+    tried = {value}
+    for lower in rounder:
+        if 0 <= lower < value and lower not in tried:
+            tried.add(lower)
+            yield lower
+
+
+def _rounded(seconds: float) -> float:
+    return round(seconds, 3)

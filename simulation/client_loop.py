@@ -1,0 +1,37 @@
+"""The event loop of a broker's client in a simulated process: the world's, for which threads wait in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from rocketmq_broker.client import NotRunning
+from rocketmq_broker.testing.simulation.process import Process
+
+T = TypeVar("T")
+
+
+class SimulatedClientLoop:
+    """Runs coroutines of a process for its threads (`service_runtime.messaging.client_loop.ClientLoop`)."""
+
+    def __init__(self, process: Process) -> None:
+        """`process` is the one whose threads call `run`."""
+        self._process = process
+
+    def start(self) -> None:
+        """Does nothing: the world's loop runs."""
+
+    def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Runs the coroutine, waits for its result, and raises its error. Cancels it after `timeout_s`; raises TimeoutError."""
+        task = self._process.run(work)
+        self._process.threads.wait_for(asyncio.wait([task], timeout=timeout_s))
+        if not task.done():
+            task.cancel()
+            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled")
+        if task.cancelled():
+            raise NotRunning("what was to be done was cancelled")
+        return task.result()
+
+    def stop(self) -> None:
+        """Does nothing."""

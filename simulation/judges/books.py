@@ -1,0 +1,96 @@
+"""The books of a world: all rows of its databases, and the commit logs of its brokers. They are read once, for all judges."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from sqlalchemy import Engine, text
+
+from pipelines.judging.log_events import Route
+from pipelines.judging.without_spark.auditing import RecordsOfBroker
+from pipelines.judging.without_spark.table_events import Row, TableRows
+from pipelines.sources.logs.consumer_offsets import consumer_offsets_in
+from rocketmq_commitlog.commit_log import Damage, LogRecord
+from rocketmq_commitlog.segment_bytes import scan_bytes
+
+Database = Engine | sqlite3.Connection
+Files = Mapping[PurePath, bytes]
+"""The content of a broker's files by their paths."""
+ROUTE: Final = Route()
+CONSUMED: Final = {
+    "credit_service": ("orders", "order_cancellations", "%RETRY%credit_service"),
+    "inventory_service": ("orders", "order_cancellations", "%RETRY%inventory_service"),
+    "order_service": ("order_shortages", "credit_refusals", "%RETRY%order_service"),
+}
+"""The topics of each consumer group."""
+_SEGMENT_NAME: Final = re.compile(r"[0-9]{20}")
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerStore:
+    """What one broker has on its disk."""
+
+    records: tuple[LogRecord | Damage, ...]
+    offsets: Mapping[str, Mapping[str, Mapping[int, int]]]
+    """The next offset in each queue, by consumer group and topic. A queue that was never consumed is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorldBooks:
+    """All that is written down in a world."""
+
+    tables: TableRows
+    shipments: tuple[Row, ...]
+    shipment_lines: tuple[Row, ...]
+    stores: Mapping[str, BrokerStore]
+    """By the broker's name."""
+
+    @property
+    def logs(self) -> list[RecordsOfBroker]:
+        """The commit logs, as the reconciliation reads them."""
+        return [
+            RecordsOfBroker(store.records, {topic: store.offsets[ROUTE.consumer_group][topic] for topic in ROUTE.consumed_topics})
+            for store in self.stores.values()
+        ]
+
+
+def read_books(orders: Database, credits: Database, stock: Database | None, files: Mapping[str, Files]) -> WorldBooks:
+    """Reads the databases of the services, and the files of each broker by its name. `stock` is None in a world without it."""
+    of_orders = [rows_of(orders, table) for table in ("orders", "order_items", "transactions")]
+    of_credits = [rows_of(credits, table) for table in ("credits", "balances")]
+    return WorldBooks(
+        TableRows(*of_orders, *of_credits),
+        () if stock is None else rows_of(stock, "shipments"),
+        () if stock is None else rows_of(stock, "shipment_lines"),
+        {name: read_store(of_broker) for name, of_broker in files.items()},
+    )
+
+
+def rows_of(database: Database, table: str) -> tuple[Row, ...]:
+    """Returns all rows of a table, in the order of their writing."""
+    query = f"SELECT * FROM {table} ORDER BY rowid"
+    if isinstance(database, Engine):
+        with database.connect() as connection:
+            return tuple(dict(row) for row in connection.execute(text(query)).mappings())
+    cursor = database.execute(query)
+    names = [column[0] for column in cursor.description]
+    return tuple(dict(zip(names, values, strict=True)) for values in cursor)
+
+
+def read_store(files: Files) -> BrokerStore:
+    """Reads the commit log and the consumers' offsets from a broker's files."""
+    segments = {
+        int(path.name): content
+        for path, content in files.items()
+        if path.parent.name == "commitlog" and _SEGMENT_NAME.fullmatch(path.name)
+    }
+    offsets = next((content for path, content in files.items() if path.name == "consumerOffset.json"), b"{}")
+    return BrokerStore(
+        tuple(scan_bytes(segments)),
+        {group: {topic: consumer_offsets_in(offsets, group, topic) for topic in topics} for group, topics in CONSUMED.items()},
+    )

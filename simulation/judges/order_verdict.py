@@ -1,0 +1,13 @@
+"""What a judge says of one order's entries in the ledger."""
+
+from enum import StrEnum
+
+
+class OrderVerdict(StrEnum):
+    """The verdict on an order at the end of a world."""
+
+    SETTLED = "settled"
+    """It has the entries that its state demands."""
+    WAITS_FOR_A_PERSON = "waits for a person"
+    """It lacks an entry, and a list names it: a dead letter, or a discarded half message."""
+    BROKEN = "broken"

@@ -1,0 +1,64 @@
+"""What customers ask the order service, and what they are told: HTTP without its bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from order_service.domain.order import Item
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """POST /orders."""
+
+    customer: str
+    items: tuple[Item, ...]
+    key: str | None = None
+    """The idempotency key."""
+    is_paid_later: bool = False
+    currency: str = "EUR"
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """POST /orders/ID/payment."""
+
+    order_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """POST /orders/ID/cancellation."""
+
+    order_id: str
+    reason: str = "by the customer"
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    """GET /orders/ID."""
+
+    order_id: str
+
+
+ServiceRequest = Place | Pay | Cancel | Find
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a customer is told. Without a status no answer came: the request may be done or not."""
+
+    status: int | None
+    order_id: str | None = None
+    order_state: str | None = None
+    transaction_id: str | None = None
+    transaction_state: str | None = None
+    is_replay: bool = False
+    text: str = ""
+    is_refused_connection: bool = False
+    """No process listened: the request did not arrive."""
+
+    @property
+    def may_change(self) -> bool:
+        """True if the same request may be answered differently soon: no answer, 202, or 503."""
+        return self.status in (None, 202, 500, 503)
