@@ -97,7 +97,9 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
     "balance-read-before": (
         "tests/component/credit_service/test_ledger.py::test_workers_with_overlapping_batches_credit_each_order_once"
     ),
-    "recovered-log-unsynced": None,
+    "recovered-log-unsynced": (
+        "tests/unit/store/test_crash_points.py::test_what_a_start_after_a_kill_has_shown_survives_a_power_failure"
+    ),
     "failed-sync-repeated": (
         "tests/component/server/durability/test_group_commit.py::test_a_flush_that_fails_takes_back_what_it_was_for"
     ),
