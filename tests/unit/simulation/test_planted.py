@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,12 @@ from rocketmq_broker.transaction.decision import CheckAction, decide_check
 from simulation.judges.violation import Promise
 from simulation.planted.all_planted import ALL_PLANTED, find_planted, planted
 from simulation.planted.bug import Planted, PlantedArea
+from simulation.planted.found import FOUND
+from simulation.planted.noticed import NOTICED_BY
 from simulation.planted.patches import Patches, PlantingFailed
+from simulation.planted.table import as_markdown
+
+ROOT = Path(__file__).parents[3]
 
 each_bug = pytest.mark.parametrize("bug", ALL_PLANTED, ids=[bug.name for bug in ALL_PLANTED])
 
@@ -120,3 +126,18 @@ def test_a_property_is_replaced_by_a_property() -> None:
         assert patched.after.fget is span
     finally:
         patches.undo()
+
+
+def test_it_is_said_of_each_bug_which_test_notices_it() -> None:
+    assert set(NOTICED_BY) == {bug.name for bug in ALL_PLANTED}
+    assert set(FOUND) <= set(NOTICED_BY)
+
+
+@pytest.mark.parametrize("place", sorted({place for place in NOTICED_BY.values() if place is not None}))
+def test_a_test_that_notices_a_bug_exists(place: str) -> None:
+    path, _, name = place.partition("::")
+    assert f"def {name}(" in (ROOT / path).read_text()
+
+
+def test_the_page_shows_the_table_of_all_bugs() -> None:
+    assert as_markdown(ALL_PLANTED) in (ROOT / "docs" / "simulation-planted.md").read_text()

@@ -1,0 +1,121 @@
+"""Which test of the project notices each planted bug first, among the tests of its package; None if none does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+NOTICED_BY: Final[Mapping[str, str | None]] = {
+    "second-commit-accepted": ("tests/unit/server/transactions/test_check_service.py::test_the_answer_to_a_check_decides_once"),
+    "op-message-first": (
+        "tests/unit/server/transactions/test_states.py::"
+        "test_each_verb_leads_a_pending_transaction_where_the_table_says_and_appends_what_it_says"
+    ),
+    "taken-back-and-forgotten": (
+        "tests/unit/transaction/test_pending.py::test_a_decision_is_taken_back_if_it_did_not_reach_the_disk"
+    ),
+    "closed-before-stored": (
+        "tests/unit/server/transactions/test_transactional_messages.py::"
+        "test_a_store_that_refuses_writes_refuses_the_decision_and_keeps_the_transaction"
+    ),
+    "pull-offset-committed": None,
+    "rest-passed-over": ("tests/unit/store/test_message_store.py::test_a_pull_stops_at_either_limit_but_brings_at_least_one"),
+    "answered-before-flush": (
+        "tests/component/server/durability/test_group_commit.py::"
+        "test_with_sync_flush_the_answer_follows_the_flush_and_so_does_visibility"
+    ),
+    "flush-counts-later-writes": (
+        "tests/component/server/durability/test_group_commit.py::test_what_comes_during_a_flush_makes_up_the_next"
+    ),
+    "queue-cut-one-short": ("tests/unit/store/recovery/test_recovery.py::test_a_clean_stop_leaves_nothing_to_do"),
+    "segment-name-unsynced": (
+        "tests/unit/store/test_crash_points.py::test_a_crash_after_any_operation_loses_nothing_acknowledged"
+    ),
+    "half-offset-one-too-far": (
+        "tests/unit/transaction/test_pending.py::test_a_decision_is_taken_back_if_it_did_not_reach_the_disk"
+    ),
+    "no-evidence-sought": (
+        "tests/unit/server/transactions/test_transactional_messages.py::"
+        "test_wherever_a_crash_cuts_a_commit_the_check_that_follows_delivers_it_once"
+    ),
+    "offset-after-newest-handled": (
+        "tests/unit/client/pull/test_process_queue.py::test_a_gap_holds_the_offset_however_much_after_it_is_done"
+    ),
+    "queue-left-at-next-pull": None,
+    "one-id-for-all-attempts": (
+        "tests/unit/client/producer/test_message_sender.py::test_each_attempt_of_a_half_message_is_a_transaction_of_its_own"
+    ),
+    "silence-counts-as-stored": None,
+    "queues-left-over": (
+        "tests/unit/client/rebalance/test_allocation.py::test_every_queue_has_exactly_one_owner_and_shares_differ_by_one_at_most"
+    ),
+    "greets-only-once": (
+        "tests/unit/client/instance/test_heartbeats.py::test_in_the_background_a_heartbeat_is_sent_as_soon_as_something_changes"
+    ),
+    "answers-from-memory": (
+        "tests/component/order_service/test_transaction_listener.py::test_a_local_transaction_after_the_check_back_rolls_back"
+    ),
+    "rollback-without-marker": (
+        "tests/component/order_service/test_http.py::test_a_transaction_that_check_back_rolled_back_first_is_503"
+    ),
+    "order-and-row-apart": (
+        "tests/component/order_service/test_order_store.py::test_a_late_local_transaction_cannot_slip_in_behind_a_check_back"
+    ),
+    "key-not-unique": (
+        "tests/component/order_service/test_http.py::"
+        "test_a_key_taken_while_the_half_message_was_under_way_answers_with_the_order_there_is"
+    ),
+    "cancelled-before-told": (
+        "tests/component/order_service/test_cancelling_and_paying.py::"
+        "test_a_cancellation_whose_local_commit_is_unknown_is_202_and_check_back_decides"
+    ),
+    "expiry-not-written": (
+        "tests/component/order_service/test_cancelling_and_paying.py::"
+        "test_check_back_rolls_an_order_back_that_is_not_paid_in_time"
+    ),
+    "witness-not-checked": (
+        "tests/component/order_service/test_http.py::test_health_says_that_the_database_is_an_old_copy_and_which_chapter_helps"
+    ),
+    "lost-answer-rolls-back": (
+        "tests/component/order_service/test_cancelling_and_paying.py::"
+        "test_a_cancellation_whose_local_commit_is_unknown_is_202_and_check_back_decides"
+    ),
+    "duplicates-added": ("tests/component/credit_service/test_ledger.py::test_a_redelivery_changes_nothing"),
+    "taken-task-counts-as-done": (
+        "tests/component/credit_service/test_patient_crediting.py::"
+        "test_an_order_that_looks_like_an_outage_whenever_it_is_tried_does_not_hold_up_its_batch_for_ever"
+    ),
+    "outcomes-in-key-order": (
+        "tests/component/credit_service/test_ledger.py::test_a_number_of_a_row_that_is_taken_is_no_fault_of_the_credit"
+    ),
+    "long-hold-counts-as-done": (
+        "tests/component/credit_service/test_patient_crediting.py::test_an_outage_of_hours_costs_time_and_nothing_else"
+    ),
+    "credit-after-reversal-skipped": (
+        "tests/component/credit_service/test_ledger.py::test_a_column_that_only_a_newer_version_fills_is_no_fault_of_the_credit"
+    ),
+    "balance-read-before": (
+        "tests/component/credit_service/test_ledger.py::test_workers_with_overlapping_batches_credit_each_order_once"
+    ),
+    "recovered-log-unsynced": (
+        "tests/unit/store/test_crash_points.py::test_what_a_start_after_a_kill_has_shown_survives_a_power_failure"
+    ),
+    "failed-sync-repeated": (
+        "tests/component/server/durability/test_group_commit.py::test_a_flush_that_fails_takes_back_what_it_was_for"
+    ),
+    "slow-flush-counts-as-stored": (
+        "tests/unit/client/transaction/test_transaction_decision.py::"
+        "test_a_half_message_that_is_not_safe_is_rolled_back_without_running_the_local_transaction"
+    ),
+    "first-id-kept": None,
+    "offsets-noted-before-flush": (
+        "tests/unit/server/transactions/test_transactional_messages.py::"
+        "test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk"
+    ),
+    "delay-offset-before-flush": None,
+    "refusal-told-first": (
+        "tests/component/credit_service/test_refusing.py::"
+        "test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing"
+    ),
+}
+"""By the bug's name."""
