@@ -7,6 +7,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 from typing import Final
 
@@ -15,7 +16,7 @@ from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
 from rocketmq_broker.testing.simulation.history import Happening
 from rocketmq_broker.testing.simulation.plan import Plan
-from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
+from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
 from simulation.action_kinds import ActionKind
 from simulation.customers.conversations import conversation
@@ -93,6 +94,8 @@ class _ShopWorld:
         self._customers.observers.append(self._heard)
         self._safety = SafetyJudge()
         self._broken: list[FoundBroken] = []
+        self._unread: dict[tuple[str, str], bytearray] = {}
+        """What was written in each direction of a connection since its last whole frame."""
         self._watch()
 
     def played(self) -> ShopPlayed:
@@ -106,11 +109,15 @@ class _ShopWorld:
             history.digest, tuple(self._broken), dict(self._injector.fired), tuple(history.happenings), self._world.elapsed_s
         )
 
+    @property
+    def _must_sync(self) -> bool:
+        """Whether the brokers promise that what they acknowledged is on disk."""
+        return self._shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
+
     def _broker_settings(self) -> dict[str, str]:
         shape = self._shape
-        must_sync = shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
         return {
-            "flushDiskType": "SYNC_FLUSH" if must_sync else "ASYNC_FLUSH",
+            "flushDiskType": "SYNC_FLUSH" if self._must_sync else "ASYNC_FLUSH",
             "transactionTimeOut": str(round(shape.check_immunity_s * 1000)),
             "transactionCheckInterval": str(round(shape.check_interval_s * 1000)),
             "transactionCheckMax": str(shape.check_max),
@@ -120,19 +127,28 @@ class _ShopWorld:
 
     def _watch(self) -> None:
         world, safety = self._world, self._safety
-        world.network.observe(
-            lambda sender, receiver, frame: self._found_now(safety.observe(world.loop.elapsed_ns(), sender, receiver, frame))
-        )
+        world.network.observe(self._seen)
 
         def committed(database: str, reader: Callable[[], sqlite3.Connection]) -> None:
             self._found_now(safety.observe_commit(_JUDGED_AS[database], reader()))
 
         for database in self._shop.databases.values():
             database.observers.append(committed)
-        for name, program in self._brokers.items():
-            program.on_ready.append(
-                lambda name=name: self._found_now(safety.after_recovery(name, read_store(self._files(name)).records))
-            )
+        if self._must_sync:
+            for name, program in self._brokers.items():
+                program.on_ready.append(partial(self._recovered, name))
+
+    def _seen(self, sender: str, receiver: str, written: bytes) -> None:
+        unread = self._unread.setdefault((sender, receiver), bytearray())
+        unread += written
+        while len(unread) >= 4 and len(unread) >= (end := 4 + int.from_bytes(unread[:4], "big")):
+            frame = bytes(unread[:end])
+            del unread[:end]
+            self._found_now(self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame))
+
+    def _recovered(self, name: str) -> None:
+        address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"
+        self._found_now(self._safety.after_recovery(address, read_store(self._files(name)).records))
 
     def _heard(self, asked: AnsweredRequest) -> None:
         customer = self._customers.placings[asked.number].customer

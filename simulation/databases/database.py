@@ -53,10 +53,11 @@ class SimulatedDatabase:
         on_fault: Callable[[str], object] = lambda word: None,
         migrations: str | None = None,
         content: Path | None = None,
+        is_replica: bool = False,
     ) -> None:
         """`name` is one of MIGRATIONS_OF, unless `migrations` says what it is. `on_fault` is told of each effect of a fault.
 
-        `content` is a file whose rows it begins with; else it is empty. Use `close` at the world's end.
+        `content` is a file whose rows it begins with; else it is empty. A replica can only be read. Use `close` at the world's end.
         """
         self.name = name
         self.faults = DatabaseFaults(loop.time, chance, on_fault)
@@ -66,7 +67,7 @@ class SimulatedDatabase:
         self._template = template(self._migrations)
         path = scratch_folder() / f"{next(self._numbers)}-{name}.db"
         shutil.copyfile(content or self._template.path, path)
-        self._file = DatabaseFile(name, path, loop, history, chance, self.faults, self._tell)
+        self._file = DatabaseFile(name, path, loop, history, chance, self.faults, self._tell, is_replica)
         self._engines: list[Engine] = []
         self._reader: sqlite3.Connection | None = None
         self._locker: sqlite3.Connection | None = None
@@ -107,15 +108,16 @@ class SimulatedDatabase:
             self._locker.close()
             self._locker = None
 
-    def copied(self) -> SimulatedDatabase:
-        """Returns a new database with the rows of this moment: an old copy, as soon as this one changes."""
+    def replica(self) -> SimulatedDatabase:
+        """Returns a database with the rows of this moment, which can only be read: a replica that hears nothing more."""
         file, path = self._file, self._file.path.with_suffix(".copy")
         with sqlite3.connect(path) as to:
             self.reader().backup(to)
         to.close()
         copy = SimulatedDatabase(
-            f"{self.name}-copy", file.history, file.chance, loop=file.loop, migrations=self._migrations, content=path
-        )
+            f"{self.name}-copy", file.history, file.chance, loop=file.loop, migrations=self._migrations, content=path,
+            is_replica=True,
+        )  # fmt: skip
         path.unlink()
         return copy
 

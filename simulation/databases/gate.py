@@ -8,7 +8,7 @@ import itertools
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -49,6 +49,8 @@ class DatabaseFile:
     faults: DatabaseFaults
     on_commit: Callable[[], object]
     """Called after each database commit that changed rows."""
+    is_replica: bool = False
+    """Whether it can only be read."""
 
     def pause_s(self, likely: float, longest_s: float) -> float:
         """Returns how long a step takes: often no time, so that a world is cheap."""
@@ -78,6 +80,8 @@ class DatabaseGate:
         connection = sqlite3.connect(path, timeout=0, isolation_level=None, factory=SimulatedConnection, cached_statements=256)
         connection.gate = self
         sqlite3.Cursor(connection).execute("PRAGMA synchronous=OFF").close()
+        if self._file.is_replica:
+            sqlite3.Cursor(connection).execute("PRAGMA query_only=ON").close()
         self._connections[connection] = []
         return connection
 
@@ -85,8 +89,9 @@ class DatabaseGate:
         """Ends all connections, and what their transactions have written."""
         for connection in self._connections:
             # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
-            sqlite3.Connection.rollback(connection)
-            sqlite3.Connection.close(connection)
+            with suppress(sqlite3.ProgrammingError):  # it is closed already
+                sqlite3.Connection.rollback(connection)
+                sqlite3.Connection.close(connection)
         self._connections.clear()
 
     def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:

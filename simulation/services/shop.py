@@ -100,9 +100,9 @@ class SimulatedShop:
         """Returns the database in which that program works."""
         return self.databases[self._database_of[program]]
 
-    def copy_of(self, database: str) -> SimulatedDatabase:
-        """Returns a new database with the rows of this moment."""
-        copy = self.databases[database].copied()
+    def replica_of(self, database: str) -> SimulatedDatabase:
+        """Returns a replica with the rows of this moment."""
+        copy = self.databases[database].replica()
         self._copies.append(copy)
         return copy
 

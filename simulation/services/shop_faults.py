@@ -85,7 +85,7 @@ class ShopFaults:
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Takes the copy now, and uses it after `age_s`, or after half a minute: no world is older than a day."""
-        copy = self._shop.copy_of(ORDERS)
+        copy = self._shop.replica_of(ORDERS)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)
         if service is None or not service.process.is_alive:

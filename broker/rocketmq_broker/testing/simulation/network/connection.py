@@ -46,6 +46,7 @@ class Direction:
         self._receiver = receiver
         self._loop = receiver.loop
         self._context = receiver.owner.context
+        self._ends = receiver.told_name("peername"), receiver.told_name("sockname")
         self._under_way: deque[tuple[float, Parcel]] = deque()
         self._last_s = 0.0
         self._is_broken = False
@@ -56,7 +57,7 @@ class Direction:
         if self.is_over:
             return
         for observe in self.link.observers:
-            observe(self.link.sender, self.link.receiver, data)
+            observe(*self._ends, data)
         if self._faults.are_any:
             self._write_with_faults(data)
         else:
@@ -197,6 +198,11 @@ class SimulatedTransport(MemoryTransport):
     def loop(self) -> asyncio.AbstractEventLoop:
         """Returns the event loop."""
         return self._loop
+
+    def told_name(self, which: str) -> str:
+        """Returns this end's address ("sockname") or the other's ("peername"), as "10.0.0.3:50001"."""
+        host, port = self.get_extra_info(which)
+        return f"{host}:{port}"
 
     @property
     def is_lost(self) -> bool:

@@ -27,7 +27,7 @@ class NetworkNote(StrEnum):
 
 
 Observer = Callable[[str, str, bytes], object]
-"""Gets the names of sender and receiver, and what is written."""
+"""Gets the two ends of the connection, as "10.0.0.3:50001", the writing one first, and what is written."""
 
 Fired = Callable[[], object]
 """Called once, when a fault has its first effect."""
