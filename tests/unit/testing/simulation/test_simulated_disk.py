@@ -205,6 +205,63 @@ def test_a_failed_sync_of_a_directory_promises_no_name() -> None:
     assert names == {("file",), ("other",)}
 
 
+def test_of_two_syncs_the_one_that_began_later_counts_whichever_ends_last() -> None:
+    disk = a_disk()
+    files = disk.opened()
+    file = made(files, b"0")
+    files.write(file, b"1", 0)
+    earlier = files.begin_sync(file)
+    files.write(file, b"2", 0)
+    files.sync(file)
+    files.write(file, b"3", 0)
+    files.sync(file, earlier)
+    disk.lose_power()
+    assert content(disk) in (b"2", b"3")
+
+
+def test_a_sync_that_has_begun_brings_nothing_to_the_disk_that_the_disk_refused() -> None:
+    left = set()
+    for seed in range(60):
+        disk = a_disk(seed)
+        files = disk.opened()
+        file = made(files, b"old")
+        files.write(file, b"new", 0)
+        disk.fail_syncs(1)
+        with pytest.raises(OSError, match="Input/output"):
+            files.sync(file)
+        files.sync(file, files.begin_sync(file))
+        disk.lose_power()
+        left.add(content(disk))
+    assert left == {b"old", b"new"}
+
+
+def test_a_length_that_grew_after_a_sync_began_may_be_lost() -> None:
+    lengths = set()
+    for seed in range(60):
+        disk = a_disk(seed)
+        files = disk.opened()
+        file = made(files, b"1")
+        begun = files.begin_sync(file)
+        files.truncate(file, 5000)
+        files.sync(file, begun)
+        disk.lose_power()
+        lengths.add(len(content(disk)))
+    assert lengths == {1, 5000}
+
+
+def test_the_system_brings_to_the_disk_by_itself_what_is_overwritten_later() -> None:
+    left = set()
+    for seed in range(60):
+        disk = a_disk(seed)
+        files = disk.opened()
+        file = made(files, b"000")
+        for number in range(200):
+            files.write(file, b"%3d" % number, 0)
+        disk.lose_power()
+        left.add(content(disk))
+    assert len(left) > 3
+
+
 # flushing
 
 
