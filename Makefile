@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race diagrams site profile
+.PHONY: help setup compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
@@ -88,6 +88,9 @@ fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZ
 
 race: setup ## Race the ways to tell another database under faults; draw docs/race.svg (RACE="--orders 100", RACE="--help")
 	@$(PYTHON_IN_VENV) -m tutorials.race --output docs/race.json --draw docs/race.svg $(RACE)
+
+simulate: setup ## Play simulated worlds under faults (SEEDS=100000 FIRST=1; SEED=4711 for one world; SIMULATE="--help")
+	@exec $(PYTHON_IN_VENV) -m simulation $(SEEDS:%=--seeds %) $(FIRST:%=--first %) $(SEED:%=--seed %) $(SIMULATE)
 
 diagrams: setup ## Draw the site's Mermaid diagrams anew, into docs/diagrams (needs chromium and npm)
 	@$(PYTHON_IN_VENV) -m scripts.draw_diagrams

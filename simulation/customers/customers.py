@@ -13,6 +13,8 @@ from rocketmq_broker.testing.simulation.world import SimulatedWorld
 from rocketmq_broker.world import Chance
 from simulation.action_kinds import ActionKind
 from simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
+from simulation.following import ShadowFollower
+from simulation.judges.violation import Violation
 from simulation.services.order_process import OrderProcess
 from simulation.services.shop import SimulatedShop
 
@@ -76,6 +78,10 @@ class Customers:
         """The request of each order that was placed, or was to be."""
         self.order_ids: dict[int, str] = {}
         """The order ids that customers were told."""
+        self.follower: ShadowFollower | None = None
+        """Follows each request and its answer."""
+        self.found: Callable[[list[Violation]], object] = lambda violations: None
+        """Gets the answers that cannot be."""
         self._tasks: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, action: CustomerAction) -> None:
@@ -132,7 +138,10 @@ class Customers:
         """Asks one of the running order services."""
         began_ns = self._world.loop.elapsed_ns()
         self._note(action, "action", f"{_told(request)}", request)
+        sent = None if self.follower is None else self.follower.sent(action.customer, request)
         answer = await self._answer(request, chance)
+        if self.follower is not None and sent is not None:
+            self.found(self.follower.answered(sent, answer))
         if isinstance(request, PlaceRequest) and answer.order_id is not None:
             self.order_ids[action.number] = answer.order_id
         self._note(action, "answer", _words(answer), request, answer.order_id)

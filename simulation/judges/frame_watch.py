@@ -66,7 +66,7 @@ class GivenBack:
 
 
 @dataclass(slots=True)
-class QueueProgress:
+class WatchedOffsets:
     """What a group got from a queue, and how far its offset was checked."""
 
     pulled: dict[int, Record] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class QueueProgress:
     checked: int = 0
 
 
-class FrameWatch:
+class WireWatch:
     """Sees each frame once, when its sender writes it, whether or not it arrives."""
 
     def __init__(self, is_handled: IsHandled, local_state: Callable[[str], str | None] | None = None) -> None:
@@ -87,7 +87,7 @@ class FrameWatch:
         self._decisions: dict[str, str] = {}
         self._acknowledged: dict[str, dict[str, tuple[str, ...]]] = {}
         self._given_back: set[GivenBack] = set()
-        self._progress: dict[PulledQueue, QueueProgress] = {}
+        self._progress: dict[PulledQueue, WatchedOffsets] = {}
         self._seen_early: set[str] = set()
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
@@ -176,7 +176,7 @@ class FrameWatch:
             yield from self._look_at_offset(queue, header.commit_offset)
 
     def _look_at_pulled(self, queue: PulledQueue, command: RemotingCommand) -> Iterator[Violation]:
-        progress = self._progress.setdefault(queue, QueueProgress())
+        progress = self._progress.setdefault(queue, WatchedOffsets())
         with suppress(ProtocolError):
             progress.known_end = max(progress.known_end, command.decode_header(PullMessageResponseHeader).next_begin_offset)
         if command.code != ResponseCode.SUCCESS:
@@ -191,7 +191,7 @@ class FrameWatch:
                 yield Violation(Promise.VISIBLE_AFTER_COMMIT, text, names)
 
     def _look_at_offset(self, queue: PulledQueue, offset: int) -> Iterator[Violation]:
-        progress = self._progress.setdefault(queue, QueueProgress())
+        progress = self._progress.setdefault(queue, WatchedOffsets())
         if offset > progress.known_end:
             text = f"{queue.group} says that it handled {queue.topic}, queue {queue.queue_id}, up to {offset}"
             yield Violation(Promise.OFFSET_BEHIND_WORK, f"{text}, and it got messages up to {progress.known_end} only", ())

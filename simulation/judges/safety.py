@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from simulation.judges.commit_watch import CommitWatch
-from simulation.judges.frame_watch import FrameWatch
+from simulation.judges.frame_watch import WireWatch
 from simulation.judges.violation import Violation
 
 
@@ -17,7 +17,7 @@ class SafetyJudge:
     def __init__(self) -> None:
         """Observes a world from its beginning."""
         self._commits = CommitWatch()
-        self._frames = FrameWatch(self._commits.is_handled, self._commits.transactions.get)
+        self._frames = WireWatch(self._commits.is_handled, self._commits.transactions.get)
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
         """Looks at a frame that `sender` writes to `receiver`, with its length. Both are names of one connection's ends."""

@@ -20,6 +20,8 @@ class Promise(StrEnum):
     LISTED_FOR_A_PERSON = "What waits for a person is on a list that names it."
     ANSWERS_FIT = "An answer fits what the customer asked and was told before."
     BOOKS_AGREE = "The reconciliation finds nothing wrong in the books."
+    NO_TRACEBACK = "No error is left to nobody."
+    RUNS_AGAIN = "Each program serves again once the faults are over."
     JUDGES_AGREE = "The judges agree on each order."
 
 

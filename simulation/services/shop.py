@@ -24,11 +24,13 @@ INVENTORY: Final = "inventory-database"
 class SimulatedShop:
     """Everything that the services of one world need, and the services by the names of their programs."""
 
-    def __init__(self, world: SimulatedWorld, settings: ShopSettings) -> None:
-        """Adds no machine yet. Use `close` after the world's end."""
+    def __init__(
+        self, world: SimulatedWorld, settings: ShopSettings, on_fault: Callable[[str, str], object] | None = None
+    ) -> None:
+        """Adds no machine yet; `on_fault` is the first fault observer. Use `close` after the world's end."""
         self.world = world
         self.settings = settings
-        self.fault_observers: list[Callable[[str, str], object]] = []
+        self.fault_observers: list[Callable[[str, str], object]] = [] if on_fault is None else [on_fault]
         """Each is told when a service meets a fault: the name of the database or "redis", and a word."""
         self.databases = {name: self._database(name) for name in (ORDERS, CREDITS, INVENTORY)}
         self.redis = SimulatedRedis(
@@ -100,9 +102,9 @@ class SimulatedShop:
         """Returns the database in which that program works."""
         return self.databases[self._database_of[program]]
 
-    def copy_of(self, database: str) -> SimulatedDatabase:
+    def old_copy(self, name: str) -> SimulatedDatabase:
         """Returns a new database with the rows of this moment."""
-        copy = self.databases[database].copied()
+        copy = self.databases[name].copied()
         self._copies.append(copy)
         return copy
 

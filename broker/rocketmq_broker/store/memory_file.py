@@ -195,11 +195,13 @@ class MemoryFile:
         often = chance.choice(KEPT)
         lengths = self._sizes_when_synced, (self.length, self.end, self.shown)
         length, _, shown = lengths[chance.random() < often]
-        for number, before in self._unsynced.items():
+        for number, before in list(self._unsynced.items()):
             if number not in self._refused:
                 old = self._page_shown(number, lengths[0][2]) if before is None else before
                 new = self.pages.get(number) or self._page_shown(number, self.shown)
-                self._unsynced[number] = _mixed(old, new, chance, often, sector)
+                self._unsynced[number] = left = _mixed(old, new, chance, often, sector)
+                if left == new and number in self.pages:
+                    del self._unsynced[number]
         self._sizes_when_synced = length, min(length, max(lengths[0][1], lengths[1][1])), shown
 
     def lose_power(self, chance: Chance | None, sector: int) -> None:

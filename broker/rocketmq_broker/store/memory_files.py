@@ -45,9 +45,8 @@ class MemoryFiles:
 
     def killed(self) -> MemoryFiles:
         """Returns a copy as a kill of the process leaves it: everything written, synced or not, and no lock."""
-        copies = {file: file.copy() for file in (*self._files.values(), *self._durable.values()) if isinstance(file, MemoryFile)}
-        for change in self._changes:
-            copies |= {file: file.copy() for file in change.values() if isinstance(file, MemoryFile) and file not in copies}
+        files = [*self._files.values(), *self._durable.values(), *(entry for each in self._changes for entry in each.values())]
+        copies = {file: file.copy() for file in dict.fromkeys(files) if isinstance(file, MemoryFile)}
 
         def copied(names: dict[Path, _Entry]) -> dict[Path, _Entry]:
             return {path: copies[entry] if isinstance(entry, MemoryFile) else entry for path, entry in names.items()}

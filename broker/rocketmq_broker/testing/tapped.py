@@ -36,9 +36,11 @@ class Tapped(asyncio.Transport):
 
 
 def frames(data: bytes) -> Iterator[bytes]:
-    """Yields the frames of one write."""
+    """Yields the frames of one write. The last one may be incomplete."""
     position = 0
-    while position < len(data):
+    while position + _LENGTH.size <= len(data):
         end = position + _LENGTH.size + int(_LENGTH.unpack_from(data, position)[0])
         yield data[position:end]
         position = end
+    if position < len(data):
+        yield data[position:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from sqlalchemy import Engine, event, text
 
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
-from credit_service.domain.credit import Credit
+from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import CreditingListener
 from inventory_service.adapters.stock_room import SqlStockRoom
@@ -29,8 +29,8 @@ from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from pipelines.judging.cut_off import CutOff
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere
-from rocketmq_broker.message import Message, topics
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message, MessageExt, topics
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.testing import RocketMQ
@@ -103,9 +103,29 @@ class _LedgerAtOnce:
     """Credits without Celery."""
 
     ledger: Ledger
+    forgets: Collection[str] = ()
+    """Customers whose credits it says to have written, and does not write."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext) -> list[Credited]:
-        return list(self.ledger.credit(credits))
+        return [
+            CreditOutcome.CREDITED if credit.customer in self.forgets else next(iter(self.ledger.credit([credit])))
+            for credit in credits
+        ]
+
+
+@dataclass
+class _SaysCommit:
+    """A listener that answers COMMIT, whatever its database says."""
+
+    listener: TransactionListener
+
+    def execute_local_transaction(self, message: Message, arg: Any) -> LocalTransactionState:
+        self.listener.execute_local_transaction(message, arg)
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        self.listener.check_local_transaction(message)
+        return LocalTransactionState.COMMIT_MESSAGE
 
 
 class _Untold:
@@ -124,6 +144,14 @@ def databases(folder: Path) -> Iterator[SmallWorld]:
             engines.append(open_database(f"sqlite:///{folder}/{name}.db", migrations=migrations, start_timeout_s=10))
             stack.callback(engines[-1].dispose)
         yield SmallWorld(*engines)
+
+
+@dataclass
+class Wrong:
+    """What a service of the world does wrong; nothing, by default."""
+
+    forgets: Collection[str] = ()
+    says_commit: bool = False
 
 
 class Tap:
@@ -167,14 +195,14 @@ class Tap:
         self.dirty: set[str] = set()
 
 
-async def play(small: SmallWorld, folder: Path, seed: int = 7, tap: Tap | None = None) -> None:
+async def play(small: SmallWorld, folder: Path, seed: int = 7, tap: Tap | None = None, wrong: Wrong | None = None) -> None:
     """Ada's order is placed; bob's COMMIT is lost; cy pays later; dan never pays; eve cancels; fay's order is short, and ends."""
     settings = {"mapedFileSizeCommitLog": 1 << 20}
     async with RocketMQ(settings, store=folder / "store", seed=seed) as rocketmq:
         if tap is not None:
             tap.stand_before(rocketmq)
         with rocketmq.inside():
-            await _Trade(rocketmq, small, current_world()).all()
+            await _Trade(rocketmq, small, current_world(), wrong or Wrong()).all()
             small.now_ms = current_world().wall_ms()
         small.lists = BrokerLists(
             tuple(await rocketmq.pending()), (), tuple(await rocketmq.messages(topics.CHECK_MAX_TIME_TOPIC))
@@ -184,12 +212,15 @@ async def play(small: SmallWorld, folder: Path, seed: int = 7, tap: Tap | None =
 
 
 class _Trade:
-    def __init__(self, rocketmq: RocketMQ, small: SmallWorld, world: World) -> None:
-        self.rocketmq, self.small, self.world = rocketmq, small, world
+    def __init__(self, rocketmq: RocketMQ, small: SmallWorld, world: World, wrong: Wrong) -> None:
+        self.rocketmq, self.small, self.world, self.wrong = rocketmq, small, world, wrong
         self.store, self.outbox = SqlOrderStore(small.orders, world), _Outbox()
         self.placing = OrderPlacing(self.store, self.outbox, 10 * MINUTE_MS, world.wall_ms, world.new_uuid)
         self.cancelling = OrderCancelling(self.store, self.outbox, world.wall_ms)
-        self.listeners = transaction_listeners(self.store, order_limit_cents=100_000, now_ms=world.wall_ms)
+        listeners = transaction_listeners(self.store, order_limit_cents=100_000, now_ms=world.wall_ms)
+        self.listeners = {
+            topic: _SaysCommit(listener) if wrong.says_commit else listener for topic, listener in listeners.items()
+        }
 
     async def all(self) -> None:
         self.producer = await self.rocketmq.transaction_producer("order_service", self.listeners)
@@ -226,7 +257,7 @@ class _Trade:
         room = SqlStockRoom(self.small.stock, self.world)
         doubts = Doubts(Holds(now_s=self.world.steady_s), 1, self.world.steady_s)
         listeners = (
-            CreditingListener(_LedgerAtOnce(Ledger(self.small.credits, self.world))),
+            CreditingListener(_LedgerAtOnce(Ledger(self.small.credits, self.world), self.wrong.forgets)),
             ShippingListener(room, _Untold(), doubts),
         )
         for group, listener in zip(GROUPS, listeners, strict=True):

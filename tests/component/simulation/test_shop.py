@@ -221,7 +221,7 @@ def test_an_old_copy_that_answers_check_backs_rolls_no_order_back(played: PlaySt
             shop.shop.order_services["orders-1"].check_back_from(copy)
 
         await asyncio.sleep(20)
-        copy = shop.shop.copy_of("orders-database")
+        copy = shop.shop.old_copy("orders-database")
         shop.at(11.0, switch)
         shop.at(50.0, lambda: shop.shop.order_services["orders-1"].check_back_from(None))
 

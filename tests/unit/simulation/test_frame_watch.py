@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketmq_commitlog.commit_log import record_at
-from simulation.judges.frame_watch import FrameWatch
+from simulation.judges.frame_watch import WireWatch
 from simulation.judges.violation import Promise, Violation
 
 BROKER, CLIENT = "broker-a", "orders-1"
@@ -33,7 +33,7 @@ class Wire:
     def __init__(self) -> None:
         self.handled: set[tuple[str, str, str]] = set()
         self.local: dict[str, str] = {}
-        self.watch = FrameWatch(lambda *asked: asked in self.handled, self.local.get)
+        self.watch = WireWatch(lambda *asked: asked in self.handled, self.local.get)
         self.found: list[Violation] = []
         self.opaque = 0
 
@@ -71,7 +71,8 @@ class Wire:
     def pull(self, *names: str, begin: int = 0, commit: int | None = None) -> None:
         header = PullMessageRequestHeader(
             consumer_group="credit_service", topic="orders", queue_id=0, queue_offset=begin, max_msg_nums=32,
-            sys_flag=0 if commit is None else 1, commit_offset=commit or 0, suspend_timeout_millis=0, subscription="*", sub_version=0,
+            sys_flag=0 if commit is None else 1, commit_offset=commit or 0, suspend_timeout_millis=0, subscription="*",
+            sub_version=0,
         )  # fmt: skip
         asked = self.ask(RequestCode.PULL_MESSAGE, header)
         end = begin + len(names)

@@ -65,3 +65,11 @@ def test_all_else_is_the_transports_own() -> None:
 
 def test_a_transport_without_a_peer_has_a_name_all_the_same() -> None:
     assert Tapped(Written(None), lambda transport, peer, data: data).peer == "?:0"
+
+
+def test_a_write_is_divided_into_its_frames_the_last_one_perhaps_incomplete() -> None:
+    whole = b"\x00\x00\x00\x021" + b"2"
+    assert list(frames(whole + whole)) == [whole, whole]
+    assert list(frames(whole + whole[:5])) == [whole, whole[:5]]
+    assert list(frames(whole + b"\x00\x00")) == [whole, b"\x00\x00"]
+    assert list(frames(b"")) == []

@@ -60,6 +60,10 @@ class SimulatedDisk:
 
         return flushing
 
+    def contents(self) -> dict[Path, bytes]:
+        """Returns the content of each file, without the zeros after its last write."""
+        return {path: self._memory.content(path) for path in self._memory.paths}
+
     # faults
 
     def kill(self, files: ProcessFiles | None = None) -> None:

@@ -9,8 +9,10 @@ from rocketmq_broker.app import Broker
 from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.nameserver.server import NameServer
+from rocketmq_broker.remoting.connections.connection import RequestHandler
 from rocketmq_broker.testing.simulation.process import Process
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
+from rocketmq_broker.testing.transactions import Inspection
 
 NAME_SERVER_PORT: Final = 9876
 BROKER_PORT: Final = 10911
@@ -46,23 +48,42 @@ def name_server(world: SimulatedWorld, name: str = "names") -> Program:
     return world.program(name, world.machine(name), begin)
 
 
-def broker(world: SimulatedWorld, name: str, name_servers: str, settings: Mapping[str, str] | None = None) -> Program:
-    """Adds a machine with a broker, not started. `settings` are those of broker.conf, by RocketMQ's names."""
-    machine = world.machine(name)
-    properties = {
-        **_SETTINGS,
-        "brokerName": name,
-        "brokerIP1": machine.address,
-        "bindAddress": machine.address,
-        "namesrvAddr": name_servers,
-        **(settings or {}),
-    }
+class BrokerProgram(Program):
+    """A broker on its machine."""
 
-    async def begin(process: Process) -> None:
-        files = machine.disk.opened()
+    def __init__(self, world: SimulatedWorld, name: str, name_servers: str, settings: Mapping[str, str] | None = None) -> None:
+        """`settings` are those of broker.conf, by RocketMQ's names."""
+        machine = world.machine(name)
+        super().__init__(world, name, machine, self._serve)
+        self._properties = {
+            **_SETTINGS,
+            "brokerName": name,
+            "brokerIP1": machine.address,
+            "bindAddress": machine.address,
+            "namesrvAddr": name_servers,
+            **(settings or {}),
+        }
+        self._handler: RequestHandler | None = None
+
+    @property
+    def inspection(self) -> Inspection:
+        """What asks the running broker as an operator does."""
+        assert self._handler is not None, f"{self.name} has never started"
+        return Inspection(self._handler, self.name)
+
+    async def _serve(self, process: Process) -> None:
+        files = self.machine.disk.opened()
+        settings = load_settings(None, self._properties).settings
         server = Broker(
-            load_settings(None, properties).settings, pace=PACE, files=files, new_flushing=machine.disk.new_flushing(files)
+            settings, pace=PACE, files=files, new_flushing=self.machine.disk.new_flushing(files), requests_to=self._keep
         )
         await server.start()
 
-    return world.program(name, machine, begin)
+    def _keep(self, handler: RequestHandler) -> RequestHandler:
+        self._handler = handler
+        return handler
+
+
+def broker(world: SimulatedWorld, name: str, name_servers: str, settings: Mapping[str, str] | None = None) -> BrokerProgram:
+    """Adds a machine with a broker, not started. `settings` are those of broker.conf, by RocketMQ's names."""
+    return world.add(BrokerProgram(world, name, name_servers, settings))

@@ -17,6 +17,7 @@ from rocketmq_broker.testing.simulation.process import Killed, Process, WallCloc
 from rocketmq_broker.world import Chance
 
 T = TypeVar("T")
+P = TypeVar("P", bound="Program")
 
 STARTS_MS: Final = 1_767_225_600_000
 """2026-01-01T00:00:00Z: when each world begins."""
@@ -54,10 +55,16 @@ class Program:
         """Its process; None while it is down."""
         self.is_ready = asyncio.Event()
         """Set while it serves."""
+        self.on_ready: list[Callable[[], object]] = []
+        """Called after each start, once it serves."""
+
+    def begin(self) -> None:
+        """Starts it."""
+        self._begin_process()
 
     async def start(self) -> None:
         """Starts it, and returns when it serves."""
-        self._begin_process()
+        self.begin()
         await self.is_ready.wait()
 
     def kill(self, down_s: float = 0.0, *, is_power: bool = False) -> None:
@@ -97,6 +104,8 @@ class Program:
             return
         if self.process is process and process.is_alive:
             self.is_ready.set()
+            for callback in self.on_ready:
+                callback()
 
 
 class SimulatedWorld:
@@ -137,7 +146,11 @@ class SimulatedWorld:
 
     def program(self, name: str, machine: SimulatedMachine, begin: Begin) -> Program:
         """Adds a program, not started."""
-        program = self.programs[name] = Program(self, name, machine, begin)
+        return self.add(Program(self, name, machine, begin))
+
+    def add(self, program: P) -> P:
+        """Adds a program of another kind."""
+        self.programs[program.name] = program
         return program
 
     def new_process(self, name: str, machine: SimulatedMachine, start: int) -> Process:

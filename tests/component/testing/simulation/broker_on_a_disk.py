@@ -135,9 +135,9 @@ class BrokerOnADisk:
         """Ends what still waits, while the loop runs: later its ends would find none, and say so."""
         for task in asyncio.all_tasks():
             if task is not asyncio.current_task():
-                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                task._log_destroy_pending = False
                 with suppress(BaseException):
-                    task.get_coro().close()  # type: ignore[union-attr]
+                    task.get_coro().close()
 
     def _note_error(self, context: dict[str, Any]) -> None:
         error = context.get("exception")

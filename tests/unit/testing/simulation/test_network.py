@@ -89,6 +89,19 @@ async def test_a_writer_pauses_when_much_is_under_way_or_unread_and_goes_on_when
 
 
 @in_virtual_time
+async def test_data_that_arrives_while_a_reader_goes_on_stays_behind_earlier_data() -> None:
+    client, server = await links(latency_s=(1.0, 1.0)).pair()
+    server.transport.pause_reading()
+    client.transport.write(b"1")
+    await asyncio.sleep(2)
+    loop = asyncio.get_running_loop()
+    loop.call_later(1, server.transport.resume_reading)
+    client.transport.write(b"2")
+    await asyncio.sleep(2)
+    assert server.data == b"12"
+
+
+@in_virtual_time
 async def test_nobody_listens_at_a_port_before_start_and_after_stop() -> None:
     made = links(latency_s=(0.5, 0.5))
     assert await seconds_of(made.connect(), ConnectionRefusedError) == pytest.approx(1.0)

@@ -75,6 +75,16 @@ def test_a_happening_that_shares_only_the_message_id_belongs_to_the_order() -> N
     assert "1:11.320 redis → worker task for order-17" in rows
 
 
+def test_the_first_start_of_a_process_is_no_news_and_its_second_one_is() -> None:
+    rows = [text_of(row) for row in shown_rows(read_page(page_of(failed_world())))]
+    assert [row for row in rows if " starts" in row] == ["0:14.300 broker-a broker-a starts again, and reads its log"]
+
+
+def test_what_happens_to_the_whole_world_is_shown() -> None:
+    world = replace(failed_world(), happenings=(at(1, "", "error", "a task failed"), *failed_world().happenings))
+    assert text_of(shown_rows(read_page(page_of(world)))[0]) == "0:01.000 a task failed"
+
+
 def test_what_is_left_out_is_counted_by_kind_and_opens_to_a_list() -> None:
     folds = [text_of(fold) for fold in read_page(page_of(failed_world())).all("fold")]
     assert folds[1].startswith("… 6 s … 40 others (answer 10, flush 10, request 10, row 10)")

@@ -40,9 +40,13 @@ def test_the_text_of_an_arrow_is_half_a_lane_wider_on_each_side() -> None:
     assert str(LANES.above_arrow("a", "b")) == "2/6"
 
 
-@pytest.mark.parametrize(("lane", "columns"), [("a", "3/6"), ("b", "5/8"), ("c", "4/7")])
+@pytest.mark.parametrize(("lane", "columns"), [("a", "3/8"), ("b", "5/8"), ("c", "2/7")])
 def test_a_note_stands_beside_its_line_within_the_picture(lane: str, columns: str) -> None:
     assert str(LANES.note(lane)) == columns
+
+
+def test_a_note_in_one_of_the_last_lanes_stands_on_the_side_with_more_space() -> None:
+    assert [str(Grid(tuple("abcdef")).note(lane)) for lane in "def"] == ["9/14", "6/11", "8/13"]
 
 
 def test_a_note_in_the_only_lane_stands_within_the_picture() -> None:

@@ -42,8 +42,20 @@ def test_a_moment_is_told_to_the_millisecond(at_ns: int, text: str) -> None:
     assert moment_text(at_ns) == text
 
 
-def test_a_wait_is_told_in_its_largest_units() -> None:
-    assert [wait_text(850_000_000), wait_text(57_400_000_000), wait_text(200_000_000_000)] == ["850 ms", "57 s", "3 m 20 s"]
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1.9, "1 s"),
+        (57.4, "57 s"),
+        (60, "1 min"),
+        (200, "3 min 20 s"),
+        (7_200, "2 h"),
+        (7_541, "2 h 5 min"),
+        (200_000, "55 h 33 min"),
+    ],
+)
+def test_a_wait_is_told_in_its_two_largest_units(seconds: float, text: str) -> None:
+    assert wait_text(round(seconds * 1e9)) == text
 
 
 def test_numbers_and_lists_read_as_in_a_sentence() -> None:

@@ -55,6 +55,8 @@ class Direction:
         """Sends data, with the faults of the link."""
         if self.is_over:
             return
+        for observe in self.link.observers:
+            observe(self.link.sender, self.link.receiver, data)
         if self._faults.are_any:
             self._write_with_faults(data)
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from rocketmq_broker.testing.simulation.network.notes import Fired
+from rocketmq_broker.testing.simulation.network.notes import Fired, Observer
 from rocketmq_broker.testing.simulation.network.ports import NetworkHistory
 from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch, WriteFaults
 
@@ -27,6 +27,8 @@ class Link:
         self.receiver = receiver
         self.mix = history.mix
         self.write_faults = WriteFaults(self.name, chance, history, watches)
+        self.observers: list[Observer] = []
+        """They see each write before any fault does."""
         self.is_blocked = False
         self.is_frozen = False
         self.is_held = False

@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 
 from rocketmq_broker.testing.simulation.network.link import Link, link_name
+from rocketmq_broker.testing.simulation.network.notes import Observer
 from rocketmq_broker.testing.simulation.network.ports import NetworkHistory
 from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch
 
@@ -23,6 +24,8 @@ class LinkTable:
         self._links: dict[tuple[str, str], Link] = {}
         self._watches: dict[str, list[FrameWatch]] = {}
         self._frozen: dict[str, None] = {}
+        self.observers: list[Observer] = []
+        """All links show them what is written."""
 
     def link(self, sender: str, receiver: str) -> Link:
         """Returns the link from one process to another."""
@@ -31,6 +34,7 @@ class LinkTable:
             chance = self._chance_of(link_name(sender, receiver))
             watches = self._watches.setdefault(sender, [])
             link = self._links[sender, receiver] = Link(sender, receiver, chance, self._history, watches, self._latency_s)
+            link.observers = self.observers
             link.freeze(receiver in self._frozen)
         return link
 

@@ -26,6 +26,9 @@ class NetworkNote(StrEnum):
     THAWED = "thawed"
 
 
+Observer = Callable[[str, str, bytes], object]
+"""Gets the names of sender and receiver, and what is written."""
+
 Fired = Callable[[], object]
 """Called once, when a fault has its first effect."""
 

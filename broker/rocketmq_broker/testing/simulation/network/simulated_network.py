@@ -21,7 +21,7 @@ from rocketmq_broker.testing.memory_network import NewProtocol
 from rocketmq_broker.testing.simulation.network.link import link_name
 from rocketmq_broker.testing.simulation.network.links import LinkTable
 from rocketmq_broker.testing.simulation.network.machines import Machines
-from rocketmq_broker.testing.simulation.network.notes import Fired, NetworkNote, nothing
+from rocketmq_broker.testing.simulation.network.notes import Fired, NetworkNote, Observer, nothing
 from rocketmq_broker.testing.simulation.network.open_connections import OpenConnections
 from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint, NetworkHistory
 from rocketmq_broker.testing.simulation.network.write_faults import SMALL_PIECE_BYTES, FrameWatch
@@ -49,6 +49,10 @@ class SimulatedNetwork:
         """Returns the network by which this process binds and connects. Its machine has power from now on."""
         self._machines.started(endpoint)
         return _NetworkOfProcess(endpoint, self._machines, self._connections)
+
+    def observe(self, observer: Observer) -> None:
+        """Shows an observer each frame that is written, before anything can happen to it."""
+        self._links.observers.append(observer)
 
     # Faults: `a` and `b` are names of processes, and the fault is on the way from `a` to `b`. `fired` is called once, when the
     # fault has its first effect; a fault that replaces another one of its kind takes over.

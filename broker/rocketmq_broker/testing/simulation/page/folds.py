@@ -33,7 +33,7 @@ class Folds:
 
     def _list(self, skipped: Sequence[ToldHappening]) -> str:
         others = f"{len(skipped):,} other{'' if len(skipped) == 1 else 's'} ({_kinds(skipped)})"
-        return f"<details><summary>{others}</summary><pre>{self._lines(skipped)}</pre></details>"
+        return f'<details><summary>{others}</summary><pre tabindex="0">{self._lines(skipped)}</pre></details>'
 
     def _lines(self, skipped: Sequence[ToldHappening]) -> str:
         lines: list[str] = []

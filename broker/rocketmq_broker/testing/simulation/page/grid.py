@@ -10,8 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rocketmq_broker.testing.simulation.page.told import ToldHappening
+
+_NOTE_WIDTH: Final = 5
+"""Columns of a text at a lane, if there are so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +59,16 @@ class Grid:
         return Columns(arrow.begin - 1, arrow.end + 1)
 
     def note(self, process: str) -> Columns:
-        """Returns the columns of a text at a lane: to the right of its line, and in the last lane to the left."""
+        """Returns the columns of a text at a lane: to the right of its line, and in the last lanes to the left."""
         line = self.line(process)
         if self.is_noted_left(process):
-            return Columns(max(2, line - 3), line)
-        return Columns(line, min(line + 3, self.end))
+            return Columns(max(2, line - _NOTE_WIDTH), line)
+        return Columns(line, min(line + _NOTE_WIDTH, self.end))
 
     def is_noted_left(self, process: str) -> bool:
-        """Returns True for the last of several lanes."""
-        return len(self.lanes) > 1 and process == self.lanes[-1]
+        """Returns True for a lane that has more space to its left than a text would find to its right."""
+        line = self.line(process)
+        return self.end - line < min(_NOTE_WIDTH, line - 2)
 
 
 def grid_of(lanes: Sequence[str], happenings: Iterable[ToldHappening]) -> Grid:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
-from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.message.text.printable import printable
 
 _NS_PER_MS: Final = 1_000_000
@@ -28,8 +27,14 @@ def moment_text(at_ns: int) -> str:
 
 
 def wait_text(wait_ns: int) -> str:
-    """Formats a wait in its two largest units: `850 ms`, `57 s`, `3 m 20 s`."""
-    return duration_text(wait_ns // _NS_PER_MS)
+    """Formats a wait in full seconds, and a longer one in its two largest units: `57 s`, `3 min 20 s`, `2 h 5 min`."""
+    minutes, seconds = divmod(wait_ns // (1000 * _NS_PER_MS), 60)
+    hours, minute = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minute} min" if minute else f"{hours} h"
+    if minute:
+        return f"{minute} min {seconds} s" if seconds else f"{minute} min"
+    return f"{seconds} s"
 
 
 def counted(number: int, noun: str) -> str:

@@ -45,8 +45,8 @@ class Scene:
 def scene_of(world: ToldWorld, broken: BrokenPromise | None) -> Scene:
     """Returns what matters in a world for a promise that broke there, or in the world beside it.
 
-    This is what the promise's keys lead to, and each fault, death, start after a death, and broken promise. If no promise
-    broke, everything matters in a short world.
+    This is what the promise's keys lead to, and each fault, death, start after the first one, broken promise, and what
+    happens to the whole world. If no promise broke, everything matters in a short world.
     """
     happenings = with_violations(world)
     mattering = sorted(_concerning_all(happenings) | _concerning(broken, happenings))
@@ -78,7 +78,7 @@ def _concerning_all(happenings: Sequence[ToldHappening]) -> set[int]:
     places = set()
     for place, happening in enumerate(happenings):
         is_first_start = happening.kind == ToldKind.START and happening.process not in started
-        if happening.kind in _CONCERN_ALL and not is_first_start:
+        if (happening.kind in _CONCERN_ALL or not happening.process) and not is_first_start:
             places.add(place)
         if is_first_start:
             started.add(happening.process)

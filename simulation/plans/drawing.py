@@ -11,7 +11,7 @@ from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.world import Chance
 from simulation.action_kinds import ActionKind
 from simulation.fault_kinds import FaultKind
-from simulation.fault_table import FAULTS, FaultRow, rounded
+from simulation.plans.fault_table import FAULTS, FaultRow, rounded
 from simulation.shapes import WorldShape
 
 CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")

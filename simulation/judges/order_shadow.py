@@ -1,0 +1,142 @@
+"""The shadow of one order: the states in which it may be, by all that its customer asked and was told.
+
+Nobody tells a customer everything: an answer is lost, or says that nobody knows yet. So the shadow is a set of states. It grows
+by what requests without an answer may do, and by what happens by itself; it shrinks by what an answer says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from order_messages.states import OrderState
+from order_service.domain.life_cycle import OrderEvent, next_state
+
+
+class ShadowState(StrEnum):
+    """The state of an order, or that there is none."""
+
+    ABSENT = "ABSENT"
+    PLACED = OrderState.PLACED.value
+    AWAITING_PAYMENT = OrderState.AWAITING_PAYMENT.value
+    PAID = OrderState.PAID.value
+    CANCELLED = OrderState.CANCELLED.value
+    EXPIRED = OrderState.EXPIRED.value
+
+
+States = frozenset[ShadowState]
+EXISTING: Final[States] = frozenset(ShadowState) - {ShadowState.ABSENT}
+_BY_ITSELF: Final = (OrderEvent.EXPIRE, OrderEvent.CANCEL)
+"""What happens to an order that no customer asked for: its deadline passes; its stock is short, or its credit refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a request may do: place the order in a state, or an event of the order; nothing if it only reads."""
+
+    places: ShadowState | None = None
+    event: OrderEvent | None = None
+
+    def on(self, state: ShadowState) -> ShadowState | None:
+        """Returns the state after the request; None if it does nothing in this state."""
+        if state is ShadowState.ABSENT:
+            return self.places
+        after = None if self.event is None else next_state(OrderState(state), self.event)
+        return None if after is None else ShadowState(after)
+
+
+@dataclass(slots=True, eq=False)
+class OpenRequest:
+    """A request that may still do its work."""
+
+    effect: Effect
+    before: States
+    """The states before it was sent."""
+    seen: States
+    """All states in which the order may have been since it was sent."""
+    is_alone: bool = True
+    """Whether no other request of this order awaited its answer since."""
+    has_rival: bool = False
+    """Whether another request may have placed the order since it was sent."""
+    is_silent: bool = False
+    """Whether no answer will say what it did."""
+
+
+@dataclass(slots=True)
+class OrderShadow:
+    """The states of one order, its open requests, and its name as far as it is known."""
+
+    states: States = frozenset({ShadowState.ABSENT})
+    open: list[OpenRequest] = field(default_factory=list)
+    order_id: str | None = None
+    """The id under which it exists for certain."""
+    candidates: set[str] = field(default_factory=set)
+    """The ids under which it may exist."""
+
+    def send(self, effect: Effect) -> OpenRequest:
+        """Takes a request that is on its way: it does its work now, or later, or never."""
+        self._disturb()
+        is_alone = all(other.is_silent for other in self.open)
+        request = OpenRequest(effect, self.states, self.states, is_alone, self.places)
+        for other in self.open:
+            other.has_rival |= effect.places is not None
+        self.open.append(request)
+        self._become(self.states)
+        return request
+
+    def fall_silent(self, request: OpenRequest) -> None:
+        """Takes that no answer will say what the request did: it may do its work at any later time."""
+        request.is_silent = True
+        if request.effect == Effect():
+            self.open.remove(request)
+
+    def never_happened(self, request: OpenRequest) -> None:
+        """Takes an answer that says: nothing was done, and nothing will be."""
+        self.open.remove(request)
+        self._become(request.before if request.is_alone else self.states)
+        self._disturb()
+
+    def happened(self, request: OpenRequest, said: Collection[ShadowState]) -> bool:
+        """Takes an answer that the order was in one of these states. Returns whether that can be."""
+        self.open.remove(request)
+        fitting = request.seen & frozenset(said)
+        if request.is_alone:
+            self._become(fitting or frozenset(said))
+        else:
+            self._become((self.states & _reachable(fitting)) or frozenset(said))
+        self._disturb()
+        return bool(fitting)
+
+    @property
+    def places(self) -> bool:
+        """Whether an open request may still place it."""
+        return any(request.effect.places is not None for request in self.open)
+
+    def _disturb(self) -> None:
+        for other in self.open:
+            other.is_alone = False
+
+    def _become(self, states: Iterable[ShadowState]) -> None:
+        self.states = _closure(states, [request.effect for request in self.open])
+        for request in self.open:
+            request.seen |= self.states
+
+
+def _closure(states: Iterable[ShadowState], effects: Collection[Effect]) -> States:
+    """Returns the states with all that may follow from them, by these effects and by itself."""
+    found: set[ShadowState] = set()
+    left = list(states)
+    moves = [*effects, *(Effect(event=event) for event in _BY_ITSELF)]
+    while left:
+        state = left.pop()
+        found.add(state)
+        left += [after for move in moves if (after := move.on(state)) is not None and after not in found]
+    return frozenset(found)
+
+
+def _reachable(states: Iterable[ShadowState]) -> States:
+    """Returns all states that an order may have after these, whatever anybody asks."""
+    places = [Effect(places=ShadowState.PLACED), Effect(places=ShadowState.AWAITING_PAYMENT)]
+    return _closure(states, [*places, Effect(event=OrderEvent.PAY)])

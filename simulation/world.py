@@ -1,0 +1,222 @@
+"""Plays one plan: the shop in its world, its customers and its faults, and what the judges say in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from order_service.domain.order import Item
+from pipelines.judging.classes import Finding
+from pipelines.judging.cut_off import CutOff
+from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
+from rocketmq_broker.testing.simulation.history import Happening
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
+from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
+from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
+from simulation.action_kinds import ActionKind
+from simulation.customers.customers import CustomerAction, Customers
+from simulation.fault_kinds import FaultKind
+from simulation.following import ShadowFollower
+from simulation.judges.agreement import disagreements
+from simulation.judges.audit import audit
+from simulation.judges.books import read_books, read_store
+from simulation.judges.broker_lists import ask
+from simulation.judges.liveness import judge_end
+from simulation.judges.safety import SafetyJudge
+from simulation.judges.shadow import Shadow
+from simulation.judges.violation import Promise, Violation
+from simulation.search.worlds import FoundBroken
+from simulation.services.settings import ShopSettings
+from simulation.services.shop import SimulatedShop
+from simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE, WorldShape
+from simulation.shop_faults import ShopFaults
+
+LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
+"""The seconds between the looks for an end, once the faults are over: the last is after the longest redelivery."""
+_STOCK: Final = 10_000
+_JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
+_CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
+_NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
+
+
+@dataclass(frozen=True, slots=True)
+class ShopPlayed:
+    """The end of one world."""
+
+    digest: str
+    violations: tuple[FoundBroken, ...]
+    fired: Mapping[str, int]
+    happenings: tuple[Happening, ...]
+    simulated_s: float
+
+
+def play(plan: Plan) -> ShopPlayed:
+    """Plays the plan to its end. Raises UnreadablePlan, and NothingLeft if the world stops before its end."""
+    logging.disable(logging.CRITICAL)
+    try:
+        return _ShopWorld(plan).played()
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+class _ShopWorld:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._shape = shape = WorldShape.of(plan.shape)
+        self._world = world = SimulatedWorld(plan.seed)
+        self._names = name_server(world)
+        address = f"{self._names.machine.address}:{NAME_SERVER_PORT}"
+        self._brokers = {name: broker(world, name, address, self._broker_settings()) for name in shape.broker_names}
+        self._faults = ShopFaults()
+        settings = ShopSettings(
+            address,
+            order_limit_cents=shape.order_limit_cents,
+            payment_deadline_s=shape.payment_deadline_s,
+            batch_size=shape.consumer_batch,
+            credits_by_celery=shape.credits_by_celery,
+        )
+        self._shop = self._faults.shop = SimulatedShop(world, settings, self._faults.fired)
+        for name in shape.order_service_names:
+            self._shop.order_service(name)
+        for name in shape.credit_service_names:
+            self._shop.credit_service(name)
+        for number in range(1, shape.workers + 1 if shape.credits_by_celery else 1):
+            self._shop.worker(f"worker-{number}")
+        for name in shape.inventory_names:
+            self._shop.inventory_service(name)
+        self._injector = FaultInjector(world, {**EFFECTS, **self._faults.effects})
+        self._customers = Customers(self._shop)
+        self._customers.follower = ShadowFollower(Shadow(shape.order_limit_cents))
+        self._customers.found = self._found_now
+        self._safety = SafetyJudge()
+        self._broken: list[FoundBroken] = []
+        self._watch()
+
+    def played(self) -> ShopPlayed:
+        try:
+            self._world.run(self._play())
+        finally:
+            self._shop.close()
+        self._found(Violation(Promise.NO_TRACEBACK, text) for text in self._world.errors)
+        history = self._world.history
+        return ShopPlayed(
+            history.digest, tuple(self._broken), dict(self._injector.fired), tuple(history.happenings), self._world.elapsed_s
+        )
+
+    def _broker_settings(self) -> dict[str, str]:
+        shape = self._shape
+        must_sync = shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
+        return {
+            "flushDiskType": "SYNC_FLUSH" if must_sync else "ASYNC_FLUSH",
+            "transactionTimeOut": str(round(shape.check_immunity_s * 1000)),
+            "transactionCheckInterval": str(round(shape.check_interval_s * 1000)),
+            "transactionCheckMax": str(shape.check_max),
+        }
+
+    # what the judges see while it plays
+
+    def _watch(self) -> None:
+        world, safety = self._world, self._safety
+        world.network.observe(
+            lambda sender, receiver, frame: self._found_now(safety.observe(world.loop.elapsed_ns(), sender, receiver, frame))
+        )
+
+        def committed(database: str, reader: Callable[[], sqlite3.Connection]) -> None:
+            self._found_now(safety.observe_commit(_JUDGED_AS[database], reader()))
+
+        for database in self._shop.databases.values():
+            database.observers.append(committed)
+        for name, program in self._brokers.items():
+            program.on_ready.append(
+                lambda name=name: self._found_now(safety.after_recovery(name, read_store(self._files(name)).records))
+            )
+
+    def _files(self, name: str) -> Mapping[PurePath, bytes]:
+        return self._brokers[name].machine.disk.contents()
+
+    # the play
+
+    async def _play(self) -> None:
+        world, plan = self._world, self._plan
+        for program in world.programs.values():
+            program.begin()
+        for event in plan.events:
+            if event.what in tuple(ActionKind):
+                self._customers.schedule(_action(event))
+            else:
+                self._injector.schedule(event)
+        await asyncio.sleep(plan.ends_s)
+        await self._mend()
+        await self._customers.done()
+        for seconds in LOOKS_S:
+            await asyncio.sleep(seconds)
+            violations = self._judged()
+            if not violations:
+                break
+        self._found(violations)
+
+    async def _mend(self) -> None:
+        """Ends all faults. What is broken from now on stays broken by the code's own fault."""
+        await self._injector.stop()
+        for database in self._shop.databases.values():
+            database.faults.mend()
+            database.unlock()
+        self._shop.redis.mend()
+        for machine in self._world.machines.values():
+            machine.disk.live()
+            machine.clock.set_right()
+        self._world.history.note("world", "fault", "all faults are over")
+
+    # what the judges say in the end
+
+    def _judged(self) -> list[Violation]:
+        if any(not program.is_ready.is_set() for program in self._world.programs.values()):
+            down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]
+            return [Violation(Promise.RUNS_AGAIN, f"down at the end: {', '.join(down)}")]
+        databases, shape = self._shop.databases, self._shape
+        stock = databases[INVENTORY_DATABASE].reader() if shape.has_inventory else None
+        books = read_books(
+            databases[ORDERS_DATABASE].reader(), databases[CREDITS_DATABASE].reader(), stock,
+            {name: self._files(name) for name in self._brokers},
+        )  # fmt: skip
+        lists = ask(program.inspection for program in self._brokers.values())
+        shadow = self._customers.follower.shadow
+        groups = ["order_service", "credit_service", *(["inventory_service"] if shape.has_inventory else [])]
+        liveness = judge_end(books, lists, shadow.told, groups, has_inventory=shape.has_inventory)
+        audited = audit(books, self._cut_off(), lists.names_of("credit_service"), self._excused())
+        return [
+            *liveness.violations, *audited.violations, *disagreements(audited, liveness), *shadow.judge_end(books.tables.orders),
+        ]  # fmt: skip
+
+    def _cut_off(self) -> CutOff:
+        return CutOff(STARTS_MS + round(self._world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
+
+    def _excused(self) -> set[Finding]:
+        """A clock that was wrong wrote wrong times."""
+        return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
+
+    def _found_now(self, violations: list[Violation]) -> None:
+        for violation in violations:
+            self._broken.append(FoundBroken(violation.promise, violation.text, violation.keys, self._world.loop.elapsed_ns()))
+            self._world.history.note("world", "violation", f"{violation.promise} {violation.text}", violation.keys)
+
+    def _found(self, violations: Iterable[Violation]) -> None:
+        self._found_now(list(violations))
+
+
+def _action(event: PlannedEvent) -> CustomerAction:
+    given = event.parameters
+    return CustomerAction(
+        ActionKind(event.what),
+        event.where,
+        event.whole("order"),
+        at_s=event.at_s,
+        items=tuple(Item(*item) for item in given.get("items", ())),
+        key=given.get("key"),
+        is_paid_later=bool(given.get("pays_later")),
+    )

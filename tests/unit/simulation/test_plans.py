@@ -1,0 +1,123 @@
+"""The plans of many seeds: all kinds of faults are in them, each with a target and parameters that fit its world."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
+from simulation.action_kinds import ActionKind
+from simulation.fault_kinds import FaultKind
+from simulation.plans import plan_of
+from simulation.plans.fault_table import FAULTS
+from simulation.shapes import SIMPLEST, WorldShape
+
+ACTIONS = frozenset(ActionKind)
+FAULT_KINDS = frozenset(FaultKind)
+
+
+@cache
+def many() -> list[Plan]:
+    return [plan_of(seed) for seed in range(1000)]
+
+
+def test_each_kind_of_fault_is_planned_more_than_a_hundred_times_in_a_thousand_seeds() -> None:
+    planned = Counter(event.what for plan in many() for event in plan.events)
+    assert {kind: planned[kind] for kind in FaultKind if planned[kind] <= 120} == {}
+
+
+def test_each_action_of_a_customer_is_planned() -> None:
+    planned = Counter(event.what for plan in many() for event in plan.events)
+    assert all(planned[kind] > 1000 for kind in ActionKind)
+
+
+def test_any_two_kinds_of_faults_meet_in_some_world() -> None:
+    met = {
+        (one, other)
+        for plan in many()
+        for kinds in [{event.what for event in plan.events} & FAULT_KINDS]
+        for one in kinds
+        for other in kinds
+    }
+    missing = {(one, other) for one in FaultKind for other in FaultKind if one < other and (one, other) not in met}
+    assert missing == set()
+
+
+def test_some_worlds_have_no_fault() -> None:
+    assert any(not any(event.what in FAULT_KINDS for event in plan.events) for plan in many())
+
+
+def test_the_table_has_a_row_for_each_kind() -> None:
+    assert FAULTS.keys() == FAULT_KINDS
+
+
+def test_a_fault_hits_what_its_world_has_and_says_all_that_its_kind_needs() -> None:
+    for plan in many():
+        shape = WorldShape.of(plan.shape)
+        for event in plan.events:
+            if event.what in FAULT_KINDS:
+                row = FAULTS[FaultKind(event.what)]
+                assert event.where in row.targets(shape)
+                assert event.parameters.keys() == row.parameters.keys()
+                assert (event.for_s > 0) == (row.for_s is not None)
+            else:
+                assert event.what in ACTIONS
+
+
+def test_customers_act_on_orders_that_they_have_placed_before() -> None:
+    for plan in many():
+        placed: dict[int, str] = {}
+        for event in plan.events:
+            if event.what == ActionKind.PLACE:
+                assert event.whole("order") not in placed
+                placed[event.whole("order")] = event.where
+            elif event.what in ACTIONS:
+                assert placed[event.whole("order")] == event.where
+        assert 20 <= len(placed) <= 60
+
+
+def test_only_a_placing_with_a_key_is_repeated() -> None:
+    for plan in many():
+        keys = {event.whole("order"): event.parameters["key"] for event in plan.events if event.what == ActionKind.PLACE}
+        assert all(keys[event.whole("order")] for event in plan.events if event.what == ActionKind.PLACE_AGAIN)
+
+
+def test_faults_are_over_when_the_plan_ends() -> None:
+    assert all(event.ends_s <= plan.ends_s + 0.001 for plan in many() for event in plan.events)
+
+
+def test_an_order_that_nobody_pays_expires_before_the_brokers_patience_ends() -> None:
+    for plan in many():
+        shape = WorldShape.of(plan.shape)
+        patience_s = shape.check_immunity_s + shape.check_max * shape.check_interval_s
+        assert shape.payment_deadline_s + shape.check_interval_s <= patience_s
+
+
+def test_a_seed_has_one_plan_and_its_text_holds_it() -> None:
+    for seed in range(50):
+        assert plan_of(seed).written() == plan_of(seed).written()
+        assert read_plan(plan_of(seed).written()) == plan_of(seed)
+
+
+def test_seeds_have_different_plans() -> None:
+    assert len({plan.with_events(plan.events).written() for plan in many()}) == 1000
+
+
+def test_a_shape_that_says_nothing_is_the_simplest() -> None:
+    assert WorldShape.of({}).as_settings() == SIMPLEST
+
+
+@pytest.mark.parametrize(
+    ("shape", "told"),
+    [
+        ({"borkers": 2}, "no world has the setting borkers"),
+        ({"brokers": "two"}, r"shape: Expected `int`, got `str` - at `\$.brokers`"),
+        ({"brokers": 3}, "brokers is 3: a world has 1 to 2"),
+        ({"order_services": 0}, "order_services is 0: a world has 1 to 3"),
+    ],
+)
+def test_a_shape_that_no_world_has_is_refused(shape: dict[str, int | str], told: str) -> None:
+    with pytest.raises(UnreadablePlan, match=told):
+        WorldShape.of(shape)
