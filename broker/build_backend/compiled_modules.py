@@ -32,7 +32,7 @@ COMPILED_MODULES = (
     "rocketmq_broker.remoting.connections.turn",
     "rocketmq_broker.server.durability.put_times",
     "rocketmq_broker.server.durability.waiting_answers",
-    "rocketmq_broker.server.durability.written_batches",
+    "rocketmq_broker.server.durability.showing",
     "rocketmq_broker.server.pulling.held_pulls",
     "rocketmq_broker.server.pulling.pull_processor",
     "rocketmq_broker.server.pulling.waiting_pulls",
