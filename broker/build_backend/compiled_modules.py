@@ -35,7 +35,7 @@ COMPILED_MODULES = (
     "rocketmq_broker.server.durability.showing",
     "rocketmq_broker.server.pulling.held_pulls",
     "rocketmq_broker.server.pulling.pull_processor",
-    "rocketmq_broker.server.pulling.waiting_pulls",
+    "rocketmq_broker.server.pulling.held_pulls",
     "rocketmq_broker.server.schedule.broker_clock",
     "rocketmq_broker.server.schedule.clock_of_queue",
     "rocketmq_broker.server.schedule.delay_levels",
