@@ -69,7 +69,7 @@ COMPILED_MODULES = (
     "rocketmq_broker.transaction.copies",
     "rocketmq_broker.transaction.decision",
     "rocketmq_broker.transaction.due_times",
-    "rocketmq_broker.transaction.ended",
+    "rocketmq_broker.transaction.pending",
     "rocketmq_broker.transaction.evidence",
     "rocketmq_broker.transaction.messages.half_message",
     "rocketmq_broker.transaction.messages.offsets",
