@@ -1,5 +1,6 @@
 """Sessions with a service's database: for reading, and for writing with a known outcome or an explicit unknown one."""
 
+import threading
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Final
@@ -11,7 +12,35 @@ from sqlmodel import Session
 
 from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
-from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
+
+
+class TurnNotGiven(Exception):
+    """Earlier writers took too long. Nothing was written."""
+
+
+class WritersTurn:
+    """A lock with a bounded wait.
+
+    SQLite lets writers wait by sleeping and retrying: 16 threads wrote 4 times slower so, and some waited for seconds. And a
+    writer on a hanging disk would block all others for ever, and with them the threads that answer requests.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        """`timeout_s` bounds the wait for earlier writers."""
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def taken(self, timeout_s: float | None = None) -> Iterator[None]:
+        """Excludes the other writers of this process. Waits `timeout_s` at most, or the usual time. Raises TurnNotGiven."""
+        timeout_s = self._timeout_s if timeout_s is None else timeout_s
+        if not self._lock.acquire(timeout=timeout_s):
+            raise TurnNotGiven(f"other writers have kept the database busy for {timeout_s:g} s")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
 
 _TURN_TIMEOUT_S: Final = 5.0
 """PostgreSQL's limit for a statement's wait for a lock; after it SQLite itself waits up to 10 s for other processes."""
