@@ -5,14 +5,37 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
+import msgspec
 from pyspark.sql import DataFrame
 
-from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
 from pipelines.sources.reading import Reading
-from rocketmq_commitlog.commit_log import first_record, segments, split_log
+from rocketmq_broker.message.errors import UnreadableJson
+from rocketmq_broker.message.text.fastjson import standard_json
+from rocketmq_commitlog.commit_log import first_record, regular_only, segments, split_log
 from rocketmq_commitlog.source import CommitLogSource
+
+_FILE = Path("config") / "consumerOffset.json"
+
+
+def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
+    """Returns the group's next queue offset in each queue of the topic; None if the store has no readable file.
+
+    A missing queue was not consumed yet. The file is at most some seconds old, and offsets only grow.
+    """
+    for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
+        try:
+            with open(path, "rb", opener=regular_only) as file:
+                return _offsets(msgspec.json.decode(standard_json(file.read())), f"{topic}@{consumer_group}")
+        except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
+            continue
+    return None
+
+
+def _offsets(content: Any, name: str) -> dict[int, int]:
+    return {int(queue_id): int(offset) for queue_id, offset in (content.get("offsetTable") or {}).get(name, {}).items()}
+
 
 MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
 COLUMNS: Final = {
