@@ -25,30 +25,6 @@ SETTLE_SECONDS = 180
 _POLL_SECONDS = 0.25
 
 
-def settle(books: ShopBooks, store: Path | None, console: Console) -> bool:
-    """Returns whether all was settled in time; prints what is missing if not. `store` is the broker's, if readable."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    with counting(console, "orders credited", books.placed()) as show:
-        while (credited := books.credited()) < (placed := books.placed()) or _pending(store):
-            show(credited, placed)
-            if time.monotonic() > deadline:
-                break
-            time.sleep(_POLL_SECONDS)
-        else:
-            show(credited, placed)
-            return True
-    console.print(
-        f"[red]After {SETTLE_SECONDS} s {credited} of {placed} orders are credited, and {_pending(store)} half messages are "
-        "not decided.[/red]"
-    )
-    return False
-
-
-def _pending(store: Path | None) -> int:
-    """Returns how many half messages wait for a decision."""
-    return 0 if store is None else sum(trace.op is None for trace in read_traces(store))
-
-
 LIMIT_CENTS = 1_000_000
 """Orders above it fail in the local transaction; the order service takes it from ORDER_LIMIT_CENTS."""
 
@@ -175,3 +151,27 @@ def _judge(
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def settle(books: ShopBooks, store: Path | None, console: Console) -> bool:
+    """Returns whether all was settled in time; prints what is missing if not. `store` is the broker's, if readable."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    with counting(console, "orders credited", books.placed()) as show:
+        while (credited := books.credited()) < (placed := books.placed()) or _pending(store):
+            show(credited, placed)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_SECONDS)
+        else:
+            show(credited, placed)
+            return True
+    console.print(
+        f"[red]After {SETTLE_SECONDS} s {credited} of {placed} orders are credited, and {_pending(store)} half messages are "
+        "not decided.[/red]"
+    )
+    return False
+
+
+def _pending(store: Path | None) -> int:
+    """Returns how many half messages wait for a decision."""
+    return 0 if store is None else sum(trace.op is None for trace in read_traces(store))

@@ -1,4 +1,13 @@
-"""The state in which messages are stored, or the reason why not."""
+"""The state in which messages are stored, or the reason why not; and the refusals that follow from the disk's used space.
+
+    0 ------------------ 90 % ------------------- 98 % ---- 100 %
+    everything is stored | no new messages are    | nothing is
+                         | stored, only what ends | stored
+                         | what was accepted      |
+
+The room between 90 and 98 % is kept for the end of transactions, and for the delivery of delayed messages. A refusal would
+keep pending transactions from ending just when a person is busy with the disk. 90 % is diskSpaceWarningLevelRatio.
+"""
 
 from __future__ import annotations
 

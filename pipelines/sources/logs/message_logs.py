@@ -19,24 +19,6 @@ from rocketmq_commitlog.source import CommitLogSource
 _FILE = Path("config") / "consumerOffset.json"
 
 
-def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
-    """Returns the group's next queue offset in each queue of the topic; None if the store has no readable file.
-
-    A missing queue was not consumed yet. The file is at most some seconds old, and offsets only grow.
-    """
-    for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
-        try:
-            with open(path, "rb", opener=regular_only) as file:
-                return _offsets(msgspec.json.decode(standard_json(file.read())), f"{topic}@{consumer_group}")
-        except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
-            continue
-    return None
-
-
-def _offsets(content: Any, name: str) -> dict[int, int]:
-    return {int(queue_id): int(offset) for queue_id, offset in (content.get("offsetTable") or {}).get(name, {}).items()}
-
-
 MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
 COLUMNS: Final = {
     "commit_log_offset": "bigint",
@@ -110,3 +92,22 @@ def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFra
     Raises UnreadableStore, or Spark does when the DataFrame is used.
     """
     return reading.frame(CommitLogSource, {"store": str(store.absolute()), "fromOffset": str(from_offset)}, COLUMNS)
+
+
+def read_consumer_offsets(store: Path, consumer_group: str, topic: str) -> Mapping[int, int] | None:
+    """Returns the group's next queue offset in each queue of the topic; None if the store has no readable file.
+
+    The file is the broker's consumerOffset.json (RocketMQ's ConsumerOffsetManager).
+    A missing queue was not consumed yet. The file is at most some seconds old, and offsets only grow.
+    """
+    for path in (store / _FILE, (store / _FILE).with_suffix(".json.bak")):
+        try:
+            with open(path, "rb", opener=regular_only) as file:
+                return _offsets(msgspec.json.decode(standard_json(file.read())), f"{topic}@{consumer_group}")
+        except (OSError, UnreadableJson, msgspec.DecodeError, ValueError, AttributeError):
+            continue
+    return None
+
+
+def _offsets(content: Any, name: str) -> dict[int, int]:
+    return {int(queue_id): int(offset) for queue_id, offset in (content.get("offsetTable") or {}).get(name, {}).items()}

@@ -18,7 +18,10 @@ from rocketmq_broker.world import World
 
 
 class Consumption(Protocol):
-    """The port that takes messages to the listener and its answer back (RocketMQ's ConsumeMessageService)."""
+    """The port that takes messages to the listener and its answer back (RocketMQ's ConsumeMessageService).
+
+    Concurrent and orderly consumers differ in this part only.
+    """
 
     async def may_begin(self, queue: MessageQueue) -> bool:
         """Returns whether the queue may begin now; in order, whether its lock was free."""
