@@ -10,40 +10,11 @@ ignored: each program brings its own. Characters with a meaning in URLs are perc
 """
 
 from typing import Final
-from urllib.parse import unquote
 
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-SQLITE: Final = "sqlite"
-
-
-class UnusableUrl(ValueError):
-    """The URL names no usable database. The text gives the reason without possible secrets."""
-
-
-def sqlite_path(text: str) -> str | None:
-    """Returns the file of a SQLite URL; None if the URL is of another kind, or none. Raises UnusableUrl."""
-    scheme, separator, rest = text.strip().partition("://")
-    if not separator or scheme.partition("+")[0] != SQLITE:
-        return None
-    place, _, parameters = rest.partition("?")
-    host, _, path = place.partition("/")
-    path = unquote(path)
-    if host:
-        raise UnusableUrl(
-            "a SQLite URL has three slashes before a relative path (sqlite:///data/x.db) and four before an absolute one"
-        )
-    if not path or path == ":memory:":
-        raise UnusableUrl(
-            "a database in memory would forget everything, and no other process could read it: sqlite:///path is expected"
-        )
-    if parameters or path.startswith("file:"):
-        raise UnusableUrl(
-            "a SQLite URL is a path and nothing else, without parameters and without file: sqlite:///path is expected"
-        )
-    return path
-
+from service_runtime.database.sqlite_url import SQLITE, UnusableUrl, sqlite_path
 
 __all__ = ["POSTGRESQL", "SQLITE", "UnusableUrl", "masked", "parse_database_url"]
 

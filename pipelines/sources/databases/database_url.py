@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 from pipelines.errors import UnusableDatabaseUrl
 from pipelines.sources.databases.database_address import DatabaseAddress, Driver
-from service_runtime.database.database_url import UnusableUrl, sqlite_path
+from service_runtime.database.sqlite_url import UnusableUrl, sqlite_path
 
 CONNECT_TIMEOUT_S: Final = 10
 
