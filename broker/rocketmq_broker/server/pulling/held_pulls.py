@@ -132,7 +132,7 @@ def _discard(table: dict[_Key, dict[HeldPull, None]], key: _Key, pull: HeldPull)
 
 
 class WaitingPulls:
-    """The pulls at one queue, by the tags codes that they want. Each message wakes the pulls for all messages or by an expression."""
+    """Pulls at one queue, by the tags codes they want. Each message wakes the pulls for all messages or by an expression."""
 
     def __init__(self, looked_at_until: int) -> None:
         self.looked_at_until = looked_at_until
