@@ -18,7 +18,4 @@ def compensation_consumer(listener: MessageListener, *, namesrv_addr: str) -> Co
         consume_thread_max=_THREADS,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )
-    for kind in (stock_short, credit_refused):
-        consumer.subscribe(kind.TOPIC, kind.TAG)
-    consumer.register_message_listener(listener)
-    return ConsumerThread(consumer)
+    return ConsumerThread(consumer, listener, {kind.TOPIC: kind.TAG for kind in (stock_short, credit_refused)})
