@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PrivateAttr, SecretStr, model_validator
 from pydantic_settings import SettingsConfigDict
@@ -18,6 +19,16 @@ from service_runtime.settings.common import (
 )
 from service_runtime.settings.of_services import ServiceSettings, database_at, migration_settings
 from service_runtime.settings.secret_settings import secret_of, secret_url
+
+
+def masked_redis(url: str) -> str:
+    """Returns a Redis URL for logs, without user, password and parameters."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return "<a URL that cannot be read>"
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
 
 
 def _redis_url(url: SecretStr) -> SecretStr:

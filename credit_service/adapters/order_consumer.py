@@ -34,7 +34,4 @@ def order_consumer(
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
         max_reconsume_times=max_reconsume_times,
     )
-    for kind in (order_created, order_cancelled):
-        consumer.subscribe(kind.TOPIC, kind.TAG)
-    consumer.register_message_listener(listener)
-    return ConsumerThread(consumer, loop)
+    return ConsumerThread(consumer, loop, listener, {kind.TOPIC: kind.TAG for kind in (order_created, order_cancelled)})

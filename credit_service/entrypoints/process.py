@@ -11,7 +11,6 @@ from credit_service.adapters.credit_metrics import CountedCrediting, HoldsCollec
 from credit_service.adapters.failpoints import FailingDelivery, FailingOrderListener, FailingTasks
 from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.order_consumer import order_consumer
-from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.refusal_producer import PRODUCER_GROUP, RefusalProducer
 from credit_service.adapters.repairs import Repairs
 from credit_service.adapters.tables import MIGRATIONS
@@ -23,7 +22,7 @@ from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
-from credit_service.settings import CreditSettings, MigrationSettings
+from credit_service.settings import CreditSettings, MigrationSettings, masked_redis
 from rocketmq_broker.client import EventLoopThread
 from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints

@@ -6,13 +6,32 @@ from typing import Final, Protocol
 
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Credited, Later
-from credit_service.service_layer.entry_of_message import entry_of
 from credit_service.service_layer.refusing import Refusing
+from order_messages import order_cancelled
 from order_messages.body import UnreadableBody
+from order_messages.order_cancelled import OrderCancelled
+from order_messages.order_created import OrderCreated
+from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus
 from rocketmq_broker.message import MessageExt
-from service_runtime.observing.log_context import logging_about_message
+from service_runtime.observing.log_context import REQUEST_ID, logging_about_message
 from service_runtime.observing.tracing import span_about
+
+
+def entry_of(message: MessageExt) -> Credit:
+    """Returns the entry. Raises UnreadableBody."""
+    is_cancelled = message.topic == order_cancelled.TOPIC
+    body = (OrderCancelled if is_cancelled else OrderCreated).read(message.body)
+    return Credit(
+        order_id=body.order_id,
+        customer=body.customer,
+        amount_cents=body.total_cents,
+        message_id=message.message_id,
+        transaction_id=message.transaction_id,
+        kind=EntryKind.REVERSAL if is_cancelled else EntryKind.CREDIT,
+        request_id=message.properties.get(REQUEST_ID),
+    )
+
 
 DEAD_LETTERS_AT_ONCE: Final = -1
 """The delay level that skips the retries."""

@@ -14,10 +14,9 @@ from celery.worker import state
 from credit_service.adapters.celery_app import QUEUE, create_celery
 from credit_service.adapters.credit_task import WriteEntries, register_credit_task
 from credit_service.adapters.failpoints import failing
-from credit_service.adapters.redis_url import masked_redis
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.adapters.worker_heartbeats import WorkerHeartbeats
-from credit_service.settings import WorkerSettings
+from credit_service.settings import WorkerSettings, masked_redis
 from credit_service.worker.heartbeat import LOOP_TIMEOUT_S, TIMEOUT_S, heartbeat_step
 from credit_service.worker.taking import Taking
 from rocketmq_broker.world import current_world

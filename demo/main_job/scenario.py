@@ -13,7 +13,6 @@ from demo.books import ShopBooks
 from demo.commit_log import Trace, read_traces
 from demo.half_messages import Kills, Refusals, count_half_messages
 from demo.main_job.running_services import RunningServices, check_services, services_of
-from demo.main_job.settle import settle
 from demo.main_job.supervisor import Supervisor
 from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
 from demo.main_job.verdict import answers_hold, reconcile
@@ -21,6 +20,10 @@ from demo.orders import OrderAnswer, OrderClient, PlacingOutcome, make_orders, p
 from demo.processes import Process, Processes
 from demo.story import choose_story, story_table
 from demo.system import QUICK_CHECKS, System
+
+SETTLE_SECONDS = 180
+_POLL_SECONDS = 0.25
+
 
 LIMIT_CENTS = 1_000_000
 """Orders above it fail in the local transaction; the order service takes it from ORDER_LIMIT_CENTS."""
@@ -148,3 +151,27 @@ def _judge(
 
 def _now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+def settle(books: ShopBooks, store: Path | None, console: Console) -> bool:
+    """Returns whether all was settled in time; prints what is missing if not. `store` is the broker's, if readable."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    with counting(console, "orders credited", books.placed()) as show:
+        while (credited := books.credited()) < (placed := books.placed()) or _pending(store):
+            show(credited, placed)
+            if time.monotonic() > deadline:
+                break
+            time.sleep(_POLL_SECONDS)
+        else:
+            show(credited, placed)
+            return True
+    console.print(
+        f"[red]After {SETTLE_SECONDS} s {credited} of {placed} orders are credited, and {_pending(store)} half messages are "
+        "not decided.[/red]"
+    )
+    return False
+
+
+def _pending(store: Path | None) -> int:
+    """Returns how many half messages wait for a decision."""
+    return 0 if store is None else sum(trace.op is None for trace in read_traces(store))

@@ -21,7 +21,4 @@ def order_consumer(listener: MessageListener, *, namesrv_addr: str, threads: int
         consume_thread_max=threads,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )
-    for kind in (order_created, order_cancelled):
-        consumer.subscribe(kind.TOPIC, kind.TAG)
-    consumer.register_message_listener(listener)
-    return ConsumerThread(consumer, loop)
+    return ConsumerThread(consumer, loop, listener, {kind.TOPIC: kind.TAG for kind in (order_created, order_cancelled)})

@@ -19,7 +19,4 @@ def compensation_consumer(listener: MessageListener, *, namesrv_addr: str, loop:
         consume_thread_max=_THREADS,
         consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
     )
-    for kind in (stock_short, credit_refused):
-        consumer.subscribe(kind.TOPIC, kind.TAG)
-    consumer.register_message_listener(listener)
-    return ConsumerThread(consumer, loop)
+    return ConsumerThread(consumer, loop, listener, {kind.TOPIC: kind.TAG for kind in (stock_short, credit_refused)})

@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO
+from typing import IO, Final
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
@@ -20,7 +22,10 @@ from pyspark.sql import SparkSession
 
 from pipelines.errors import SparkUnavailable
 from pipelines.spark import class_archive
-from pipelines.spark.code_archive import PACKAGES, folder_of, write_code_archive
+
+PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
+"""The modules that executors unpickle and import: data sources, and their imports."""
+
 
 _EVERYWHERE = {
     "spark.app.name": "reconciliation",
@@ -150,3 +155,23 @@ def _start(configuration: dict[str, str], log: int | IO[bytes]) -> SparkSession:
     except (PySparkException, Py4JError, OSError):
         master = configuration.get("spark.master", "the cluster")
         raise SparkUnavailable(f"Spark did not start on {master} (--spark-log FILE keeps its words)") from None
+
+
+def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:
+    """Writes the sources of these installed packages, without compiled or cached files.
+
+    Spark's executors have the libraries installed, but not this program.
+    """
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for package in packages:
+            folder = folder_of(package)
+            for source in sorted(folder.rglob("*.py")):
+                archive.write(source, str(source.relative_to(folder.parent)))
+
+
+def folder_of(package: str) -> Path:
+    """Returns the folder of the package's modules. Raises ModuleNotFoundError."""
+    spec = find_spec(package)
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError(f"no package {package} on the path of this interpreter", name=package)
+    return Path(spec.origin).parent

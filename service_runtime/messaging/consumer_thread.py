@@ -1,9 +1,10 @@
 """A push consumer behind the client's synchronous facade, with its own event loop in a thread."""
 
 import logging
+from collections.abc import Mapping
 from typing import Final
 
-from rocketmq_broker.client import ClientError, PushConsumer, QueueProgress
+from rocketmq_broker.client import ClientError, MessageListener, PushConsumer, QueueProgress
 from service_runtime.messaging.client_loop import ClientLoop
 
 _START_TIMEOUT_S: Final = 20.0
@@ -18,8 +19,14 @@ logger = logging.getLogger(__name__)
 class ConsumerThread:
     """Starts and stops a consumer, and reports on it, from any thread."""
 
-    def __init__(self, consumer: PushConsumer, loop: ClientLoop) -> None:
-        """`consumer` has its subscriptions and its listener, but is not started; nor is `loop`, on which it will run."""
+    def __init__(self, consumer: PushConsumer, loop: ClientLoop, listener: MessageListener, tags: Mapping[str, str]) -> None:
+        """Lets `consumer`, which is new, subscribe to a tag of each topic. `listener` runs in the consumer's threads.
+
+        Neither the consumer nor `loop`, on which it will run, has been started.
+        """
+        for topic, tag in tags.items():
+            consumer.subscribe(topic, tag)
+        consumer.register_message_listener(listener)
         self._consumer = consumer
         self._loop = loop
 

@@ -7,11 +7,23 @@ from typing import Annotated, Any, Self
 from pydantic import AfterValidator, AliasGenerator, Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.known_hosts import KnownHosts, host_of, is_address, split_names
 from service_runtime.database.database_url import parse_database_url
 from service_runtime.observing.log_format import LogFormat
-from service_runtime.settings.host_names import HostNames
 from service_runtime.settings.secret_settings import secret_url
+
+
+def _host_names(text: str) -> str:
+    for name in split_names(text):
+        if not is_address(name) and host_of(name) != name:
+            raise ValueError(
+                f"{name!r} is no host name: names without http:// and without a port are expected, with commas between"
+            )
+    return text
+
+
+HostNames = Annotated[str, AfterValidator(_host_names)]
+"""Host names with commas between them."""
 
 
 def names_beginning_with(prefix: str) -> AliasGenerator:

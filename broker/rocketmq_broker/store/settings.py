@@ -48,7 +48,7 @@ class StoreConfig:
     disk_clean_ratio: float = 0.85
     """diskSpaceCleanForciblyRatio: above it unexpired segments go, if they may."""
     disk_full_ratio: float = 0.90
-    """diskSpaceWarningLevelRatio: above it no new messages are stored (`rocketmq_broker.store.log.disk_space`)."""
+    """diskSpaceWarningLevelRatio: above it no new messages are stored (`rocketmq_broker.store.writability`)."""
     max_message_size: int = 4 << 20
     """maxMessageSize, in bytes of the body."""
     delay_levels_ms: tuple[int, ...] = tuple(seconds * 1000 for seconds in _DELAY_LEVELS_S)

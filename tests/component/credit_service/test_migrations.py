@@ -11,11 +11,10 @@ from credit_service.adapters.ledger import Ledger
 from credit_service.adapters.tables import MIGRATIONS
 from credit_service.domain.credit import CreditOutcome
 from rocketmq_broker.world import World
-from service_runtime.database.engine import create_database_engine
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database
 from tests.component.credit_service.conftest import a_credit, a_reversal
-from tests.unit.migrating import run_migrations
+from tests.unit.migrating import first_version, run_migrations
 
 TABLES = ("credits", "balances")
 OLD_ROWS = [
@@ -30,15 +29,8 @@ OLD_ROWS = [
 @pytest.fixture
 def old_engine(database_url: str) -> Iterator[Engine]:
     """A database as version 0001 left it."""
-    engine = create_database_engine(database_url)
-    run_migrations(engine, MIGRATIONS, command.upgrade, "0001")
-    with engine.begin() as connection:
-        for row in OLD_ROWS:
-            connection.execute(text(row))
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT setval('credits_id_seq', 9)"))
-    yield engine
-    engine.dispose()
+    with first_version(database_url, MIGRATIONS, OLD_ROWS, counter="credits_id_seq") as engine:
+        yield engine
 
 
 def test_each_entry_of_an_old_ledger_is_a_credit_and_no_row_is_lost(old_engine: Engine, database_url: str) -> None:

@@ -12,11 +12,10 @@ from order_service.adapters.order_store import SqlOrderStore
 from order_service.adapters.tables import MIGRATIONS
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from rocketmq_broker.world import World
-from service_runtime.database.engine import create_database_engine
 from service_runtime.database.migration import Migrated
 from service_runtime.database.opening import migrate_database
 from tests.component.order_service.conftest import a_later_order, an_order
-from tests.unit.migrating import run_migrations
+from tests.unit.migrating import first_version, run_migrations
 
 TABLES = {
     "orders": "id, order_id, customer, total_cents, currency, idempotency_key, created_at_ms",
@@ -38,15 +37,8 @@ OLD_ROWS = [
 @pytest.fixture
 def old_engine(database_url: str) -> Iterator[Engine]:
     """A database as version 0001 left it."""
-    engine = create_database_engine(database_url)
-    run_migrations(engine, MIGRATIONS, command.upgrade, "0001")
-    with engine.begin() as connection:
-        for row in OLD_ROWS:
-            connection.execute(text(row))
-        if engine.dialect.name == "postgresql":
-            connection.execute(text("SELECT setval('orders_id_seq', 9)"))
-    yield engine
-    engine.dispose()
+    with first_version(database_url, MIGRATIONS, OLD_ROWS, counter="orders_id_seq") as engine:
+        yield engine
 
 
 def test_no_row_of_an_old_database_is_lost_or_changed(old_engine: Engine, database_url: str) -> None:

@@ -63,6 +63,17 @@ def copied(engine: Engine, clock: Clock) -> Iterator[OpenCopy]:
         one.dispose()
 
 
+@pytest.fixture
+def overdue(original: SqlOrderStore, copied: OpenCopy, clock: Clock) -> tuple[SqlOrderStore, Witness]:
+    """A copy in which an order is overdue that was paid in the original, and the witness of that order."""
+    of_order = original.witness()
+    original.store_order(a_later_order(), "transaction-1")
+    copy = copied()
+    original.pay("order-1", PLACED_AT_MS)
+    clock.pass_ms(MAX_AGE_MS)
+    return copy, of_order
+
+
 def _copy_of(engine: Engine, number: int) -> str:
     if engine.dialect.name == "sqlite":
         path = f"{engine.url.database}.{number}"
@@ -162,13 +173,9 @@ def test_two_members_of_a_group_on_two_copies_decide_for_their_own_half_messages
 
 
 def test_an_overdue_order_does_not_expire_in_a_copy_in_which_its_payment_may_be_missing(
-    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+    original: SqlOrderStore, overdue: tuple[SqlOrderStore, Witness]
 ) -> None:
-    of_order = original.witness()
-    original.store_order(a_later_order(), "transaction-1")
-    copy = copied()
-    original.pay("order-1", PLACED_AT_MS)
-    clock.pass_ms(MAX_AGE_MS)
+    copy, of_order = overdue
     with pytest.raises(HistoryDoubted):
         copy.settle("transaction-2", "order-2", witness=original.witness())
     assert copy.settle("transaction-1", "order-1", witness=of_order) is PENDING
@@ -179,13 +186,9 @@ def test_an_overdue_order_does_not_expire_in_a_copy_in_which_its_payment_may_be_
 
 
 def test_an_overdue_order_of_another_process_waits_until_a_doubt_about_another_one_has_come(
-    original: SqlOrderStore, copied: OpenCopy, clock: Clock
+    original: SqlOrderStore, overdue: tuple[SqlOrderStore, Witness]
 ) -> None:
-    of_order = original.witness()
-    original.store_order(a_later_order(), "transaction-1")
-    copy = copied()
-    original.pay("order-1", PLACED_AT_MS)
-    clock.pass_ms(MAX_AGE_MS)
+    copy, of_order = overdue
     assert copy.expire_if_overdue("transaction-1", DEADLINE_MS, of_order) is PENDING
     with pytest.raises(HistoryDoubted):
         copy.settle("transaction-2", "order-2", witness=original.witness())

@@ -14,7 +14,7 @@ from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsump
 from rocketmq_broker.client.push.listener_threads import ListenerThreads
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
-from rocketmq_broker.client.rebalance.consumption import Consumption
+from rocketmq_broker.client.rebalance.assignment import Consumption
 from rocketmq_broker.message import MessageExt
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message

@@ -1,6 +1,6 @@
 import pytest
 
-from credit_service.adapters.redis_url import masked_redis
+from credit_service.settings import masked_redis
 
 
 @pytest.mark.parametrize(

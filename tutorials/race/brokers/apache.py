@@ -113,8 +113,9 @@ class ApacheBroker(RacedBroker):
         await self._run(self._peer("kill"))
 
     async def restart(self) -> None:
-        """Starts the killed broker again on its store. Raises BrokerCannotRun."""
+        """Starts the killed broker again on its store, and waits until clients find it. Raises BrokerCannotRun."""
         await self._run(self._restarting)
+        await self._registered()
         self._is_running = True
 
     def lose_answer_about(self, order_id: str) -> None:

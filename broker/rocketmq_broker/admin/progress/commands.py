@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.progress.groups import groups_of, progress_of
-from rocketmq_broker.admin.progress.printing import print_groups, print_progress, print_topics
-from rocketmq_broker.admin.progress.topics import topics_of
+from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag, groups_of, progress_of
+from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
 from rocketmq_broker.admin.session import Session, run
-from rocketmq_broker.admin.telling.printing import print_listing
+from rocketmq_broker.admin.telling.printing import print_listing, print_table, time_text
 
 EveryTopic = Annotated[bool, typer.Option("--all", help="Also the broker's own topics, retry topics and dead letters.")]
 EveryGroup = Annotated[bool, typer.Option("--all", help="Also groups that consume nothing, and the broker's own.")]
@@ -60,3 +60,35 @@ def groups(
         print_listing(rows, print_progress, as_json=as_json, nothing="")
 
     run(target_of(context, namesrv_addr, broker_addr), all_groups if group is None else one_group)
+
+
+def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:
+    """Prints topics, one a line."""
+    print_table(
+        ("topic", "queues", "messages", "newest"),
+        [(address, (one.topic, str(one.queues), str(one.messages), time_text(one.newest_ms))) for address, one in rows],
+    )
+
+
+def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
+    """Prints consumer groups, one a line."""
+    print_table(
+        ("consumer group", "online", "lag", "consumed up to", "topics"),
+        [
+            (address, (one.group, str(one.online), str(one.lag), time_text(one.consumed_ms), " ".join(one.topics)))
+            for address, one in rows
+        ],
+    )
+
+
+def print_progress(rows: Sequence[tuple[str, QueueLag]]) -> None:
+    """Prints the queues of a group, one a line."""
+    print_table(
+        ("topic", "queue", "offset", "end", "lag", "consumed up to"),
+        [(address, _cells(one)) for address, one in rows],
+    )
+
+
+def _cells(one: QueueLag) -> tuple[str, ...]:
+    place = one.topic, str(one.queue_id), str(one.consumer_offset)
+    return *place, str(one.end_offset), str(one.lag), time_text(one.consumed_ms)

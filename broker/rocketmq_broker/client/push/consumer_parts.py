@@ -25,8 +25,7 @@ from rocketmq_broker.client.push.operators.direct_consumption import DirectConsu
 from rocketmq_broker.client.push.operators.running_info import ConsumerPortrait
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.client.push.runner_choice import runner_of
-from rocketmq_broker.client.rebalance.assignment import Assignment
-from rocketmq_broker.client.rebalance.consumption import Consumption
+from rocketmq_broker.client.rebalance.assignment import Assignment, Consumption
 from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
 from rocketmq_broker.client.rebalance.rebalance import Rebalance
 from rocketmq_broker.message.ids import UniqueIdMaker

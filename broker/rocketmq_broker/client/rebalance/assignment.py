@@ -6,15 +6,38 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from typing import Protocol
 
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.client.pull.offset_store import OffsetStore
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
-from rocketmq_broker.client.rebalance.consumption import Consumption
-from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.world import World
+
+
+class Consumption(Protocol):
+    """The port that takes messages to the listener and its answer back (RocketMQ's ConsumeMessageService).
+
+    Concurrent and orderly consumers differ in this part only.
+    """
+
+    async def may_begin(self, queue: MessageQueue) -> bool:
+        """Returns whether the queue may begin now; in order, whether its lock was free."""
+
+    def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
+        """Takes the messages of a pull."""
+
+    async def quiesce(self, process_queue: ProcessQueue) -> None:
+        """Returns when no listener on the dropped queue can overlap with the next owner's."""
+
+    async def release(self, process_queue: ProcessQueue) -> None:
+        """Lets the next owner begin, after the offset is stored."""
+
+    async def stop(self, timeout_s: float) -> None:
+        """Starts no further call, and waits up to `timeout_s` for running listeners."""
+
 
 logger = logging.getLogger(__name__)
 

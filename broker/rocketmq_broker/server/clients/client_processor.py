@@ -18,12 +18,19 @@ from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
-from rocketmq_broker.server.clients.group_limits import refuse_long_heartbeat, refuse_too_many_groups
 from rocketmq_broker.server.clients.message_filters import MessageFilters
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_illegal_producer_group
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
+
+LONGEST_HEARTBEAT: Final = 1024 * 1024
+"""Bytes. Two hundred consumer groups with thirty subscriptions each need no more; it is read in some 10 ms."""
+MOST_GROUPS_OF_A_CONNECTION: Final = 15_000
+"""A client has a handful, a proxy some hundreds. So many are forgotten in some 20 ms when the connection ends."""
+MOST_MEMBERSHIPS: Final = 200_000
+"""Connections times groups, all together: every 10 s each is asked whether its heartbeats stopped."""
+
 
 GROUPS_AT_ONCE: Final = 100
 """Groups of one heartbeat that are taken over in one step."""
@@ -130,3 +137,25 @@ class ClientProcessor:
         now_ms = self._clock()
         for connection in dict.fromkeys((*self._producers.expired(now_ms), *self._consumers.expired(now_ms))):
             connection.close()
+
+
+def refuse_long_heartbeat(length: int) -> None:
+    """Raises RequestRefused for a heartbeat longer than the limit."""
+    if length > LONGEST_HEARTBEAT:
+        remark = f"a heartbeat of {length} bytes; {LONGEST_HEARTBEAT} are the most: use several clients for so many groups"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+
+
+def refuse_too_many_groups(
+    connection: Connection, data: HeartbeatData, producers: ProducerGroups, consumers: ConsumerGroups
+) -> None:
+    """Raises RequestRefused if the heartbeat's new groups are too many for the connection, or for all connections together."""
+    known_producers, known_consumers = producers.memberships.of(connection), consumers.memberships.of(connection)
+    new = len({producer.group_name for producer in data.producer_data_set} - known_producers)
+    new += len({consumer.group_name for consumer in data.consumer_data_set} - known_consumers)
+    if new and len(known_producers) + len(known_consumers) + new > MOST_GROUPS_OF_A_CONNECTION:
+        remark = f"one connection can be in {MOST_GROUPS_OF_A_CONNECTION} groups: use several clients for more"
+        raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
+    if new and producers.memberships.count + consumers.memberships.count + new > MOST_MEMBERSHIPS:
+        remark = f"the clients of this broker are in {MOST_MEMBERSHIPS} groups, each counted for each client: no more can join"
+        raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)

@@ -1,14 +1,15 @@
 """Held pulls: each found nothing, and waits for a message or for its time-out (RocketMQ's PullRequestHoldService)."""
 
+from __future__ import annotations
+
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 from rocketmq_broker.protocol.command import ReplyTo
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.clients.message_filters import MessageFilter
-from rocketmq_broker.server.pulling.waiting_pulls import WaitingPulls
 
 _Key = TypeVar("_Key")
 
@@ -41,7 +42,7 @@ class HeldPulls:
     """The held pulls by queue, by deadline and by connection. Each is taken once, by the first of these."""
 
     def __init__(self) -> None:
-        self._by_queue: dict[tuple[bytes, int], WaitingPulls[HeldPull]] = {}
+        self._by_queue: dict[tuple[bytes, int], WaitingPulls] = {}
         self._by_deadline: dict[int, dict[HeldPull, None]] = {}
         self._by_connection: dict[Connection, dict[HeldPull, None]] = {}
         self._expression_lengths: Counter[Connection] = Counter()
@@ -128,3 +129,57 @@ def _discard(table: dict[_Key, dict[HeldPull, None]], key: _Key, pull: HeldPull)
     del entries[pull]
     if not entries:
         del table[key]
+
+
+class WaitingPulls:
+    """Pulls at one queue, by the tags codes they want. Each message wakes the pulls for all messages or by an expression."""
+
+    def __init__(self, looked_at_until: int) -> None:
+        self.looked_at_until = looked_at_until
+        """Queue offset. Whoever waits by tag wants no message before it: they were looked at when they arrived."""
+        self._any: dict[HeldPull, None] = {}
+        self._by_code: dict[int, dict[HeldPull, None]] = {}
+
+    def __len__(self) -> int:
+        return len(set(self._all()))
+
+    def __bool__(self) -> bool:
+        return bool(self._any or self._by_code)
+
+    @property
+    def is_by_tag(self) -> bool:
+        """True if pulls wait for messages with certain tags."""
+        return bool(self._by_code)
+
+    def add(self, pull: HeldPull) -> None:
+        """Adds a pull."""
+        if pull.message_filter.tags_codes is None:
+            self._any[pull] = None
+        else:
+            for code in pull.message_filter.tags_codes:
+                self._by_code.setdefault(code, {})[pull] = None
+
+    def remove(self, pull: HeldPull) -> None:
+        """Removes a pull, and moves its offset behind the messages already looked at for it."""
+        if pull.message_filter.tags_codes is None:
+            del self._any[pull]
+            return
+        for code in pull.message_filter.tags_codes:
+            del self._by_code[code][pull]
+            if not self._by_code[code]:
+                del self._by_code[code]
+        pull.offset = max(pull.offset, self.looked_at_until)
+
+    def wanted(self, max_offset: int, tags_codes: Collection[int] | None) -> list[HeldPull]:
+        """Returns the pulls that want a message with one of these tags codes; all pulls if the codes are unknown."""
+        if tags_codes is None:
+            found = list(dict.fromkeys(self._all()))
+        else:
+            by_tag = (pull for code in tags_codes for pull in self._by_code.get(code, ()))
+            found = [*self._any, *dict.fromkeys(by_tag)]
+        return [pull for pull in found if pull.offset < max_offset]
+
+    def _all(self) -> Iterator[HeldPull]:
+        yield from self._any
+        for pulls in self._by_code.values():
+            yield from pulls

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
+from rocketmq_broker.message import properties
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.record import Record, decode_record, moved_message
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.broker_clock import TOLERANCE_MS
 from rocketmq_broker.server.schedule.clock_of_queue import ClockOfQueue
-from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, final_place
-from rocketmq_broker.server.schedule.delivered_before import DeliveredBefore
+from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, Place, final_place
 from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
 
 MOST_AT_ONCE: Final = 500
@@ -187,3 +187,36 @@ def _due_ms(record: Record, level: _Level, now_ms: int) -> int:
     """Returns the time at which a message is due; now if its waiting time is unknown (correctDeliverTimestamp)."""
     stored_ms = record.store_timestamp + level.clock.stepped_since(record.queue_offset)
     return stored_ms + level.delay_ms if stored_ms <= now_ms + TOLERANCE_MS else now_ms
+
+
+class DeliveredBefore:
+    """Finds messages that were delivered before a crash, but after the offsets were last saved. RocketMQ delivers them again.
+
+    Only messages due before the crash cost a look into the index.
+    """
+
+    def __init__(self, store: MessageStore) -> None:
+        """Takes from the store's recovery whether there was a crash, and when."""
+        self._store = store
+        self._crashed_ms = 0 if store.recovery.was_stopped_cleanly else store.recovery.last_store_timestamp
+
+    def has(self, waiting: Record, place: Place, due_ms: int) -> bool:
+        """Returns whether the message was delivered to its place; False without an index or a unique id."""
+        if due_ms > self._crashed_ms:
+            return False
+        unique_id = waiting.get_property(properties.UNIQUE_KEY)
+        if unique_id is None:
+            return False
+        found = self._store.query(place.topic, unique_id, begin_ms=waiting.store_timestamp)
+        return any(_is_delivery(decode_record(data), waiting, place) for data in found.records)
+
+
+def _is_delivery(record: Record, waiting: Record, place: Place) -> bool:
+    # A retried message keeps its unique id, and enters its retry topic once for each attempt.
+    return (
+        record.commit_log_offset > waiting.commit_log_offset
+        and record.queue_id == place.queue_id
+        and record.reconsume_times == waiting.reconsume_times
+        and record.born_timestamp == waiting.born_timestamp
+        and record.body_crc == waiting.body_crc
+    )

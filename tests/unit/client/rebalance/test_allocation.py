@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketmq_broker.client.rebalance.allocation import allocate_averagely
+from rocketmq_broker.client.rebalance.rebalance import allocate_averagely
 from rocketmq_broker.message import MessageQueue
 
 

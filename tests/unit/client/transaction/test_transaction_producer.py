@@ -84,6 +84,19 @@ class Listener:
         raise NotImplementedError
 
 
+class SlowListener(Listener):
+    """Answers COMMIT when its gate opens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = asyncio.Event()
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> Any:
+        self.executed.append((message, arg))
+        await self.gate.wait()
+        return COMMIT
+
+
 def running(listener: Any, broker: Broker) -> TransactionProducer:
     """A producer that runs, without a network."""
     producer = TransactionProducer("p", listener)
@@ -157,41 +170,25 @@ async def test_a_decision_that_does_not_arrive_is_left_to_the_check_back(caplog:
 
 
 async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself() -> None:
-    gate = asyncio.Event()
-
-    class Slow(Listener):
-        async def execute_local_transaction(self, message: Message, arg: object) -> Any:
-            self.executed.append((message, arg))
-            await gate.wait()
-            return COMMIT
-
-    broker, listener = Broker(), Slow()
+    broker, listener = Broker(), SlowListener()
     producer = running(listener, broker)
     waiting = asyncio.ensure_future(producer.send_message_in_transaction(MESSAGE))
     await until(lambda: len(listener.executed) == 1)
     waiting.cancel()
-    gate.set()
+    listener.gate.set()
     await until(lambda: len(broker.ended) == 1)
     assert broker.ended[0].commit_or_rollback == sysflag.TRANSACTION_COMMIT
     await producer.shutdown()
 
 
 async def test_a_local_transaction_that_runs_at_the_shutdown_is_told_to_the_broker() -> None:
-    gate = asyncio.Event()
-
-    class Slow(Listener):
-        async def execute_local_transaction(self, message: Message, arg: object) -> Any:
-            self.executed.append((message, arg))
-            await gate.wait()
-            return COMMIT
-
-    broker, listener = Broker(), Slow()
+    broker, listener = Broker(), SlowListener()
     producer = running(listener, broker)
     sending = asyncio.ensure_future(producer.send_message_in_transaction(MESSAGE))
     await until(lambda: len(listener.executed) == 1)
     shutting_down = asyncio.ensure_future(producer.shutdown())
     await asyncio.sleep(0)
-    gate.set()
+    listener.gate.set()
     await shutting_down
     assert (await sending).local_transaction_state is COMMIT
     assert len(broker.ended) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -21,23 +21,26 @@ from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 LEVEL, DELAY_MS = 1, 1000
 
 
+def scheduled(body: bytes, properties: Mapping[str, str], *, sys_flag: int = 0, reconsume_times: int = 0) -> InnerMessage:
+    """A message that waits in the queue of its level."""
+    return InnerMessage(
+        topic=SCHEDULE_TOPIC,
+        queue_id=LEVEL - 1,
+        body=body,
+        properties=encode(properties),
+        flag=0,
+        sys_flag=sys_flag,
+        born_timestamp=START_MS,
+        born_host=bytes(8),
+        reconsume_times=reconsume_times,
+    )
+
+
 def put_waiting(desk: Desk, unique_id: str | None, body: bytes = b"later", reconsume_times: int = 0) -> None:
     """A message that waits for its time, as a send or a send-back leaves it."""
     own = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
-    desk.store.append(
-        InnerMessage(
-            topic=SCHEDULE_TOPIC,
-            queue_id=LEVEL - 1,
-            body=body,
-            properties=encode({**({UNIQUE_KEY: unique_id} if unique_id else {}), **own}),
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-            reconsume_times=reconsume_times,
-        ),
-        desk.clock(),
-    )
+    found = {**({UNIQUE_KEY: unique_id} if unique_id else {}), **own}
+    desk.store.append(scheduled(body, found, reconsume_times=reconsume_times), desk.clock())
     desk.commit.appended()
     desk.commit.settle()
 
@@ -199,19 +202,7 @@ def test_a_message_that_waited_while_the_broker_moved_from_ipv6_to_ipv4_is_deliv
     before.store.close()
     waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "0"}
     store = MessageStore.open(replace(before.store.config, store_host=host_bytes("::1", 10911)))
-    store.append(
-        InnerMessage(
-            topic=SCHEDULE_TOPIC,
-            queue_id=LEVEL - 1,
-            body=b"later",
-            properties=encode(waiting),
-            flag=0,
-            sys_flag=STORE_HOST_V6,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-        ),
-        START_MS,
-    )
+    store.append(scheduled(b"later", waiting, sys_flag=STORE_HOST_V6), START_MS)
     store.close()
     desk = make_desk()
 
@@ -233,19 +224,7 @@ def test_a_message_for_a_queue_that_its_topic_has_no_more_comes_into_another(des
     put_waiting(desk, "A1")
     desk.topics.update(TopicConfig("orders", 4, 4))
     waiting = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: "orders", REAL_QUEUE_ID: "6"}
-    desk.store.append(
-        InnerMessage(
-            topic=SCHEDULE_TOPIC,
-            queue_id=LEVEL - 1,
-            body=b"later",
-            properties=encode(waiting),
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-        ),
-        START_MS,
-    )
+    desk.store.append(scheduled(b"later", waiting), START_MS)
     desk.commit.settle()
 
     desk.deliver_due(DELAY_MS)
@@ -255,19 +234,7 @@ def test_a_message_for_a_queue_that_its_topic_has_no_more_comes_into_another(des
 
 def test_a_message_whose_place_was_forged_is_passed_over_and_those_behind_it_are_delivered(desk: Desk) -> None:
     forged = {DELAY_TIME_LEVEL: str(LEVEL), REAL_TOPIC: SCHEDULE_TOPIC.decode(), REAL_QUEUE_ID: "0"}
-    desk.store.append(
-        InnerMessage(
-            topic=SCHEDULE_TOPIC,
-            queue_id=LEVEL - 1,
-            body=b"again and again",
-            properties=encode(forged),
-            flag=0,
-            sys_flag=0,
-            born_timestamp=START_MS,
-            born_host=bytes(8),
-        ),
-        START_MS,
-    )
+    desk.store.append(scheduled(b"again and again", forged), START_MS)
     put_waiting(desk, "A1")
 
     desk.deliver_due(DELAY_MS)

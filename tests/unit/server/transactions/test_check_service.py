@@ -26,18 +26,6 @@ from tests.unit.server.transaction_broker import (
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 
 
-@pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
-@pytest.fixture
-def producer(broker: TransactionBroker) -> Producer:
-    producer = Producer()
-    broker.online(producer)
-    return producer
-
-
 def damage(broker: TransactionBroker, body: bytes) -> None:
     segment = next(path for path in broker.files.paths if path.parent.name == "commitlog")
     broker.files.write(broker.files.open(segment), b"\xff", broker.files.content(segment).index(body))

@@ -36,11 +36,6 @@ DEEDS: Mapping[Verb, Deed] = {
 """The verbs that a pending transaction takes."""
 
 
-@pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
 def pending(broker: TransactionBroker) -> PendingTransaction:
     broker.send(Producer(), "A")
     (transaction,) = broker.messages

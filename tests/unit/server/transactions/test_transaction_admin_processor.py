@@ -73,11 +73,6 @@ def _decoded(frame: bytes) -> RemotingCommand:
 
 
 @pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
-@pytest.fixture
 def producer() -> Producer:
     return Producer()
 

@@ -11,11 +11,6 @@ from tests.unit.server.transaction_broker import Producer, TransactionBroker
 
 
 @pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
-@pytest.fixture
 def bridge(broker: TransactionBroker) -> TransactionBridge:
     return TransactionBridge(broker.store)
 

@@ -31,18 +31,6 @@ from tests.unit.transaction.records import rewritten_by_apache
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 
 
-@pytest.fixture
-def broker() -> TransactionBroker:
-    return TransactionBroker()
-
-
-@pytest.fixture
-def producer(broker: TransactionBroker) -> Producer:
-    producer = Producer()
-    broker.online(producer)
-    return producer
-
-
 def refused(broker: TransactionBroker, *args: object, **named: object) -> RequestRefused:
     with pytest.raises(RequestRefused) as caught:
         broker.end(*args, **named)  # type: ignore[arg-type]

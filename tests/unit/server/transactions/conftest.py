@@ -1,0 +1,17 @@
+"""A broker's transactions, and a producer that it can ask."""
+
+import pytest
+
+from tests.unit.server.transaction_broker import Producer, TransactionBroker
+
+
+@pytest.fixture
+def broker() -> TransactionBroker:
+    return TransactionBroker()
+
+
+@pytest.fixture
+def producer(broker: TransactionBroker) -> Producer:
+    producer = Producer()
+    broker.online(producer)
+    return producer
