@@ -24,7 +24,7 @@ class ShadowFollower:
     def sent(self, customer: str, request: ServiceRequest) -> SentRequest:
         """Takes a request at the moment when its customer sends it."""
         if isinstance(request, PlaceRequest):
-            total_cents = sum(item.quantity * item.unit_price_cents for item in request.items)
+            total_cents = sum(item.quantity * item.price_cents for item in request.items)
             return self.shadow.send(
                 CustomerRequest(
                     customer, RequestKind.PLACE, None, request.key, total_cents=total_cents, is_paid_later=request.is_paid_later
