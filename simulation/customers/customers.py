@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from order_service.domain.order import Item
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
@@ -158,9 +158,9 @@ class Customers:
     async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:
         """Returns the service's answer; none if its process dies, or does not answer in time."""
         has_died: asyncio.Future[None] = self._world.loop.create_future()
-        service.process.on_death(lambda: has_died.done() or has_died.set_result(None))
+        service.process.on_death(lambda: _settle(has_died))
         working = service.process.start_thread(service.answer, request)
-        await asyncio.wait([working, has_died], timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(_both(working, has_died), timeout=PATIENCE_S, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             return _LOST
         error = working.exception()
@@ -173,6 +173,15 @@ class Customers:
         order_id = order_id or getattr(request, "order_id", None) or self.order_ids.get(action.number)
         keys = (f"#{action.number}", *([order_id] if order_id else []))
         self._world.history.note(action.customer, kind, text, keys)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _both(*futures: asyncio.Future[Any]) -> list[asyncio.Future[Any]]:
+    return list(futures)
 
 
 def _told(request: ServiceRequest) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class SimulatedConnection(sqlite3.Connection):
     busy_timeout_s = 0.0
     """How long a statement waits for the locks of others, in the world's time."""
 
-    def cursor(self, factory: Any = None) -> SimulatedCursor:
+    def cursor(self, factory: Any = None) -> SimulatedCursor:  # type: ignore[override]
         """Returns a cursor whose statements pass through the gate."""
         return super().cursor(factory or SimulatedCursor)
 
@@ -54,16 +54,16 @@ class SimulatedConnection(sqlite3.Connection):
 class SimulatedCursor(sqlite3.Cursor):
     """A cursor of such a connection."""
 
-    connection: SimulatedConnection  # type: ignore[misc]
+    connection: SimulatedConnection
 
-    def execute(self, sql: str, parameters: Any = ()) -> sqlite3.Cursor:
+    def execute(self, sql: str, parameters: Any = ()) -> Self:
         """Runs a statement through the gate. Settings that slow down a short world have no effect."""
         if sql.startswith("PRAGMA"):
             return self if self._is_left_out(sql) else super().execute(sql, parameters)
         execute = super().execute
         return self.connection.gate.execute(self.connection, sql, parameters, lambda: execute(sql, parameters))
 
-    def executemany(self, sql: str, parameters: Iterable[Any]) -> sqlite3.Cursor:
+    def executemany(self, sql: str, parameters: Iterable[Any]) -> Self:
         """Runs a statement for each row through the gate, as one step."""
         rows = list(parameters)
         flat = [value for row in rows for value in row]

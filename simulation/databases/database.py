@@ -12,7 +12,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, cast
 
 from sqlalchemy import URL, Engine, QueuePool
 
@@ -75,7 +75,9 @@ class SimulatedDatabase:
     def engine_for(self, process: Process) -> Engine:
         """Returns an engine as `service_runtime.database.engine` makes it. Its connections end with the process."""
         gate = DatabaseGate(self._file, process)
-        pool = QueuePool(gate.connect, pool_size=20, max_overflow=-1, dialect=self._template.engine.dialect)
+        pool = QueuePool(
+            cast(Callable[[], Any], gate.connect), pool_size=20, max_overflow=-1, dialect=self._template.engine.dialect
+        )
         engine = Engine(
             pool,
             self._template.engine.dialect,

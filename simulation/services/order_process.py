@@ -5,7 +5,7 @@ What the model leaves out: Flask and waitress, the lanes that limit requests, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
 from order_messages.states import TransactionState
@@ -18,7 +18,7 @@ from order_service.service_layer.compensation_listener import CompensationListen
 from order_service.service_layer.paying import OrderPaying
 from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
-from rocketmq_broker.client import TransactionListener
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing.simulation.process import Process
 from service_runtime.http.problem import KnowsItsProblem
@@ -35,11 +35,13 @@ class SwitchedListener:
     listener: TransactionListener
     checking: TransactionListener
 
-    def execute_local_transaction(self, message: Message, arg: object) -> object:
+    def execute_local_transaction(
+        self, message: Message, arg: object
+    ) -> LocalTransactionState | Awaitable[LocalTransactionState]:
         """Runs the local transaction."""
         return self.listener.execute_local_transaction(message, arg)
 
-    def check_local_transaction(self, message: MessageExt) -> object:
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
         """Answers a check-back."""
         return self.checking.check_local_transaction(message)
 
@@ -54,8 +56,9 @@ class OrderProcess:
         world = process.world
         store = SqlOrderStore(database.engine_for(process), world)
         self._listeners = {topic: SwitchedListener(listener, listener) for topic, listener in self._listeners_of(store).items()}
+        listeners: Mapping[str, TransactionListener] = dict(self._listeners)
         broker = OrderBroker(
-            self._listeners,
+            listeners,
             namesrv_addr=settings.namesrv_addr,
             send_timeout_ms=settings.send_timeout_ms,
             loop=SimulatedClientLoop(process),
