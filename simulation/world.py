@@ -14,7 +14,7 @@ from typing import Final
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
-from rocketmq_broker.testing.simulation.history import Happening
+from rocketmq_broker.testing.simulation.history import RecordedHappening
 from rocketmq_broker.testing.simulation.plan import Plan
 from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
 from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
@@ -51,7 +51,7 @@ class ShopPlayed:
     digest: str
     violations: tuple[FoundBroken, ...]
     fired: Mapping[str, int]
-    happenings: tuple[Happening, ...]
+    happenings: tuple[RecordedHappening, ...]
     simulated_s: float
 
 
@@ -155,7 +155,7 @@ class _ShopWorld:
         self._conversations.append(conversation(asked, customer))
 
     def _files(self, name: str) -> Mapping[PurePath, bytes]:
-        return self._brokers[name].machine.disk.contents()
+        return {path: content for path, content in self._brokers[name].machine.disk.contents().items()}
 
     # the play
 

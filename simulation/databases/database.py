@@ -20,7 +20,7 @@ from credit_service.adapters.tables import MIGRATIONS as CREDIT_MIGRATIONS
 from inventory_service.adapters.tables import MIGRATIONS as INVENTORY_MIGRATIONS
 from order_service.adapters.tables import MIGRATIONS as ORDER_MIGRATIONS
 from rocketmq_broker.testing.simulation.history import History
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.world import Chance
 from service_runtime.database.engine import prepare_sqlite
 from simulation.databases.faults import DatabaseFaults
@@ -57,7 +57,7 @@ class SimulatedDatabase:
     ) -> None:
         """`name` is one of MIGRATIONS_OF, unless `migrations` says what it is. `on_fault` is told of each effect of a fault.
 
-        `content` is a file whose rows it begins with; else it is empty. A replica can only be read. Use `close` at the world's end.
+        `content` is a file whose rows it begins with; else it is empty. A replica can only be read. Use `close` in the end.
         """
         self.name = name
         self.faults = DatabaseFaults(loop.time, chance, on_fault)
@@ -72,7 +72,7 @@ class SimulatedDatabase:
         self._reader: sqlite3.Connection | None = None
         self._locker: sqlite3.Connection | None = None
 
-    def engine_for(self, process: Process) -> Engine:
+    def engine_for(self, process: SimulatedProcess) -> Engine:
         """Returns an engine as `service_runtime.database.engine` makes it. Its connections end with the process."""
         gate = DatabaseGate(self._file, process)
         pool = QueuePool(

@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from greenlet import getcurrent
 
 from rocketmq_broker.testing.simulation.history import History
-from rocketmq_broker.testing.simulation.process import Killed, Process
+from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
 from rocketmq_broker.world import Chance
 from simulation.databases.connection import Parameters, SimulatedConnection
 from simulation.databases.faults import CommitFate, DatabaseFaults, DyingStep, broken_connection, locked
@@ -60,7 +60,7 @@ class DatabaseFile:
 class DatabaseGate:
     """The connections of one process to one database (`simulation.databases.connection.StatementGate`)."""
 
-    def __init__(self, file: DatabaseFile, process: Process) -> None:
+    def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
         """Every connection is broken by `break_all`, which the death of the process has to call."""
         self._file = file
         self._faults = file.faults

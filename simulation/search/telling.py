@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rocketmq_broker.testing.simulation.history import Happening
+from rocketmq_broker.testing.simulation.history import RecordedHappening
 from simulation.fault_kinds import FaultKind
 from simulation.search.digests import DifferentDigests
 from simulation.search.failure import ShrunkFailure
@@ -106,7 +106,7 @@ def tell_digests(console: Console, different: Sequence[DifferentDigests], seeds:
         console.print(f"{seeds:,} seeds, each hashed twice in fresh interpreters: equal", style="green", markup=False)
 
 
-def _line(happening: Happening) -> Text:
+def _line(happening: RecordedHappening) -> Text:
     line = Text(f"{happening.at_ns / 1e9:10.3f} s  {happening.process:<14} {happening.text}")
     line.stylize("red" if happening.kind in ("fault", "death", "violation") else "dim")
     return line

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rocketmq_broker.testing.simulation.history import Happening
+from rocketmq_broker.testing.simulation.history import RecordedHappening
 from rocketmq_broker.testing.simulation.plan import Plan
 
 
@@ -42,7 +42,7 @@ class PlayedWorld(Protocol):
         """How often each kind of fault fired, and each rare branch was passed. One that is named with 0 must fire in others."""
 
     @property
-    def happenings(self) -> Sequence[Happening]:
+    def happenings(self) -> Sequence[RecordedHappening]:
         """What a person may read of its history."""
 
     @property
@@ -79,7 +79,7 @@ class WorldEnd:
     simulated_s: float
     cpu_s: float
     broken: tuple[FoundBroken, ...]
-    happenings: tuple[Happening, ...] = ()
+    happenings: tuple[RecordedHappening, ...] = ()
     """Empty unless they were asked for."""
 
     @property

@@ -27,7 +27,7 @@ from credit_service.adapters.credit_task import WriteEntries, writing_to
 from credit_service.adapters.credit_wire import WireCredit
 from credit_service.adapters.ledger import Ledger
 from rocketmq_broker.testing.simulation.history import History
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.world import Chance
 from simulation.databases.database import SimulatedDatabase
 
@@ -116,11 +116,11 @@ class SimulatedRedis:
 
     # calls of the credit service, in its threads
 
-    def tasks_for(self, process: Process) -> SimulatedTasks:
+    def tasks_for(self, process: SimulatedProcess) -> SimulatedTasks:
         """Returns the port by which a process sends tasks."""
         return SimulatedTasks(self, process)
 
-    def call(self, process: Process, work: Callable[[], Any]) -> Any:
+    def call(self, process: SimulatedProcess, work: Callable[[], Any]) -> Any:
         """Does a call's work after its way. Raises what redis-py raises when Redis does not answer."""
         process.threads.sleep(self._chance.random() * _LONGEST_CALL_S)
         hangs_for_s = self._hangs_until_s - self._now_s()
@@ -253,7 +253,7 @@ class SimulatedTasks:
     """One process's way to the tasks (`CreditTasks`)."""
 
     redis: SimulatedRedis
-    process: Process
+    process: SimulatedProcess
 
     def send(self, task_id: str, credits: Sequence[WireCredit]) -> Task:
         """Sends a task."""
@@ -277,7 +277,7 @@ class SimulatedTasks:
 @dataclass(frozen=True, slots=True)
 class _SimulatedTask:
     redis: SimulatedRedis
-    process: Process
+    process: SimulatedProcess
     task_id: str
 
     def wait(self, timeout_s: float) -> TaskAnswer | None:
@@ -298,12 +298,12 @@ class WorkerProcess:
 
     def __init__(
         self,
-        process: Process,
+        process: SimulatedProcess,
         redis: SimulatedRedis,
         database: SimulatedDatabase,
         *,
         slots: int,
-        new_child: Callable[[], Process],
+        new_child: Callable[[], SimulatedProcess],
     ) -> None:
         """`new_child` returns a new process of the same name on the same machine."""
         self._process, self._redis, self._database, self._slots, self._new_child = process, redis, database, slots, new_child
@@ -336,5 +336,5 @@ class WorkerProcess:
 
 @dataclass(frozen=True, slots=True)
 class _Child:
-    process: Process
+    process: SimulatedProcess
     write: WriteEntries

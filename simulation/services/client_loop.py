@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from rocketmq_broker.client import NotRunning
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 
 T = TypeVar("T")
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 class SimulatedClientLoop:
     """Runs coroutines of a process for its threads (`service_runtime.messaging.client_loop.ClientLoop`)."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: SimulatedProcess) -> None:
         """`process` is the one whose threads call `run`."""
         self._process = process
 

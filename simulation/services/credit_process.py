@@ -15,7 +15,7 @@ from credit_service.service_layer.fair_crediting import FairCrediting
 from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from service_runtime.messaging.sender_thread import SenderThread
@@ -44,7 +44,9 @@ class CreditingByItself:
 class CreditProcess:
     """A credit service from its start to the death of its process. Make it in the process."""
 
-    def __init__(self, process: Process, database: SimulatedDatabase, redis: SimulatedRedis, settings: ShopSettings) -> None:
+    def __init__(
+        self, process: SimulatedProcess, database: SimulatedDatabase, redis: SimulatedRedis, settings: ShopSettings
+    ) -> None:
         """Connects to nothing."""
         self.process = process
         world, threads = process.world, settings.consumer_threads
@@ -86,6 +88,6 @@ class CreditProcess:
             self._sender.stop()
 
 
-def _sender(process: Process, settings: ShopSettings) -> SenderThread:
+def _sender(process: SimulatedProcess, settings: ShopSettings) -> SenderThread:
     address, timeout_ms = settings.namesrv_addr, settings.send_timeout_ms
     return SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=SimulatedClientLoop(process))

@@ -6,7 +6,7 @@ from inventory_service.adapters.order_consumer import order_consumer
 from inventory_service.adapters.shortage_producer import PRODUCER_GROUP, ShortageProducer
 from inventory_service.adapters.stock_room import SqlStockRoom
 from inventory_service.service_layer.order_listener import ShippingListener
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
 from service_runtime.messaging.sender_thread import SenderThread
@@ -18,7 +18,7 @@ from simulation.services.settings import ShopSettings
 class InventoryProcess:
     """An inventory service from its start to the death of its process. Make it in the process."""
 
-    def __init__(self, process: Process, database: SimulatedDatabase, settings: ShopSettings) -> None:
+    def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
         """Connects to nothing."""
         self.process = process
         world, threads = process.world, settings.consumer_threads

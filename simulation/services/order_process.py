@@ -20,7 +20,7 @@ from order_service.service_layer.placing import OrderPlacing
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message, MessageExt
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from service_runtime.http.problem import KnowsItsProblem
 from simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
 from simulation.databases.database import SimulatedDatabase
@@ -49,7 +49,7 @@ class SwitchedListener:
 class OrderProcess:
     """An order service from its start to the death of its process. Make it in the process."""
 
-    def __init__(self, process: Process, database: SimulatedDatabase, settings: ShopSettings) -> None:
+    def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
         """Connects to nothing."""
         self.process = process
         self._settings = settings

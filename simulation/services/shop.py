@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final
 
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.world import Begin, Program, SimulatedWorld
 from simulation.databases.database import SimulatedDatabase
 from simulation.services.celery_model import SimulatedRedis, WorkerProcess
@@ -44,7 +44,7 @@ class SimulatedShop:
     def order_service(self, name: str) -> Program:
         """Adds a machine with an order service, not started."""
 
-        async def begin(process: Process) -> None:
+        async def begin(process: SimulatedProcess) -> None:
             service = OrderProcess(process, self.databases[ORDERS], self.settings)
             await service.start()
             self.order_services[name] = service
@@ -55,7 +55,7 @@ class SimulatedShop:
     def credit_service(self, name: str) -> Program:
         """Adds a machine with a credit service, not started."""
 
-        async def begin(process: Process) -> None:
+        async def begin(process: SimulatedProcess) -> None:
             await CreditProcess(process, self.databases[CREDITS], self.redis, self.settings).start()
 
         return self._program(name, begin, CREDITS)
@@ -63,7 +63,7 @@ class SimulatedShop:
     def worker(self, name: str) -> Program:
         """Adds a machine with a Celery worker of the credit service, not started."""
 
-        async def begin(process: Process) -> None:
+        async def begin(process: SimulatedProcess) -> None:
             machine = self.world.machines[name]
             worker = WorkerProcess(
                 process,
@@ -79,7 +79,7 @@ class SimulatedShop:
     def inventory_service(self, name: str) -> Program:
         """Adds a machine with an inventory service, not started."""
 
-        async def begin(process: Process) -> None:
+        async def begin(process: SimulatedProcess) -> None:
             service = InventoryProcess(process, self.databases[INVENTORY], self.settings)
             while self._uncounted:
                 await service.set_stock(*self._uncounted[-1])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class RecordedHappening:
     """An event that a person may read."""
 
     at_ns: int
@@ -30,12 +30,12 @@ class History:
         """`now_ns` returns the nanoseconds since the world began."""
         self._now_ns = now_ns
         self._hash = hashlib.blake2b(digest_size=16)
-        self.happenings: list[Happening] = []
+        self.happenings: list[RecordedHappening] = []
 
     def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = (), to: str | None = None) -> None:
         """Keeps a happening, and mixes it into the digest."""
         at_ns = self._now_ns()
-        self.happenings.append(Happening(at_ns, process, kind, text, keys, to))
+        self.happenings.append(RecordedHappening(at_ns, process, kind, text, keys, to))
         self._hash.update(f"{at_ns}|{process}|{kind}|{text}|{keys}|{to}\n".encode())
 
     def mix(self, *parts: str | int | bytes) -> None:

@@ -75,7 +75,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             done.set_exception(error)
         return done
 
-    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:  # type: ignore[override]
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
         """Returns the address itself: machines here have no names."""
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
 

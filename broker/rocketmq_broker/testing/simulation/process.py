@@ -52,7 +52,7 @@ class WallClock:
         self._shown_ns, self._since_ns, self._rate = self._starts_ns, 0, 1.0
 
 
-class Process:
+class SimulatedProcess:
     """A process from its start to its death. A new start is a new object."""
 
     def __init__(
@@ -65,7 +65,7 @@ class Process:
         seed: int,
         number: int,
         clock: WallClock,
-        network: Callable[[Process], Network],
+        network: Callable[[SimulatedProcess], Network],
     ) -> None:
         """`number` tells its starts apart; `network` returns the network by which this process connects."""
         self.name = name

@@ -10,7 +10,7 @@ from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.remoting.connections.connection import RequestHandler
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 from rocketmq_broker.testing.transactions import Inspection
 
@@ -35,7 +35,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 def name_server(world: SimulatedWorld, name: str = "names") -> Program:
     """Adds a machine with a name server, not started."""
 
-    async def begin(process: Process) -> None:
+    async def begin(process: SimulatedProcess) -> None:
         server = NameServer(
             process.address,
             NAME_SERVER_PORT,
@@ -71,7 +71,7 @@ class BrokerProgram(Program):
         assert self._handler is not None, f"{self.name} has never started"
         return Inspection(self._handler, self.name)
 
-    async def _serve(self, process: Process) -> None:
+    async def _serve(self, process: SimulatedProcess) -> None:
         files = self.machine.disk.opened()
         settings = load_settings(None, self._properties).settings
         server = Broker(

@@ -15,7 +15,7 @@ from rocketmq_broker.testing.simulation.disk import SimulatedDisk
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.loop import SimulatedLoop
 from rocketmq_broker.testing.simulation.network import SimulatedNetwork
-from rocketmq_broker.testing.simulation.process import Killed, Process, WallClock
+from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess, WallClock
 from rocketmq_broker.world import Chance
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ STARTS_MS: Final = 1_767_225_600_000
 _START_AGAIN_S: Final = (1.0, 5.0)
 """The seconds after which a program whose start failed is started again."""
 
-Begin = Callable[[Process], Awaitable[Any]]
+Begin = Callable[[SimulatedProcess], Awaitable[Any]]
 """Starts a program inside a new process; it serves when the coroutine returns."""
 
 
@@ -53,7 +53,7 @@ class Program:
         self._chance = world.chance("supervisor", name)
         self._starts = 0
         self._down_until_s = 0.0
-        self.process: Process | None = None
+        self.process: SimulatedProcess | None = None
         """Its process; None while it is down."""
         self.is_ready = asyncio.Event()
         """Set while it serves."""
@@ -96,7 +96,7 @@ class Program:
         self._world.history.note(self.name, "start", f"{self.name} starts")
         self._world.loop.create_task(self._watch(process))
 
-    async def _watch(self, process: Process) -> None:
+    async def _watch(self, process: SimulatedProcess) -> None:
         try:
             await process.run(_as_coroutine(self._begin(process)))
         except Exception as error:
@@ -125,7 +125,7 @@ class SimulatedWorld:
         self.errors: list[str] = []
         """Errors that no code has handled: in a real process each would be a traceback."""
         self.loop.on_error = self._note_error
-        self._processes: list[Process] = []
+        self._processes: list[SimulatedProcess] = []
         self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
@@ -155,9 +155,9 @@ class SimulatedWorld:
         self.programs[program.name] = program
         return program
 
-    def new_process(self, name: str, machine: SimulatedMachine, start: int) -> Process:
+    def new_process(self, name: str, machine: SimulatedMachine, start: int) -> SimulatedProcess:
         """Returns a process that runs nothing yet; `start` counts the starts of its program."""
-        process = Process(
+        process = SimulatedProcess(
             name, machine.address, loop=self.loop, history=self.history, seed=self.seed, number=len(self._processes) + 1,
             clock=machine.clock, network=self.network.at,
         )  # fmt: skip

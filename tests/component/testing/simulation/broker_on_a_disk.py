@@ -22,7 +22,7 @@ from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.disk import SimulatedDisk
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.loop import SimulatedLoop
-from rocketmq_broker.testing.simulation.process import Killed, Process, WallClock
+from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess, WallClock
 
 NAME_SERVER: Final = "127.0.0.1:9876"
 TOPICS: Final = ("orders", "credits")
@@ -117,8 +117,8 @@ class BrokerOnADisk:
         self._bodies = stream(seed, "bodies")
         self._decisions = Decisions(stream(seed, "decisions"))
         self._shown: dict[Place, str] = {}
-        self._processes: list[Process] = []
-        self._broker: Process | None = None
+        self._processes: list[SimulatedProcess] = []
+        self._broker: SimulatedProcess | None = None
         self.loop.on_error = self._note_error
 
     def play(self, rounds: int) -> None:
@@ -179,8 +179,8 @@ class BrokerOnADisk:
 
     # the broker
 
-    def _process(self, name: str) -> Process:
-        process = Process(
+    def _process(self, name: str) -> SimulatedProcess:
+        process = SimulatedProcess(
             name, "127.0.0.1", loop=self.loop, history=self.history, seed=self.seed, number=len(self._processes) + 1,
             clock=self._clock, network=lambda process: self._network,
         )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from rocketmq_broker.remoting.network import TcpNetwork
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.loop import SimulatedLoop
-from rocketmq_broker.testing.simulation.process import Process, WallClock
+from rocketmq_broker.testing.simulation.process import SimulatedProcess, WallClock
 
 STARTS_MS = 1_767_225_600_000
 
@@ -21,14 +21,14 @@ class Alone:
         self.loop = SimulatedLoop()
         self.history = History(self.loop.elapsed_ns)
         self.seed = seed
-        self._processes: list[Process] = []
+        self._processes: list[SimulatedProcess] = []
 
     @property
     def now_s(self) -> float:
         return self.loop.elapsed_ns() / 1e9
 
-    def process(self, name: str = "one") -> Process:
-        process = Process(
+    def process(self, name: str = "one") -> SimulatedProcess:
+        process = SimulatedProcess(
             name, "10.0.0.1", loop=self.loop, history=self.history, seed=self.seed, number=len(self._processes) + 1,
             clock=WallClock(self.loop, STARTS_MS), network=lambda process: TcpNetwork(),
         )  # fmt: skip

@@ -13,7 +13,7 @@ from rocketmq_broker.remoting.network import Listener
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.loop import SimulatedLoop
 from rocketmq_broker.testing.simulation.network import SimulatedNetwork
-from rocketmq_broker.testing.simulation.process import Process, WallClock
+from rocketmq_broker.testing.simulation.process import SimulatedProcess, WallClock
 
 T = TypeVar("T")
 PORT = 10911
@@ -59,8 +59,8 @@ class Links:
     history: History
     longest_s: float
     """No delivery takes longer."""
-    client: Process = field(init=False)
-    server: Process = field(init=False)
+    client: SimulatedProcess = field(init=False)
+    server: SimulatedProcess = field(init=False)
     listener: Listener | None = None
     accepted: list[End] = field(default_factory=list)
     starts: int = 0
@@ -69,12 +69,12 @@ class Links:
         self.client = self.start("client", "10.0.0.1")
         self.server = self.start("server", "10.0.0.2")
 
-    def start(self, name: str, address: str) -> Process:
+    def start(self, name: str, address: str) -> SimulatedProcess:
         """Starts a process."""
         loop = asyncio.get_running_loop()
         assert isinstance(loop, SimulatedLoop)
         self.starts += 1
-        return Process(
+        return SimulatedProcess(
             name, address, loop=loop, history=self.history, seed=1, number=self.starts, clock=WallClock(loop, 0),
             network=self.network.at,
         )  # fmt: skip
@@ -100,17 +100,17 @@ class Links:
         await asyncio.sleep(self.longest_s)
         return client, self.accepted[-1]
 
-    def kill(self, process: Process, *, is_power: bool = False) -> None:
+    def kill(self, process: SimulatedProcess, *, is_power: bool = False) -> None:
         """Ends a process as kill -9 or a power failure does."""
         self.network.died(process, is_power=is_power)
         process.kill()
 
-    def freeze(self, process: Process) -> None:
+    def freeze(self, process: SimulatedProcess) -> None:
         """Stops a process."""
         self.network.freeze(process.name)
         process.freeze()
 
-    def thaw(self, process: Process) -> None:
+    def thaw(self, process: SimulatedProcess) -> None:
         """Lets a stopped process go on."""
         process.thaw()
         self.network.thaw(process.name)

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from rocketmq_broker.testing.simulation.process import Process
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.threads import CannotWaitHere
 from rocketmq_broker.world import current_world
 from tests.unit.testing.simulation.processes import STARTS_MS, Alone
@@ -28,7 +28,7 @@ class Seen(list[str]):
                 await asyncio.sleep(1)
                 self.append("tick")
 
-    def step(self, process: Process) -> None:
+    def step(self, process: SimulatedProcess) -> None:
         with self.to_the_end("thread"):
             while True:
                 process.world.sleep(1)
@@ -95,7 +95,7 @@ def test_one_process_waits_while_another_works() -> None:
     world = Alone()
     one, other = world.process("one"), world.process("other")
 
-    def nap(process: Process, seconds: float) -> float:
+    def nap(process: SimulatedProcess, seconds: float) -> float:
         process.world.sleep(seconds)
         return world.now_s
 

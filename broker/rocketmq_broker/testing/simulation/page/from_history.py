@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from rocketmq_broker.testing.simulation.history import Happening
+from rocketmq_broker.testing.simulation.history import RecordedHappening
 from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldKind
 
 _LINK: Final = " -> "
@@ -14,12 +14,12 @@ _WORLD: Final = "world"
 """The name under which the world itself notes what happens."""
 
 
-def told_happenings(happenings: Iterable[Happening], fault_kinds: Collection[str] = ()) -> tuple[ToldHappening, ...]:
+def told_happenings(happenings: Iterable[RecordedHappening], fault_kinds: Collection[str] = ()) -> tuple[ToldHappening, ...]:
     """Returns the happenings for a page. Those of `fault_kinds` are told as faults, beside those whose kind is `fault`."""
     return tuple(_told(happening, fault_kinds) for happening in happenings)
 
 
-def _told(happening: Happening, fault_kinds: Collection[str]) -> ToldHappening:
+def _told(happening: RecordedHappening, fault_kinds: Collection[str]) -> ToldHappening:
     process, separator, receiver = happening.process.partition(_LINK)
     return ToldHappening(
         happening.at_ns,
