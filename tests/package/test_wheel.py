@@ -91,7 +91,8 @@ def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environ
         "names = [module.name for module in pkgutil.walk_packages(rocketmq_broker.__path__, 'rocketmq_broker.')]\n"
         "names.remove('rocketmq_broker.testing.plugin')  # which pytest loads\n"
         "console = 'rocketmq_broker.admin.console.'  # the extra `console`\n"
-        "names = [name for name in names if not (name + '.').startswith(console)]\n"
+        "simulation = 'rocketmq_broker.testing.simulation.'  # the extra `simulation`\n"
+        "names = [name for name in names if not (name + '.').startswith((console, simulation))]\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)
@@ -103,6 +104,12 @@ def test_without_its_extra_the_console_says_what_to_install(environment: Path, t
     assert done.returncode != 0
     assert "rocketmq-broker[console]" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_without_its_extra_the_simulated_world_says_what_to_install(environment: Path, tmp_path: Path) -> None:
+    command = [environment / "python", "-c", "import rocketmq_broker.testing.simulation.world"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "rocketmq-broker[simulation]" in done.stderr.splitlines()[-1]
 
 
 def test_with_its_extra_the_console_serves_a_page(wheel: Path, namesrv_addr: str, tmp_path: Path) -> None:

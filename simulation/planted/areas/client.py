@@ -92,7 +92,7 @@ def _leave_queues_over(patches: Patches) -> None:
         begin = all_clients.index(own_id) * share
         return all_queues[begin : begin + share]
 
-    patches.replace("rocketmq_broker.client.rebalance.assignment:allocate_averagely", allocate_averagely)
+    patches.replace("rocketmq_broker.client.rebalance.rebalance:allocate_averagely", allocate_averagely)
 
 
 def _greet_each_broker_once(patches: Patches) -> None:
