@@ -29,6 +29,7 @@ from simulation.judges.broker_lists import ask
 from simulation.judges.conversations import Conversation, judge_conversations
 from simulation.judges.liveness import judge_end
 from simulation.judges.safety import SafetyJudge
+from simulation.judges.shadow import AnswerKind
 from simulation.judges.violation import Promise, Violation
 from simulation.search.worlds import FoundBroken
 from simulation.services.settings import ShopSettings
@@ -104,6 +105,9 @@ class _ShopWorld:
         finally:
             self._shop.close()
         self._found(Violation(Promise.NO_TRACEBACK, text) for text in self._world.errors)
+        placings = self._customers.placings
+        if placings and not any(it.answer.kind is not AnswerKind.LOST for it in self._conversations):
+            self._found([Violation(Promise.SOMEBODY_IS_SERVED, f"of {len(placings)} orders none was answered")])
         history = self._world.history
         return ShopPlayed(
             history.digest, tuple(self._broken), dict(self._injector.fired), tuple(history.happenings), self._world.elapsed_s
@@ -155,7 +159,7 @@ class _ShopWorld:
         self._conversations.append(conversation(asked, customer))
 
     def _files(self, name: str) -> Mapping[PurePath, bytes]:
-        return {path: content for path, content in self._brokers[name].machine.disk.contents().items()}
+        return {PurePath(path): content for path, content in self._brokers[name].machine.disk.contents().items()}
 
     # the play
 

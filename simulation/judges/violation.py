@@ -21,6 +21,7 @@ class Promise(StrEnum):
     ANSWERS_FIT = "An answer fits what the customer asked and was told before."
     BOOKS_AGREE = "The reconciliation finds nothing wrong in the books."
     NO_TRACEBACK = "No error is left to nobody."
+    SOMEBODY_IS_SERVED = "Some customer gets an answer: a world in which nothing happens proves nothing."
     RUNS_AGAIN = "Each program serves again once the faults are over."
     JUDGES_AGREE = "The judges agree on each order."
 
