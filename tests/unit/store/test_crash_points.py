@@ -143,6 +143,25 @@ def test_what_a_start_after_a_kill_has_shown_survives_a_power_failure() -> None:
     assert bodies(MessageStore.open(CONFIG, CrashDisk(killed.memory.killed()))) == shown
 
 
+def test_a_record_of_which_only_a_part_was_written_is_no_message() -> None:
+    """The checksum covers the body alone: a write that ended in the topic or the properties leaves it right."""
+    run = Run(CONFIG)
+    run.batch(1)
+    whole = run.store.written_position
+    append(
+        run.store,
+        b"torn",
+        topic=b"orders",
+        properties=b"KEYS\x01k\x02UNIQ_KEY\x01an id of some length\x02CLUSTER\x01DefaultCluster",
+    )
+    end = run.store.write()
+    path = Path("/store/commitlog") / f"{0:020}"
+    for written in range(whole + 1, end):
+        disk = run.disk.image(run.disk.operations, Crash.PROCESS_KILLED)
+        disk.write(disk.open(path), bytes(end - written), written)
+        assert b"torn" not in bodies(MessageStore.open(CONFIG, disk)), written - whole
+
+
 @pytest.mark.parametrize("crash", Crash)
 def test_a_crash_while_damaged_units_are_mended_loses_nothing(crash: Crash) -> None:
     run = a_run(CONFIG)

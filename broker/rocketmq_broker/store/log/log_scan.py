@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.message.record import SIZE_AND_MAGIC
 from rocketmq_broker.store.log.commit_log import CommitLog
-from rocketmq_broker.store.log.record_check import HEAD, MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record, resembles_record
+from rocketmq_broker.store.log.record_check import HEAD, MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record, lacks_bytes, resembles_record
 
 _CHUNK: Final = 4 << 20
 
@@ -65,7 +65,7 @@ class LogScan:
         while True:
             data = self._segments.read(position, _CHUNK)
             at = 0
-            while (checked := check_record(data, at, position + at)) is not None:
+            while (checked := _whole_record(data, at, position + at)) is not None:
                 yield ScannedStretch(position + at, checked.size, checked)
                 at += checked.size
             if at == 0:
@@ -85,7 +85,7 @@ class LogScan:
         size = SIZE_AND_MAGIC.unpack(head)[0]
         if not MIN_SIZE <= size <= MAX_SIZE:
             return None
-        return check_record(self._segments.read(position, size), 0, position)
+        return _whole_record(self._segments.read(position, size), 0, position)
 
     def _next_record(self, position: int) -> int | None:
         """Returns the position of the first intact and accepted record after a position, or None."""
@@ -134,3 +134,9 @@ class LogScan:
 
     def _next_segment(self, position: int) -> int:
         return self._segments.start_of(position) + self._segments.segment_size
+
+
+def _whole_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
+    """Returns the record if it is intact, and all of it was written."""
+    checked = check_record(data, at, commit_log_offset)
+    return None if checked is None or lacks_bytes(checked) else checked

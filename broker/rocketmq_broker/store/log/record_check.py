@@ -18,6 +18,7 @@ HEAD: Final = struct.Struct(">iiiiiqqi8x")
 MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
 """More bytes than any record has: none is longer than a frame."""
+_ZEROS: Final = bytes(8)
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 
@@ -44,6 +45,15 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
         return None
     topic, properties = data[topic_at : properties_at - 2], data[properties_at : at + size]
     return CheckedRecord(size, queue_id, queue_offset, sys_flag, store_timestamp, topic, properties)
+
+
+def lacks_bytes(checked: CheckedRecord) -> bool:
+    """Returns whether some of the record's topic or properties never reached the disk, which shows as zeros.
+
+    A write may end half-way, at a kill or at a power failure, and the checksum covers the body alone. The properties that a
+    broker stores end with the cluster's name, and eight zeros in a row are no text.
+    """
+    return checked.properties.endswith(b"\0") or _ZEROS in checked.properties or b"\0" in checked.topic
 
 
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
