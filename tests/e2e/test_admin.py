@@ -37,9 +37,10 @@ async def test_a_transaction_is_listed_before_its_first_check(start_broker: Call
 
     async with running(TransactionProducer("orders", Undecided(), namesrv_addr=broker.namesrv_addr)) as producer:
         sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created", keys=["order-1"]))
+        question = ("pending", "--group", "orders", "--topic", "orders")
         async with asyncio.timeout(60):
             # The first heartbeat may come after the half message.
-            while not (row := (await tool.rows("pending", "--group", "orders", "--topic", "orders"))[0])["isProducerOnline"]:
+            while not (row := (await tool.rows(*question))[0])["isProducerOnline"]:  # noqa: ASYNC110 (nobody tells)
                 await asyncio.sleep(0.2)
     assert (row["transactionId"], row["keys"]) == (sent.transaction_id, ["order-1"])
     assert (row["checks"], row["checkMax"], row["broker"]) == (0, 1, broker.address)
