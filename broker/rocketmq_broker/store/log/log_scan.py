@@ -12,7 +12,16 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.message.record import SIZE_AND_MAGIC
 from rocketmq_broker.store.log.commit_log import CommitLog
-from rocketmq_broker.store.log.record_check import HEAD, MAGIC, MAX_SIZE, MIN_SIZE, CheckedRecord, check_record, lacks_bytes, resembles_record
+from rocketmq_broker.store.log.record_check import (
+    HEAD,
+    MAGIC,
+    MAX_SIZE,
+    MIN_SIZE,
+    CheckedRecord,
+    check_record,
+    lacks_bytes,
+    resembles_record,
+)
 
 _CHUNK: Final = 4 << 20
 
