@@ -269,6 +269,11 @@ def records_of(segment: bytes | mmap) -> Iterator[Record]:
             position += record.size
 
 
+def commit_log_offset_of(data: bytes) -> int:
+    """Returns the commit log offset that a record holds itself."""
+    return int(_INT64.unpack_from(data, PHYSICAL_OFFSET_POSITION)[0])
+
+
 def queue_offset_of(data: bytes) -> int:
     """Returns the queue offset of a whole record."""
     return int(_INT64.unpack_from(data, QUEUE_OFFSET_POSITION)[0])

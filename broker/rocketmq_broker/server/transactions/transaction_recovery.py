@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import commit_log_offset_of
 from rocketmq_broker.server.pulling.queue_records import records_from
 from rocketmq_broker.server.transactions.transaction_bridge import TransactionBridge
 from rocketmq_broker.server.transactions.transactional_messages import Topics, TransactionalMessages
-from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable
+from rocketmq_broker.store import ConsumerOffsets, MessageStore, StoreUnwritable, UnreadableRecord
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.transaction.errors import HalfMessageUnreadable
 from rocketmq_broker.transaction.evidence import Evidence
@@ -173,9 +174,19 @@ def _consider_indexed(
     for topic in searched:
         found = store.query(topic, transaction_id)
         for record in found.records:
-            evidence.consider(record)
+            if _is_in_its_queue(store, record):
+                evidence.consider(record)
         are_all = are_all and found.are_all  # a client may have sent many with that id: the index may hide the right one
     return are_all
+
+
+def _is_in_its_queue(store: MessageStore, record: bytes) -> bool:
+    """Returns whether consumers get the message. The index may know one that recovery has passed over."""
+    try:
+        store.read_queued(commit_log_offset_of(record))
+    except UnreadableRecord:
+        return False
+    return True
 
 
 def _queues_to_read(unindexed: list[RecoveredTransaction]) -> list[tuple[bytes, int, int]]:

@@ -8,7 +8,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id, parse_offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
-from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.message.record import QUEUE_OFFSET_POSITION, decode_record
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.transactions.resume_processor import MOST_AT_ONCE
@@ -514,6 +514,28 @@ def test_a_commit_of_which_a_power_failure_left_the_op_message_alone_is_asked_fo
     last = after.restarted()
     assert last.delivered() == (["A"] if decision == COMMIT else [])
     assert list(last.messages) == []
+
+
+def test_a_committed_message_that_recovery_passed_over_is_no_evidence_of_a_commit() -> None:
+    """The index still finds it, and consumers do not: a record whose queue offset fits no queue."""
+    broker, producer = TransactionBroker(is_index_enabled=True), Producer()
+    half = broker.send(producer, "A")
+    committed = broker.store.written_position
+    broker.end(producer, half, COMMIT)
+    broker.end(producer, broker.send(producer, "B"), COMMIT)
+    broker.store.checkpoints.run_all()
+    passed_over = decode_record(broker.store.read(committed))
+    files = broker.files.killed()
+    for path in [path for path in files.paths if path.parent.parent.name == passed_over.topic.decode()]:
+        files.unlink(path)
+    segment = next(path for path in files.paths if path.parent.name == "commitlog")
+    files.write(files.open(segment), (1 << 40).to_bytes(8, "big"), committed + QUEUE_OFFSET_POSITION)
+
+    after = broker.restarted(files)
+    assert after.delivered() == ["B"]
+    assert [transaction.commit_log_offset for transaction in after.messages] == [half.commit_log_offset]
+    after.end(producer, half, COMMIT)
+    assert after.delivered() == ["B", "A"]
 
 
 def test_damage_elsewhere_casts_no_doubt_on_a_decision(broker: TransactionBroker, producer: Producer) -> None:
