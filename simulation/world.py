@@ -39,7 +39,6 @@ from simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATAB
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
 """The seconds between the looks for an end, once the faults are over: the last is after the longest redelivery."""
-_STOCK: Final = 10_000
 _JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
 _CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
 _NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
@@ -70,8 +69,7 @@ class _ShopWorld:
         self._plan = plan
         self._shape = shape = WorldShape.of(plan.shape)
         self._world = world = SimulatedWorld(plan.seed)
-        self._names = name_server(world)
-        address = f"{self._names.machine.address}:{NAME_SERVER_PORT}"
+        address = f"{name_server(world).machine.address}:{NAME_SERVER_PORT}"
         self._brokers = {name: broker(world, name, address, self._broker_settings()) for name in shape.broker_names}
         settings = ShopSettings(
             address,
@@ -134,7 +132,7 @@ class _ShopWorld:
         world.network.observe(self._seen)
 
         def committed(database: str, reader: Callable[[], sqlite3.Connection]) -> None:
-            self._found_now(safety.observe_commit(_JUDGED_AS[database], reader()))
+            self._found(safety.observe_commit(_JUDGED_AS[database], reader()))
 
         for database in self._shop.databases.values():
             database.observers.append(committed)
@@ -148,11 +146,11 @@ class _ShopWorld:
         while len(unread) >= 4 and len(unread) >= (end := 4 + int.from_bytes(unread[:4], "big")):
             frame = bytes(unread[:end])
             del unread[:end]
-            self._found_now(self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame))
+            self._found(self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame))
 
     def _recovered(self, name: str) -> None:
         address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"
-        self._found_now(self._safety.after_recovery(address, read_store(self._files(name)).records))
+        self._found(self._safety.after_recovery(address, read_store(self._files(name)).records))
 
     def _heard(self, asked: AnsweredRequest) -> None:
         customer = self._customers.placings[asked.number].customer
@@ -197,8 +195,8 @@ class _ShopWorld:
     # what the judges say in the end
 
     def _judged(self) -> list[Violation]:
-        if any(not program.is_ready.is_set() for program in self._world.programs.values()):
-            down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]
+        down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]
+        if down:
             return [Violation(Promise.RUNS_AGAIN, f"down at the end: {', '.join(down)}")]
         databases, shape = self._shop.databases, self._shape
         stock = databases[INVENTORY_DATABASE].reader() if shape.has_inventory else None
@@ -222,10 +220,7 @@ class _ShopWorld:
         """A clock that was wrong wrote wrong times."""
         return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
 
-    def _found_now(self, violations: list[Violation]) -> None:
+    def _found(self, violations: Iterable[Violation]) -> None:
         for violation in violations:
             self._broken.append(FoundBroken(violation.promise, violation.text, violation.keys, self._world.loop.elapsed_ns()))
             self._world.history.note("world", "violation", f"{violation.promise} {violation.text}", violation.keys)
-
-    def _found(self, violations: Iterable[Violation]) -> None:
-        self._found_now(list(violations))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final
 
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.world import Begin, Program, SimulatedWorld
@@ -15,10 +14,7 @@ from simulation.services.credit_process import CreditProcess
 from simulation.services.inventory_process import InventoryProcess
 from simulation.services.order_process import OrderProcess
 from simulation.services.settings import ShopSettings
-
-ORDERS: Final = "orders-database"
-CREDITS: Final = "credits-database"
-INVENTORY: Final = "inventory-database"
+from simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE
 
 
 class SimulatedShop:
@@ -30,7 +26,7 @@ class SimulatedShop:
         self.settings = settings
         self.fault_observers: list[Callable[[str, str], object]] = []
         """Each is told when a service meets a fault: the name of the database or "redis", and a word."""
-        self.databases = {name: self._database(name) for name in (ORDERS, CREDITS, INVENTORY)}
+        self.databases = {name: self._database(name) for name in (ORDERS_DATABASE, CREDITS_DATABASE, INVENTORY_DATABASE)}
         self.redis = SimulatedRedis(
             world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)
         )
@@ -45,20 +41,20 @@ class SimulatedShop:
         """Adds a machine with an order service, not started."""
 
         async def begin(process: SimulatedProcess) -> None:
-            service = OrderProcess(process, self.databases[ORDERS], self.settings)
+            service = OrderProcess(process, self.databases[ORDERS_DATABASE], self.settings)
             await service.start()
             self.order_services[name] = service
 
         self._order_programs.append(name)
-        return self._program(name, begin, ORDERS)
+        return self._program(name, begin, ORDERS_DATABASE)
 
     def credit_service(self, name: str) -> Program:
         """Adds a machine with a credit service, not started."""
 
         async def begin(process: SimulatedProcess) -> None:
-            await CreditProcess(process, self.databases[CREDITS], self.redis, self.settings).start()
+            await CreditProcess(process, self.databases[CREDITS_DATABASE], self.redis, self.settings).start()
 
-        return self._program(name, begin, CREDITS)
+        return self._program(name, begin, CREDITS_DATABASE)
 
     def worker(self, name: str) -> Program:
         """Adds a machine with a Celery worker of the credit service, not started."""
@@ -68,25 +64,25 @@ class SimulatedShop:
             worker = WorkerProcess(
                 process,
                 self.redis,
-                self.databases[CREDITS],
+                self.databases[CREDITS_DATABASE],
                 slots=self.settings.worker_slots,
                 new_child=lambda: self.world.new_process(name, machine, 0),
             )
             await worker.start()
 
-        return self._program(name, begin, CREDITS)
+        return self._program(name, begin, CREDITS_DATABASE)
 
     def inventory_service(self, name: str) -> Program:
         """Adds a machine with an inventory service, not started."""
 
         async def begin(process: SimulatedProcess) -> None:
-            service = InventoryProcess(process, self.databases[INVENTORY], self.settings)
+            service = InventoryProcess(process, self.databases[INVENTORY_DATABASE], self.settings)
             while self._uncounted:
                 await service.set_stock(*self._uncounted[-1])
                 self._uncounted.pop()
             await service.start()
 
-        return self._program(name, begin, INVENTORY)
+        return self._program(name, begin, INVENTORY_DATABASE)
 
     def serving(self) -> list[OrderProcess]:
         """Returns the order services that take requests now, in the order of their names."""

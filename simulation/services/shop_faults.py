@@ -12,7 +12,8 @@ from rocketmq_broker.testing.simulation.plan import PlannedEvent
 from simulation.databases.database import SimulatedDatabase
 from simulation.fault_kinds import FaultKind
 from simulation.services.celery_model import TaskFate
-from simulation.services.shop import ORDERS, SimulatedShop
+from simulation.services.shop import SimulatedShop
+from simulation.shapes import ORDERS_DATABASE
 
 _FATES: Final = {
     FaultKind.REDIS_LOSE_TASK: TaskFate.IS_LOST,
@@ -85,7 +86,7 @@ class ShopFaults:
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Takes the copy now, and uses it after `age_s`, or after half a minute: no world is older than a day."""
-        copy = self._shop.replica_of(ORDERS)
+        copy = self._shop.replica_of(ORDERS_DATABASE)
         await asyncio.sleep(min(fault.number("age_s"), 30.0))
         service = self._shop.order_services.get(fault.where)
         if service is None or not service.process.is_alive:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Final
 
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
@@ -71,19 +72,21 @@ def _told(fault: PlannedEvent) -> str:
     return f"{fault.what}{lasts}{f' ({details})' if details else ''}"
 
 
+async def _lasts(fault: PlannedEvent, mend: Callable[[], object]) -> None:
+    """Waits for the fault's end, and mends what it broke, also if it is ended before."""
+    try:
+        await asyncio.sleep(fault.for_s)
+    finally:
+        mend()
+
+
 # processes and machines
 
 
-async def _kill(faults: FaultInjector, fault: PlannedEvent) -> None:
+async def _kill(faults: FaultInjector, fault: PlannedEvent, *, is_power: bool = False) -> None:
     if faults.program(fault).process is not None:
         faults.has_fired(fault)
-    faults.program(fault).kill(fault.for_s)
-
-
-async def _power(faults: FaultInjector, fault: PlannedEvent) -> None:
-    if faults.program(fault).process is not None:
-        faults.has_fired(fault)
-    faults.program(fault).kill(fault.for_s, is_power=True)
+    faults.program(fault).kill(fault.for_s, is_power=is_power)
 
 
 async def _kill_at_disk(faults: FaultInjector, fault: PlannedEvent) -> None:
@@ -116,12 +119,13 @@ async def _freeze(faults: FaultInjector, fault: PlannedEvent) -> None:
     faults.has_fired(fault)
     faults.world.network.freeze(process.name)
     process.freeze()
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
+
+    def thaw() -> None:
         if process.is_alive:
             process.thaw()
             faults.world.network.thaw(process.name)
+
+    await _lasts(fault, thaw)
 
 
 # clocks
@@ -131,20 +135,14 @@ async def _leap(faults: FaultInjector, fault: PlannedEvent) -> None:
     clock, by_s = faults.program(fault).machine.clock, fault.number("by_s")
     faults.has_fired(fault)
     clock.leap(by_s)
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
-        clock.leap(-by_s)
+    await _lasts(fault, lambda: clock.leap(-by_s))
 
 
 async def _rate(faults: FaultInjector, fault: PlannedEvent) -> None:
     clock = faults.program(fault).machine.clock
     faults.has_fired(fault)
     clock.run_at(fault.number("rate") if "rate" in fault.parameters else 0.0)
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
-        clock.set_right()
+    await _lasts(fault, clock.set_right)
 
 
 # links
@@ -170,11 +168,12 @@ async def _blocked(faults: FaultInjector, fault: PlannedEvent, links: list[tuple
     fired = faults.once(fault)
     for link in links:
         faults.world.network.block(*link, fired=fired)
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
+
+    def unblock() -> None:
         for link in links:
             faults.world.network.unblock(*link)
+
+    await _lasts(fault, unblock)
 
 
 async def _block(faults: FaultInjector, fault: PlannedEvent) -> None:
@@ -198,19 +197,13 @@ async def _lose_frames(faults: FaultInjector, fault: PlannedEvent) -> None:
 async def _slow(faults: FaultInjector, fault: PlannedEvent) -> None:
     network, link = faults.world.network, _link(fault)
     network.slow_down(*link, 0.0, fault.number("delay_s"), fired=faults.once(fault))
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
-        network.speed_up(*link)
+    await _lasts(fault, lambda: network.speed_up(*link))
 
 
 async def _in_pieces(faults: FaultInjector, fault: PlannedEvent) -> None:
     network, link = faults.world.network, _link(fault)
     network.in_pieces(*link, True, fired=faults.once(fault))
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
-        network.in_pieces(*link, False)
+    await _lasts(fault, lambda: network.in_pieces(*link, False))
 
 
 # disks
@@ -220,20 +213,14 @@ async def _disk_full(faults: FaultInjector, fault: PlannedEvent) -> None:
     disk = faults.program(fault).machine.disk
     faults.has_fired(fault)
     disk.fill()
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
-        disk.free()
+    await _lasts(fault, disk.free)
 
 
 async def _disk_slow(faults: FaultInjector, fault: PlannedEvent) -> None:
     disk = faults.program(fault).machine.disk
     faults.has_fired(fault)
     disk.slow_down(0.0, fault.number("delay_s"))
-    try:
-        await asyncio.sleep(fault.for_s)
-    finally:
-        disk.speed_up()
+    await _lasts(fault, disk.speed_up)
 
 
 async def _disk_fails_writes(faults: FaultInjector, fault: PlannedEvent) -> None:
@@ -251,7 +238,7 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "process.kill_at_disk": _kill_at_disk,
     "process.kill_at_frame": _kill_at_frame,
     "process.freeze": _freeze,
-    "machine.power": _power,
+    "machine.power": partial(_kill, is_power=True),
     "outage": _kill,
     "member.old": _kill,
     "clock.leap": _leap,

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import gc
 import traceback
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -26,7 +26,7 @@ STARTS_MS: Final = 1_767_225_600_000
 _START_AGAIN_S: Final = (1.0, 5.0)
 """The seconds after which a program whose start failed is started again."""
 
-Begin = Callable[[SimulatedProcess], Awaitable[Any]]
+Begin = Callable[[SimulatedProcess], Coroutine[Any, Any, Any]]
 """Starts a program inside a new process; it serves when the coroutine returns."""
 
 
@@ -52,7 +52,6 @@ class Program:
         self._begin = begin
         self._chance = world.chance("supervisor", name)
         self._starts = 0
-        self._down_until_s = 0.0
         self.process: SimulatedProcess | None = None
         """Its process; None while it is down."""
         self.is_ready = asyncio.Event()
@@ -84,10 +83,6 @@ class Program:
             self.machine.disk.kill()
         self._world.later(down_s + self._chance.uniform(0.1, 1.0), self._begin_process)
 
-    def died(self) -> None:
-        """Notes that its process has ended itself: a fault chose the moment."""
-        self.kill(self._chance.uniform(0.5, 10))
-
     def _begin_process(self) -> None:
         if self.process is not None or self._world.is_over:
             return
@@ -98,7 +93,7 @@ class Program:
 
     async def _watch(self, process: SimulatedProcess) -> None:
         try:
-            await process.run(_as_coroutine(self._begin(process)))
+            await process.run(self._begin(process))
         except Exception as error:
             if self.process is process:
                 self._world.history.note(self.name, "start", f"{self.name} cannot start: {error}")
@@ -203,7 +198,3 @@ class SimulatedWorld:
         text = f"{context.get('message')}: {type(error).__name__}: {error}" if error is not None else str(context.get("message"))
         self.errors.append(text)
         self.history.note("world", "error", text)
-
-
-async def _as_coroutine(work: Awaitable[T]) -> T:
-    return await work
