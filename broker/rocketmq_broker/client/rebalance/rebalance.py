@@ -85,7 +85,7 @@ class Rebalance:
         if share is None:
             self._on_unknown_here()
             return False
-        for queue in self._assignment.of_topic(topic) - share:
+        for queue in sorted(self._assignment.of_topic(topic) - share):
             self._assignment.give_up(queue)
         taken = [await self._assignment.take(queue) for queue in sorted(share)]
         return all(taken)
