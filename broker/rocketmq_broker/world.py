@@ -26,6 +26,8 @@ Chance: TypeAlias = random.Random
 """A source of random numbers, in a test with a seed."""
 RunFunction: TypeAlias = Callable[[Callable[[], Any]], Coroutine[Any, Any, Any]]
 """Runs a function, and returns its result."""
+RunCoroutine: TypeAlias = Callable[[Coroutine[Any, Any, Any], float | None], Any]
+"""Runs a coroutine for a thread that waits for its result, at most for those seconds."""
 
 
 def address_of_this_machine() -> str:
@@ -74,6 +76,9 @@ class World:
     acquire: Callable[[Callable[[], bool], float], bool] | None = None
     """Waits until the function, which tries to take a lock, returns True, in a world without threads; at most for those
     seconds. None where a lock itself can wait."""
+    run_coroutine: RunCoroutine | None = None
+    """Runs a coroutine on the world's only event loop for a thread that waits, in a world without threads. None where an event
+    loop has a thread of its own."""
 
     def wall_ms(self) -> int:
         """Returns milliseconds since the epoch."""

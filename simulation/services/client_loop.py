@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from rocketmq_broker.client import NotRunning
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 
 T = TypeVar("T")
@@ -24,14 +22,7 @@ class SimulatedClientLoop:
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs the coroutine, waits for its result, and raises its error. Cancels it after `timeout_s`; raises TimeoutError."""
-        task = self._process.run(work)
-        self._process.threads.wait_for(asyncio.wait([task], timeout=timeout_s))
-        if not task.done():
-            task.cancel()
-            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled")
-        if task.cancelled():
-            raise NotRunning("what was to be done was cancelled")
-        return task.result()
+        return self._process.run_and_wait(work, timeout_s)
 
     def stop(self) -> None:
         """Does nothing."""

@@ -57,6 +57,7 @@ ROOTS = {
     "broker/rocketmq_broker/client/transaction/transaction_producer.py": "a program makes it",
     "broker/rocketmq_broker/client/push/push_consumer.py": "a program makes it",
     "broker/rocketmq_broker/client/pull/pull_consumer.py": "a program makes it",
+    "broker/rocketmq_broker/client/event_loop_thread.py": "a program makes it, and its world may have no threads",
     "broker/rocketmq_broker/admin/options.py": "commands begin here",
     "broker/rocketmq_broker/admin/messages/commands.py": "a command begins here",
     "broker/rocketmq_broker/admin/console/application.py": "it builds the console",

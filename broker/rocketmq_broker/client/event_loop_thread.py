@@ -9,10 +9,11 @@ from collections.abc import Coroutine, Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from rocketmq_broker.client.errors import NotRunning
 from rocketmq_broker.message.text.mistakes import kind_of
+from rocketmq_broker.world import RunCoroutine, current_world
 
 logger = logging.getLogger(__name__)
 
@@ -32,9 +33,13 @@ class EventLoopThread:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._run_in_world: RunCoroutine | None = None
 
     def start(self) -> None:
-        """Starts the thread, and returns when its loop runs."""
+        """Starts the thread, and returns when its loop runs. In a world without threads the world's own loop takes its place."""
+        if (run_in_world := current_world().run_coroutine) is not None:
+            self._run_in_world = run_in_world
+            return
         if self._thread is not None:
             ended = not self._thread.is_alive()
             raise NotRunning(
@@ -55,6 +60,8 @@ class EventLoopThread:
         """
         if not asyncio.iscoroutine(work):
             raise TypeError(_no_coroutine(work))
+        if self._run_in_world is not None:
+            return cast(T, self._run_in_world(work, timeout_s))
         loop = self._loop
         if loop is None or loop.is_closed() or not loop.is_running():
             work.close()
@@ -87,6 +94,7 @@ class EventLoopThread:
 
     def stop(self, timeout_s: float = 3.0) -> None:
         """Ends the loop; cancels and awaits running tasks. Shut producers and consumers down first."""
+        self._run_in_world = None
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -9,11 +10,17 @@ from typing import Any, Final, cast
 from rocketmq_broker.message import MessageExt, topics
 from rocketmq_broker.message.record import Record, decode_records, to_message
 from rocketmq_broker.protocol.bodies import ProducerConnection, TopicConfigSerializeWrapper, TransactionInfo, TransactionList
+from rocketmq_broker.protocol.bodies.group import ConsumerConnection, ConsumeStats
+from rocketmq_broker.protocol.bodies.heartbeat import MessageModel
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import (
+    GetConsumerConnectionListRequestHeader,
+    GetConsumeStatsRequestHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
     GetMinOffsetRequestHeader,
     GetMinOffsetResponseHeader,
     GetProducerConnectionListRequestHeader,
@@ -105,6 +112,26 @@ class Inspection:
         found = [message for queue_id in range(count) for message in self.queue(topic, queue_id)]
         return sorted(found, key=lambda message: message.commit_log_offset)
 
+    def subscriptions(self, group: str) -> list[str]:
+        """Returns the topics that members of the consumer group which are online subscribe to, and share among them."""
+        answer = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group))
+        if answer.code != ResponseCode.SUCCESS:
+            return []
+        online = ConsumerConnection.decode(answer.body)
+        return [] if online.message_model is MessageModel.BROADCASTING else sorted(online.subscription_table)
+
+    def count_unhandled(self, group: str, topic: str | None = None) -> int:
+        """Returns how many messages the group has not handled: of the topic, or of all topics where it has handled some."""
+        header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
+        stats = ConsumeStats.decode(self._ask(RequestCode.GET_CONSUME_STATS, header).body)
+        return sum(offsets.broker_offset - offsets.consumer_offset for offsets in stats.offset_table.values())
+
+    def count_delayed(self) -> int:
+        """Returns how many messages wait for the end of their delay."""
+        answer = self._ask(RequestCode.GET_ALL_DELAY_OFFSET, None)
+        delivered = {int(level): int(offset) for level, offset in re.findall(rb"(\d+):(\d+)", answer.body)}
+        return sum(self._end_of_delay(level) - offset for level, offset in delivered.items())
+
     def queue(self, topic: str, queue_id: int) -> Iterator[MessageExt]:
         """Yields the messages of one queue."""
         return (to_message(record, self._broker_name) for record in self._records(topic, queue_id))
@@ -118,6 +145,10 @@ class Inspection:
                 return
             yield from decode_records(answer.body)
             offset = answer.decode_header(PullMessageResponseHeader).next_begin_offset
+
+    def _end_of_delay(self, level: int) -> int:
+        header = GetMaxOffsetRequestHeader(topic=topics.SCHEDULE_TOPIC, queue_id=level - 1)
+        return self._ask(RequestCode.GET_MAX_OFFSET, header).decode_header(GetMaxOffsetResponseHeader).offset
 
     def _transaction_at(self, commit_log_offset: int) -> list[TransactionInfo]:
         found = self._list(AdminRequestCode.SHOW_TRANSACTION, ShowTransactionRequestHeader(half_offset=commit_log_offset))

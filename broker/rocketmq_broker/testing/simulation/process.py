@@ -7,6 +7,7 @@ import contextvars
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar
 
+from rocketmq_broker.client import NotRunning
 from rocketmq_broker.remoting.network import Network, connect_by
 from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.history import History
@@ -94,6 +95,7 @@ class SimulatedProcess:
             watch=self.threads,
             run_function=self.threads.run,
             acquire=self.threads.acquire,
+            run_coroutine=self.run_and_wait,
         )
         self.context.run(self._enter, network(self))
 
@@ -107,6 +109,20 @@ class SimulatedProcess:
     def run(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Runs a coroutine in the process."""
         return self._loop.create_task(work, context=self.context.copy())
+
+    def run_and_wait(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
+        """Runs a coroutine in the process for a thread of it, and waits for its result. Raises its error, CannotWaitHere.
+
+        Cancels it after `timeout_s`, and raises TimeoutError. Raises NotRunning if it was cancelled by others.
+        """
+        task = self.run(work)
+        self.threads.wait_for(asyncio.wait([task], timeout=timeout_s))
+        if not task.done():
+            task.cancel()
+            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled")
+        if task.cancelled():
+            raise NotRunning("what was to be done was cancelled")
+        return task.result()
 
     def start_thread(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
         """Runs a function in a thread of the process. It may wait by its world's `sleep` and by `threads.wait_for`."""

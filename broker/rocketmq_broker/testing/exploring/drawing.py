@@ -1,0 +1,71 @@
+"""The plan of a seed: when requests come to the programs, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from rocketmq_broker.testing.exploring.fault_rows import BROKER, FAULTS, NAME_SERVER, drawn
+from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan
+from rocketmq_broker.world import Chance
+
+REQUEST: Final = "request"
+"""The kind of an event in which a customer sends the request with the number `number`."""
+CUSTOMER: Final = "customer"
+
+_FIRST_REQUEST_S: Final = 2.0
+_LAST_REQUEST_S: Final = 12.0
+_LATEST_FAULT_S: Final = 16.0
+_COUNTS: Final = ((0, 0), (1, 2), (1, 4), (3, 6))
+_NEAR_A_REQUEST: Final = 0.6
+_SOON_S: Final = (-0.05, 1.0)
+_RESTS_S: Final = 1.0
+
+
+def plan_of(seed: int, programs: Sequence[str], requests: int) -> Plan:
+    """Returns the plan of a seed for a world with these programs: the same one with each call, in each interpreter."""
+    chance = stream(seed, "plan")
+    is_crowded = chance.random() < 0.3
+    last_s = _FIRST_REQUEST_S + 1.0 if is_crowded else _LAST_REQUEST_S
+    times = sorted(round(chance.uniform(_FIRST_REQUEST_S, last_s), 3) for _ in range(requests))
+    asked = [PlannedEvent(at_s, REQUEST, CUSTOMER, parameters={"number": number}) for number, at_s in enumerate(times, 1)]
+    count = chance.randint(*chance.choice(_COUNTS))
+    faults = [_fault(stream(seed, "plan", "fault", number), programs, times) for number in range(count)]
+    ends_s = max([_LATEST_FAULT_S, *(event.ends_s + _RESTS_S for event in faults)])
+    return Plan(seed, {}, (), round(ends_s, 3)).with_events([*asked, *faults])
+
+
+def _fault(chance: Chance, programs: Sequence[str], times: Sequence[float]) -> PlannedEvent:
+    (kind,) = chance.choices(list(FAULTS), [row.share for row in FAULTS.values()])
+    row = FAULTS[kind]
+    is_near = bool(times) and chance.random() < _NEAR_A_REQUEST
+    at_s = chance.choice(times) + chance.uniform(*_SOON_S) if is_near else chance.uniform(0, _LATEST_FAULT_S)
+    where = chance.choice(row.hits.targets(programs))
+    for_s = 0.0 if row.lasts_s is None else drawn(row.lasts_s, chance)
+    return PlannedEvent(round(at_s, 3), kind, where, for_s, {name: drawn(values, chance) for name, values in row.parameters.items()})
+
+
+def check_plan(plan: Plan, programs: Sequence[str], kinds: Iterable[str]) -> None:
+    """Raises UnreadablePlan for an event that no world with these programs knows."""
+    known = {*programs, BROKER, NAME_SERVER}
+    for event in plan.events:
+        if event.what == REQUEST:
+            event.whole("number")
+            continue
+        if event.what not in kinds:
+            raise UnreadablePlan(f"no world knows {event.what}")
+        if unknown := set(event.where.split(">")) - known:
+            raise UnreadablePlan(f"{event.what} at {event.at_s:g} s hits {unknown.pop()}, and this world has {', '.join(sorted(known))}")
+
+
+def one_line(plan: Plan) -> str:
+    """Returns the plan as one line of JSON for `@explore(plan=...)`, without what is left at its default."""
+    import msgspec
+
+    events = [_short(event) for event in plan.events]
+    return msgspec.json.encode({"seed": plan.seed, "ends_s": plan.ends_s, "shape": plan.shape, "events": events}).decode()
+
+
+def _short(event: PlannedEvent) -> Mapping[str, object]:
+    return {name: value for name, value in event.as_json().items() if name in ("at_s", "what", "where") or value}

@@ -1,0 +1,90 @@
+"""What may go wrong in an explored world: for each kind of fault its targets, how long it lasts, and its parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Final, TypeAlias
+
+from rocketmq_broker.world import Chance
+
+AT_POINT: Final = "process.kill_at_point"
+"""The program dies at the `nth` crash point that it passes after `at_s`, and starts again after `for_s`."""
+CALL_FAILS: Final = "call.fails"
+"""The `nth` call of `may_fail` in the program after `at_s` raises its error."""
+BROKER: Final = "broker"
+NAME_SERVER: Final = "names"
+
+Values: TypeAlias = tuple[float, float] | tuple[int, int] | Sequence[str]
+"""The limits of a number, whole if both are whole, or the texts of which one is taken."""
+
+
+class Hits(Enum):
+    """What a kind of fault hits."""
+
+    PROGRAM = auto()
+    PROGRAM_OR_BROKER = auto()
+    ANY = auto()
+    BROKER = auto()
+    LINK = auto()
+
+    def targets(self, programs: Sequence[str]) -> list[str]:
+        """Returns the possible targets in a world with these programs."""
+        if self is Hits.LINK:
+            pairs = [*((name, BROKER) for name in programs), *((name, NAME_SERVER) for name in (*programs, BROKER))]
+            return [f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])]
+        own = [] if self is Hits.BROKER else list(programs)
+        brokers = [] if self is Hits.PROGRAM else [BROKER]
+        return [*own, *brokers, *([NAME_SERVER] if self is Hits.ANY else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class ExploredFault:
+    """A row of the table."""
+
+    hits: Hits
+    lasts_s: tuple[float, float] | None = None
+    """The limits of its length; None for a fault without length."""
+    parameters: Mapping[str, Values] = field(default_factory=dict)
+    share: float = 1.0
+    """How often it is taken, compared with others."""
+
+
+_DOWN: Final = (0.1, 20.0)
+_SOON: Final = {"nth": (1, 12)}
+
+FAULTS: Final[Mapping[str, ExploredFault]] = {
+    "process.kill": ExploredFault(Hits.ANY, _DOWN, share=2),
+    "process.kill_at_frame": ExploredFault(Hits.PROGRAM_OR_BROKER, _DOWN, {**_SOON, "when": ("before", "after")}, share=4),
+    AT_POINT: ExploredFault(Hits.PROGRAM, _DOWN, {"nth": (1, 6)}, share=3),
+    CALL_FAILS: ExploredFault(Hits.PROGRAM, None, {"nth": (1, 6)}, share=2),
+    "process.kill_at_disk": ExploredFault(Hits.BROKER, _DOWN, {"nth": (1, 30)}),
+    "process.freeze": ExploredFault(Hits.ANY, (0.1, 40.0)),
+    "machine.power": ExploredFault(Hits.PROGRAM_OR_BROKER, _DOWN),
+    "network.cut": ExploredFault(Hits.LINK),
+    "network.cut_half_way": ExploredFault(Hits.LINK, None, _SOON),
+    "network.block": ExploredFault(Hits.LINK, (0.5, 40.0)),
+    "network.isolate": ExploredFault(Hits.ANY, (0.5, 40.0)),
+    "network.lose_frames": ExploredFault(Hits.LINK, None, {"count": (1, 6)}, share=2),
+    "network.slow": ExploredFault(Hits.LINK, (1.0, 30.0), {"delay_s": (0.05, 5.0)}),
+    "network.in_pieces": ExploredFault(Hits.LINK, (0.5, 10.0), share=0.5),
+    "clock.leap": ExploredFault(Hits.PROGRAM_OR_BROKER, (1.0, 60.0), {"by_s": (-3600.0, 3600.0)}),
+    "clock.rate": ExploredFault(Hits.PROGRAM_OR_BROKER, (1.0, 60.0), {"rate": (0.2, 10.0)}, share=0.5),
+    "disk.full": ExploredFault(Hits.BROKER, (0.5, 20.0), share=0.5),
+    "disk.slow": ExploredFault(Hits.BROKER, (1.0, 30.0), {"delay_s": (0.01, 1.0)}, share=0.5),
+    "disk.fail_syncs": ExploredFault(Hits.BROKER, None, {"count": (1, 3)}, share=0.5),
+}
+
+
+def drawn(values: Values, chance: Chance) -> Any:
+    """Draws a text, or a number: small numbers as often as large ones where all are positive, else each as often."""
+    low, high = values[0], values[-1]
+    if isinstance(low, str) or isinstance(high, str):
+        return chance.choice(values)
+    if isinstance(low, int) and isinstance(high, int):
+        return int(math.exp(chance.uniform(math.log(low), math.log(high + 1))))
+    if low <= 0:
+        return round(chance.uniform(low, high), 3)
+    return round(math.exp(chance.uniform(math.log(low), math.log(high))), 3)

@@ -1,0 +1,251 @@
+"""Plays one explored world: programs, requests and faults until the faults are over and everything has come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, TypeAlias
+
+from rocketmq_broker.client import ClientError, IllegalConfiguration, MessageRefused
+from rocketmq_broker.testing.exploring.crash_points import CrashPoints
+from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan
+from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed
+from rocketmq_broker.testing.exploring.fault_rows import AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
+from rocketmq_broker.testing.exploring.frame_watch import DecisionWatch, FrameStory
+from rocketmq_broker.testing.exploring.real_python import python_of_the_world
+from rocketmq_broker.testing.exploring.requests import CustomerRequests
+from rocketmq_broker.testing.exploring.rest import unsettled_at
+from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
+from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.loop import OWNER
+from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
+from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker, name_server
+from rocketmq_broker.testing.simulation.world import SimulatedWorld
+
+UserProgram: TypeAlias = Callable[[], object] | Callable[[], Awaitable[object]]
+"""A program of the test: a function, which runs in a thread, or an async function."""
+
+NAME_SERVERS: Final = f"{NAME_SERVER}:{NAME_SERVER_PORT}"
+"""The value for clients' NAMESRV_ADDR."""
+_BROKER_SETTINGS: Final = {"flushDiskType": "SYNC_FLUSH", "transactionTimeOut": "3000", "transactionCheckInterval": "5000"}
+_EXPECTED: Final = (ClientError, OSError, TimeoutError)
+"""Faults raise these in a program, which then ends and is started again."""
+_MISTAKES: Final = (IllegalConfiguration, MessageRefused)
+"""These are mistakes of the program, whatever goes wrong around it."""
+_FIRST_LOOK_S: Final = 35.0
+"""Clients ask for routes every 30 s: after so long each program has found the broker again."""
+_LOOK_AGAIN_S: Final = (10.0, 300.0)
+_PATIENCE_S: Final = 6 * 3600.0
+"""A message that fails each time comes back for four hours and three quarters."""
+
+
+class ExploredPlay:
+    """One play of one plan. Use it once, by `play`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        programs: Mapping[str, UserProgram],
+        points: CrashPoints,
+        *,
+        until: Callable[[], object] | None = None,
+        is_told: bool = False,
+    ) -> None:
+        """`until` is a further condition for the end; `is_told` notes in the history what programs and broker say.
+
+        Raises UnreadablePlan for an event that this world does not know.
+        """
+        effects = {**EFFECTS, AT_POINT: points.arm_death, CALL_FAILS: points.arm_failure}
+        check_plan(plan, list(programs), effects)
+        self._plan = plan
+        self._points = points
+        self._until = until
+        self._is_told = is_told
+        self._world = world = SimulatedWorld(plan.seed)
+        name_server(world, NAME_SERVER)
+        self._broker = broker(world, BROKER, NAME_SERVERS, _BROKER_SETTINGS)
+        self._served: dict[SimulatedProcess, None] = {}
+        """The processes whose program has returned: they go on with what it started."""
+        self._last_errors: dict[str, BaseException] = {}
+        for name, function in programs.items():
+            world.program(name, world.machine(name), self._begin(name, function))
+        self.requests = CustomerRequests(world.loop)
+        self.injector = FaultInjector(world, effects)
+        self._failed: asyncio.Future[None] = world.loop.create_future()
+        self._watch()
+
+    @property
+    def history(self) -> History:
+        """What happened."""
+        return self._world.history
+
+    @property
+    def simulated_s(self) -> float:
+        """The seconds of the world's time so far."""
+        return self._world.elapsed_s
+
+    def play(self) -> None:
+        """Plays to the end. Raises ProgramFailed, RuleBroken, NeverSettled."""
+        with _logs_in(self.history if self._is_told else None), python_of_the_world(self._plan.seed, NAME_SERVERS):
+            self._world.run(self._play())
+
+    async def _play(self) -> None:
+        for program in self._world.programs.values():
+            program.begin()
+        for event in self._plan.events:
+            if event.what == REQUEST:
+                self._world.loop.call_later(event.at_s, self._ask, event.whole("number"))
+            else:
+                self.injector.schedule(event)
+        await self._pass(self._plan.ends_s)
+        await self._mend()
+        await self._come_to_rest()
+
+    def _ask(self, number: int) -> None:
+        self.history.note("customer", "request", f"request {number}")
+        self.requests.arrive(number)
+
+    async def _pass(self, seconds: float) -> None:
+        """Lets time pass. Raises what a program or the watch has found meanwhile."""
+        await asyncio.wait([self._failed], timeout=seconds)
+        if self._failed.done():
+            self._failed.result()
+
+    async def _mend(self) -> None:
+        await self.injector.stop()
+        self._points.disarm()
+        for machine in self._world.machines.values():
+            machine.disk.live()
+            machine.clock.set_right()
+        self.history.note("world", "fault", "all faults are over")
+
+    # the end
+
+    async def _come_to_rest(self) -> None:
+        """Waits until two looks in a row find nothing open."""
+        end_s = self._world.elapsed_s + _PATIENCE_S
+        await self._pass(_FIRST_LOOK_S)
+        look_again_s, longest_s = _LOOK_AGAIN_S
+        wait_s, is_quiet = look_again_s, False
+        while self._world.elapsed_s < end_s:
+            was_quiet, is_quiet = is_quiet, not self._open()
+            if is_quiet and was_quiet:
+                return
+            wait_s = look_again_s if is_quiet else min(wait_s * 1.5, longest_s)
+            await self._pass(wait_s)
+        raise NeverSettled(
+            "the faults are over, and after six hours of the world's time it still waits for this:\n  " + "\n  ".join(self._open())
+        )
+
+    def _open(self) -> list[str]:
+        """Returns in words what is not done."""
+        down = [self._down(name) for name, program in self._world.programs.items() if not self._serves(name)]
+        found = [*down, *self.requests.open()]
+        if not found:
+            found += unsettled_at(self._broker.inspection)
+        if not found and self._until is not None and not self._until():
+            found.append("the condition `until` does not hold")
+        return found
+
+    def _serves(self, name: str) -> bool:
+        program = self._world.programs[name]
+        return program.is_ready.is_set() or self.requests.is_waiting(program.process) or self.requests.is_busy(program.process)
+
+    def _down(self, name: str) -> str:
+        error = self._last_errors.get(name)
+        if self._world.programs[name].process is None and error is not None:
+            return f"{name} ends each time that it is started: {type(error).__name__}: {error}"
+        return f"{name} has not returned, and waits for no request: a program that serves returns, or waits in world.requests"
+
+    # the programs
+
+    def _begin(self, name: str, function: UserProgram) -> Callable[[SimulatedProcess], Any]:
+        async def begin(process: SimulatedProcess) -> None:
+            try:
+                if inspect.iscoroutinefunction(function):
+                    await function()
+                else:
+                    await process.start_thread(function)
+            except (Exception, SystemExit) as error:
+                self._ended(name, error)
+                raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+        return begin
+
+    def _ended(self, name: str, error: BaseException) -> None:
+        self._last_errors[name] = error
+        if not self._is_expected(error):
+            failure = ProgramFailed(f"the program {name} ended by {type(error).__name__}: {error}")
+            failure.__cause__ = error
+            self._fail(failure)
+
+    def _is_expected(self, error: BaseException | None) -> bool:
+        """Returns whether a fault explains the error, or one that led to it."""
+        while error is not None:
+            if error in self._points.errors or (isinstance(error, _EXPECTED) and not isinstance(error, _MISTAKES)):
+                return True
+            error = error.__cause__ or error.__context__
+        return False
+
+    def _fail(self, failure: AssertionError) -> None:
+        if not self._failed.done():
+            self.history.note("world", "violation", str(failure))
+            self._failed.set_exception(failure)
+
+    # what is watched
+
+    def _watch(self) -> None:
+        world = self._world
+        world.network.observe(DecisionWatch(self._fail).see)
+        if self._is_told:
+            names = {machine.address: name for name, machine in world.machines.items()}
+            world.network.observe(FrameStory(world.history, names).see)
+        note_error = world.loop.on_error
+
+        def on_error(context: dict[str, Any]) -> None:
+            note_error(context)
+            error = context.get("exception")
+            if isinstance(error, Exception) and not self._is_expected(error):
+                failure = ProgramFailed(f"an error that no code handles: {type(error).__name__}: {error}")
+                failure.__cause__ = error
+                self._fail(failure)
+
+        world.loop.on_error = on_error
+
+
+@contextmanager
+def _logs_in(history: History | None) -> Iterator[None]:
+    """Keeps logs of programs from the report; notes warnings in the history, if one is given."""
+    if history is None:
+        before = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(before)
+        return
+    handler = _NotingHandler(history)
+    logging.root.addHandler(handler)
+    try:
+        yield
+    finally:
+        logging.root.removeHandler(handler)
+
+
+class _NotingHandler(logging.Handler):
+    """Notes warnings and errors that programs log, with the text of the exception."""
+
+    def __init__(self, history: History) -> None:
+        super().__init__(logging.WARNING)
+        self._history = history
+
+    def emit(self, record: logging.LogRecord) -> None:
+        owner = OWNER.get()
+        name = owner.name if isinstance(owner, SimulatedProcess) else "world"
+        error = record.exc_info[1] if record.exc_info else None
+        told = "" if error is None else f": {type(error).__name__}: {error}"
+        self._history.note(name, "log", f"{record.levelname.lower()}: {record.getMessage()}{told}")

@@ -1,0 +1,55 @@
+"""What a program takes from Python itself, past the client: the world gives it the program's own time and chance.
+
+While a world plays, the functions of this list answer in its processes as the process's world does. Outside of them they are
+Python's own. What is not in the list stays real: `datetime.now()`, threads and locks of `threading`, sockets.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from rocketmq_broker.testing.simulation.loop import OWNER
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
+
+_IN_A_PROCESS: Final[dict[tuple[Any, str], Callable[[SimulatedProcess], Callable[..., Any]]]] = {
+    (time, "sleep"): lambda process: process.world.sleep,
+    (time, "time"): lambda process: lambda: process.world.wall_ns() / 1e9,
+    (time, "time_ns"): lambda process: process.world.wall_ns,
+    (time, "monotonic"): lambda process: process.world.steady_s,
+    (os, "urandom"): lambda process: process.world.nonce,
+}
+"""By module and name of the function: what takes its place in a process. `uuid.uuid4` asks `os.urandom`."""
+
+
+@contextmanager
+def python_of_the_world(seed: int, name_servers: str) -> Iterator[None]:
+    """Gives programs the world's time and chance inside the block, and the address of its name server as NAMESRV_ADDR."""
+    originals = {place: getattr(*place) for place in _IN_A_PROCESS}
+    state, address_before = random.getstate(), os.environ.get("NAMESRV_ADDR")
+    for (module, name), choose in _IN_A_PROCESS.items():
+        setattr(module, name, _chosen(originals[module, name], choose))
+    random.seed(seed)
+    os.environ["NAMESRV_ADDR"] = name_servers
+    try:
+        yield
+    finally:
+        for (module, name), original in originals.items():
+            setattr(module, name, original)
+        random.setstate(state)
+        if address_before is None:
+            del os.environ["NAMESRV_ADDR"]
+        else:
+            os.environ["NAMESRV_ADDR"] = address_before
+
+
+def _chosen(original: Callable[..., Any], choose: Callable[[SimulatedProcess], Callable[..., Any]]) -> Callable[..., Any]:
+    def call(*args: Any) -> Any:
+        owner = OWNER.get()
+        return choose(owner)(*args) if isinstance(owner, SimulatedProcess) else original(*args)
+
+    return call

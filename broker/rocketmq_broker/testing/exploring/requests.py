@@ -1,0 +1,85 @@
+"""The requests of a world's customers: each comes once, at a moment that the plan chooses, to a program that waits for one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from rocketmq_broker.testing.exploring.errors import UnusableTest
+from rocketmq_broker.testing.simulation.loop import OWNER
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
+
+
+class CustomerRequests:
+    """Yields the numbers of requests to the programs, by `for` in a plain function and `async for` in an async one.
+
+    The loop never ends: a program waits in it for its next request. A request whose program dies is lost with it, as the request
+    of a customer is who gets no answer.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begins with no request. `loop` is the world's."""
+        self._loop = loop
+        self._unserved: deque[int] = deque()
+        self._waiting: dict[SimulatedProcess, asyncio.Future[int]] = {}
+        self._busy: dict[SimulatedProcess, int] = {}
+
+    def arrive(self, number: int) -> None:
+        """Hands a request to a program that waits, or keeps it until one does."""
+        self._unserved.append(number)
+        self._hand_out()
+
+    def is_waiting(self, process: SimulatedProcess | None) -> bool:
+        """Returns whether the process waits for a request."""
+        return process in self._waiting
+
+    def is_busy(self, process: SimulatedProcess | None) -> bool:
+        """Returns whether the process works on a request."""
+        return process in self._busy
+
+    def open(self) -> list[str]:
+        """Returns what is not done yet, in words."""
+        unserved = [f"request {number} waits for a program that takes it" for number in self._unserved]
+        return unserved + [f"{who.name} works on request {number}" for who, number in self._busy.items() if who.is_alive]
+
+    def __iter__(self) -> CustomerRequests:
+        """Returns itself, for a plain function."""
+        return self
+
+    def __next__(self) -> int:
+        """Waits in a thread of the program for the next request."""
+        process = process_of_caller()
+        return process.threads.wait_for(self._next(process))
+
+    def __aiter__(self) -> CustomerRequests:
+        """Returns itself, for an async function."""
+        return self
+
+    async def __anext__(self) -> int:
+        """Waits for the next request."""
+        return await self._next(process_of_caller())
+
+    def _next(self, process: SimulatedProcess) -> asyncio.Future[int]:
+        if process in self._waiting:
+            raise UnusableTest(f"{process.name} waits for two requests at once: let one loop take them, and start tasks")
+        self._busy.pop(process, None)
+        waiting = self._waiting[process] = self._loop.create_future()
+        self._hand_out()
+        return waiting
+
+    def _hand_out(self) -> None:
+        for process, waiting in list(self._waiting.items()):
+            if not process.is_alive or waiting.done():
+                del self._waiting[process]
+            elif self._unserved:
+                del self._waiting[process]
+                self._busy[process] = number = self._unserved.popleft()
+                waiting.set_result(number)
+
+
+def process_of_caller() -> SimulatedProcess:
+    """Returns the process in which the caller runs. Raises UnusableTest outside programs."""
+    owner = OWNER.get()
+    if not isinstance(owner, SimulatedProcess):
+        raise UnusableTest("only a program of the world may call this: a function that is given to world.run")
+    return owner
