@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from rocketmq_broker.testing.exploring.fault_rows import BROKER, FAULTS, NAME_SERVER, drawn
 from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan
@@ -17,9 +19,11 @@ CUSTOMER: Final = "customer"
 _FIRST_REQUEST_S: Final = 2.0
 _LAST_REQUEST_S: Final = 12.0
 _LATEST_FAULT_S: Final = 16.0
-_COUNTS: Final = ((0, 0), (1, 2), (1, 4), (3, 6))
-_NEAR_A_REQUEST: Final = 0.6
-_SOON_S: Final = (-0.05, 1.0)
+_WITHOUT_FAULTS: Final = 0.05
+_COUNTS: Final = ((1, 2), (2, 4), (4, 8))
+_NEAR_A_REQUEST: Final = 0.75
+_SOON_S: Final = (0.001, 1.0)
+"""The limits of the time between a request and a fault near it: a request takes some hundredths of a second."""
 _RESTS_S: Final = 1.0
 
 
@@ -30,7 +34,7 @@ def plan_of(seed: int, programs: Sequence[str], requests: int) -> Plan:
     last_s = _FIRST_REQUEST_S + 1.0 if is_crowded else _LAST_REQUEST_S
     times = sorted(round(chance.uniform(_FIRST_REQUEST_S, last_s), 3) for _ in range(requests))
     asked = [PlannedEvent(at_s, REQUEST, CUSTOMER, parameters={"number": number}) for number, at_s in enumerate(times, 1)]
-    count = chance.randint(*chance.choice(_COUNTS))
+    count = 0 if chance.random() < _WITHOUT_FAULTS else chance.randint(*chance.choice(_COUNTS))
     faults = [_fault(stream(seed, "plan", "fault", number), programs, times) for number in range(count)]
     ends_s = max([_LATEST_FAULT_S, *(event.ends_s + _RESTS_S for event in faults)])
     return Plan(seed, {}, (), round(ends_s, 3)).with_events([*asked, *faults])
@@ -40,7 +44,7 @@ def _fault(chance: Chance, programs: Sequence[str], times: Sequence[float]) -> P
     (kind,) = chance.choices(list(FAULTS), [row.share for row in FAULTS.values()])
     row = FAULTS[kind]
     is_near = bool(times) and chance.random() < _NEAR_A_REQUEST
-    at_s = chance.choice(times) + chance.uniform(*_SOON_S) if is_near else chance.uniform(0, _LATEST_FAULT_S)
+    at_s = chance.choice(times) + drawn(_SOON_S, chance) if is_near else chance.uniform(0, _LATEST_FAULT_S)
     where = chance.choice(row.hits.targets(programs))
     for_s = 0.0 if row.lasts_s is None else drawn(row.lasts_s, chance)
     return PlannedEvent(round(at_s, 3), kind, where, for_s, {name: drawn(values, chance) for name, values in row.parameters.items()})
@@ -61,8 +65,6 @@ def check_plan(plan: Plan, programs: Sequence[str], kinds: Iterable[str]) -> Non
 
 def one_line(plan: Plan) -> str:
     """Returns the plan as one line of JSON for `@explore(plan=...)`, without what is left at its default."""
-    import msgspec
-
     events = [_short(event) for event in plan.events]
     return msgspec.json.encode({"seed": plan.seed, "ends_s": plan.ends_s, "shape": plan.shape, "events": events}).decode()
 

@@ -53,7 +53,7 @@ class ExploredFault:
 
 
 _DOWN: Final = (0.1, 20.0)
-_SOON: Final = {"nth": (1, 12)}
+_SOON: Final = {"nth": (1, 8)}
 
 FAULTS: Final[Mapping[str, ExploredFault]] = {
     "process.kill": ExploredFault(Hits.ANY, _DOWN, share=2),
@@ -74,7 +74,6 @@ FAULTS: Final[Mapping[str, ExploredFault]] = {
     "clock.rate": ExploredFault(Hits.PROGRAM_OR_BROKER, (1.0, 60.0), {"rate": (0.2, 10.0)}, share=0.5),
     "disk.full": ExploredFault(Hits.BROKER, (0.5, 20.0), share=0.5),
     "disk.slow": ExploredFault(Hits.BROKER, (1.0, 30.0), {"delay_s": (0.01, 1.0)}, share=0.5),
-    "disk.fail_syncs": ExploredFault(Hits.BROKER, None, {"count": (1, 3)}, share=0.5),
 }
 
 

@@ -38,8 +38,11 @@ _MISTAKES: Final = (IllegalConfiguration, MessageRefused)
 """These are mistakes of the program, whatever goes wrong around it."""
 _FIRST_LOOK_S: Final = 35.0
 """Clients ask for routes every 30 s: after so long each program has found the broker again."""
-_LOOK_AGAIN_S: Final = (10.0, 300.0)
-_PATIENCE_S: Final = 6 * 3600.0
+_LOOK_AGAIN_S: Final = 10.0
+_SELDOMEST_LOOK_S: Final = 300.0
+_PATIENCE_S: Final = 1800.0
+"""So long a world may wait while no message is delayed."""
+_LONGEST_DELAY_S: Final = 6 * 3600.0
 """A message that fails each time comes back for four hours and three quarters."""
 
 
@@ -68,8 +71,6 @@ class ExploredPlay:
         self._world = world = SimulatedWorld(plan.seed)
         name_server(world, NAME_SERVER)
         self._broker = broker(world, BROKER, NAME_SERVERS, _BROKER_SETTINGS)
-        self._served: dict[SimulatedProcess, None] = {}
-        """The processes whose program has returned: they go on with what it started."""
         self._last_errors: dict[str, BaseException] = {}
         for name, function in programs.items():
             world.program(name, world.machine(name), self._begin(name, function))
@@ -126,40 +127,41 @@ class ExploredPlay:
     # the end
 
     async def _come_to_rest(self) -> None:
-        """Waits until two looks in a row find nothing open."""
-        end_s = self._world.elapsed_s + _PATIENCE_S
+        """Waits until two looks in a row find nothing open, and the same processes."""
+        begun_s = since_s = self.simulated_s
         await self._pass(_FIRST_LOOK_S)
-        look_again_s, longest_s = _LOOK_AGAIN_S
-        wait_s, is_quiet = look_again_s, False
-        while self._world.elapsed_s < end_s:
-            was_quiet, is_quiet = is_quiet, not self._open()
-            if is_quiet and was_quiet:
+        wait_s, seen = _LOOK_AGAIN_S, None
+        while True:
+            found, running = self._open(), self._running()
+            if not found and seen == running:
                 return
-            wait_s = look_again_s if is_quiet else min(wait_s * 1.5, longest_s)
-            await self._pass(wait_s)
+            wait_s, seen = (wait_s * 1.5, None) if found else (_LOOK_AGAIN_S, running)
+            if self._broker.inspection.count_delayed():
+                since_s = self.simulated_s
+            if self.simulated_s - since_s > _PATIENCE_S or self.simulated_s - begun_s > _LONGEST_DELAY_S:
+                break
+            await self._pass(min(wait_s, _SELDOMEST_LOOK_S))
+        waited_s = self.simulated_s - begun_s
+        reasons = "\n  ".join(found or [f"{name} ends again and again" for name in self._last_errors])
         raise NeverSettled(
-            "the faults are over, and after six hours of the world's time it still waits for this:\n  " + "\n  ".join(self._open())
+            f"the faults are over for {waited_s / 60:.0f} minutes of the world's time, and it still waits for this:\n  {reasons}"
         )
+
+    def _running(self) -> list[SimulatedProcess | None]:
+        return [program.process for program in self._world.programs.values()]
 
     def _open(self) -> list[str]:
         """Returns in words what is not done."""
-        down = [self._down(name) for name, program in self._world.programs.items() if not self._serves(name)]
-        found = [*down, *self.requests.open()]
-        if not found:
-            found += unsettled_at(self._broker.inspection)
+        down = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
+        found = [*down, *self.requests.open(), *unsettled_at(self._broker.inspection)]
         if not found and self._until is not None and not self._until():
             found.append("the condition `until` does not hold")
         return found
 
-    def _serves(self, name: str) -> bool:
-        program = self._world.programs[name]
-        return program.is_ready.is_set() or self.requests.is_waiting(program.process) or self.requests.is_busy(program.process)
-
     def _down(self, name: str) -> str:
         error = self._last_errors.get(name)
-        if self._world.programs[name].process is None and error is not None:
-            return f"{name} ends each time that it is started: {type(error).__name__}: {error}"
-        return f"{name} has not returned, and waits for no request: a program that serves returns, or waits in world.requests"
+        why = "" if error is None else f": it ended by {type(error).__name__}: {error}"
+        return f"{name} is down, and is started again after each end{why}"
 
     # the programs
 
@@ -177,6 +179,8 @@ class ExploredPlay:
         return begin
 
     def _ended(self, name: str, error: BaseException) -> None:
+        if self._world.is_over:
+            return
         self._last_errors[name] = error
         if not self._is_expected(error):
             failure = ProgramFailed(f"the program {name} ended by {type(error).__name__}: {error}")
@@ -229,11 +233,11 @@ def _logs_in(history: History | None) -> Iterator[None]:
             logging.disable(before)
         return
     handler = _NotingHandler(history)
-    logging.root.addHandler(handler)
+    others, logging.root.handlers = logging.root.handlers, [handler]
     try:
         yield
     finally:
-        logging.root.removeHandler(handler)
+        logging.root.handlers = others
 
 
 class _NotingHandler(logging.Handler):

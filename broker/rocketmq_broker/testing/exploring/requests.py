@@ -29,14 +29,6 @@ class CustomerRequests:
         self._unserved.append(number)
         self._hand_out()
 
-    def is_waiting(self, process: SimulatedProcess | None) -> bool:
-        """Returns whether the process waits for a request."""
-        return process in self._waiting
-
-    def is_busy(self, process: SimulatedProcess | None) -> bool:
-        """Returns whether the process works on a request."""
-        return process in self._busy
-
     def open(self) -> list[str]:
         """Returns what is not done yet, in words."""
         unserved = [f"request {number} waits for a program that takes it" for number in self._unserved]

@@ -55,12 +55,16 @@ class ExploredWorld:
 
         Raises ProgramFailed, RuleBroken and NeverSettled, which are AssertionErrors, and UnusableTest.
         """
+        __tracebackhide__ = True  # pytest then shows the test's line
         if self._play is not None:
             raise UnusableTest("world.run was called before: a test runs its world once")
         _check(programs)
         self._plan = plan = self._given or plan_of(self._seed, list(programs), requests)
         self._play = ExploredPlay(plan, programs, self._points, until=until, is_told=self._is_told)
-        self._play.play()
+        try:
+            self._play.play()
+        except AssertionError as error:
+            raise error.with_traceback(None)
 
     @property
     def requests(self) -> CustomerRequests:

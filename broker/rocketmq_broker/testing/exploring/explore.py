@@ -1,0 +1,136 @@
+"""The decorator that plays a test in many worlds, each from its seed, until one fails."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import Any, Final
+
+from rocketmq_broker.testing.exploring.errors import UnusableTest, WorldFailed
+from rocketmq_broker.testing.exploring.failure import PlayedTest, report, shrunk
+from rocketmq_broker.testing.exploring.fault_rows import FAULTS
+from rocketmq_broker.testing.exploring.world import ExploredWorld
+from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
+
+_WORLD: Final = "world"
+_FAILED_OUTCOMES: Final = frozenset({"Failed", "XFailed"})
+"""The names of pytest's outcomes, which are no Exceptions, that count as failures."""
+
+AnyTest = Callable[..., object]
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """What an exploration found out when no world failed."""
+
+    worlds: int
+    seconds: float
+    fired: Counter[str]
+    never_fired: tuple[str, ...]
+    """Kinds of faults that had no effect in any world: the test proves nothing about them."""
+
+    def __str__(self) -> str:
+        """Returns it in some lines for people."""
+        fired = ", ".join(f"{kind} {self.fired[kind]}" for kind in FAULTS if self.fired[kind])
+        never = f"\nnever fired: {', '.join(self.never_fired)}" if self.never_fired else ""
+        return f"{self.worlds} worlds held, {self.worlds / max(self.seconds, 1e-3):.1f} a second\nfired: {fired or 'nothing'}{never}"
+
+
+def explore(
+    *,
+    seeds: int = 200,
+    first_seed: int = 1,
+    seed: int | None = None,
+    plan: str | Sequence[str] | None = None,
+    shrinking_s: float = 20.0,
+    shrinking_tries: int = 300,
+    output: str | Path = "build",
+) -> Callable[[AnyTest], Callable[..., None]]:
+    """Decorates a test function with a parameter `world`: it is called once for each seed, with a world of that seed.
+
+    `seed` plays one world, `plan` the worlds of plans as a failure prints them. pytest gives fixtures to the other parameters,
+    once for all worlds. Without pytest, call the function; it returns None, prints the faults that fired, and raises WorldFailed.
+
+    The first failing world is shrunk for at most `shrinking_s` real seconds and `shrinking_tries` worlds; `output` is the folder
+    for its page. Raises UnusableTest for a function that cannot be explored.
+    """
+    plans = _read([plan] if isinstance(plan, str) else plan)
+    wanted = range(first_seed, first_seed + seeds) if seed is None else range(seed, seed + 1)
+
+    def decorate(test: AnyTest) -> Callable[..., None]:
+        _check(test)
+
+        @wraps(test)
+        def explored(*args: Any, **named: Any) -> None:
+            __tracebackhide__ = True  # pytest then shows the test's own lines
+
+            def play(plan: Plan, is_told: bool) -> PlayedTest:
+                return _played(test, ExploredWorld(plan.seed, plan, is_told=is_told), args, named)
+
+            def fail(failed: PlayedTest) -> None:
+                __tracebackhide__ = True
+                found = shrunk(failed, play, tries=shrinking_tries, seconds=shrinking_s)
+                text = report(failed, play, found, Path(output), test.__name__)
+                raise WorldFailed(text) from failed.error
+
+            worlds = [ExploredWorld(one.seed, one) for one in plans] if plans else (ExploredWorld(one) for one in wanted)
+            print(_searched((_played(test, world, args, named) for world in worlds), fail))
+
+        explored.__signature__ = _without_world(test)  # type: ignore[attr-defined]
+        return explored
+
+    return decorate
+
+
+def _searched(played: Any, fail: Callable[[PlayedTest], None]) -> Exploration:
+    __tracebackhide__ = True
+    begun_s, count, fired, without_place = time.monotonic(), 0, Counter[str](), set[str]()
+    for one in played:
+        count += 1
+        if one.error is not None:
+            fail(one)
+        fired += one.world.fired
+        without_place = one.world.kinds_without_place
+    never = tuple(kind for kind in FAULTS if not fired[kind] and kind not in without_place)
+    return Exploration(count, time.monotonic() - begun_s, fired, never)
+
+
+def _played(test: AnyTest, world: ExploredWorld, args: tuple[Any, ...], named: dict[str, Any]) -> PlayedTest:
+    try:
+        test(*args, **named, world=world)
+    except (UnusableTest, UnreadablePlan):
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ not in _FAILED_OUTCOMES:
+            raise
+        if not world.has_run:
+            raise
+        return PlayedTest(world, error)
+    if not world.has_run:
+        raise UnusableTest(f"{test.__name__} never calls world.run: nothing happened in its world")
+    return PlayedTest(world, None)
+
+
+def _read(texts: Sequence[str] | None) -> list[Plan]:
+    return [read_plan(text) for text in texts or ()]
+
+
+def _check(test: AnyTest) -> None:
+    name = getattr(test, "__name__", repr(test))
+    if not callable(test):
+        raise UnusableTest("@explore needs parentheses: write @explore() or @explore(seeds=200)")
+    if inspect.iscoroutinefunction(test):
+        raise UnusableTest(f"{name} is async: an explored test is a plain function, and its programs may be async")
+    if _WORLD not in inspect.signature(test).parameters:
+        raise UnusableTest(f"{name} has no parameter `{_WORLD}`: write def {name}({_WORLD}):")
+
+
+def _without_world(test: AnyTest) -> inspect.Signature:
+    signature = inspect.signature(test)
+    left = [parameter for name, parameter in signature.parameters.items() if name != _WORLD]
+    return signature.replace(parameters=left)

@@ -1,0 +1,162 @@
+"""A world that failed: shrunk within a limit of time, told as text, and kept as a page."""
+
+from __future__ import annotations
+
+import json
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.testing.exploring.drawing import REQUEST, one_line
+from rocketmq_broker.testing.exploring.world import ExploredWorld
+from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldKind, ToldWorld, page_of, told_happenings
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
+from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
+
+_LAST_HAPPENINGS: Final = 40
+_NOT_TOLD: Final = frozenset({"connections-of-dead", "frozen", "thawed"})
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedTest:
+    """One call of the test in one world."""
+
+    world: ExploredWorld
+    error: BaseException | None
+    """What the test raised; None if it passed."""
+
+    @property
+    def mark(self) -> tuple[object, ...]:
+        """The types of the error and of its causes, and the places that raised them: they tell one failure from another."""
+        found: list[object] = []
+        error = self.error
+        while error is not None:
+            frames = traceback.extract_tb(error.__traceback__)
+            found += [type(error).__name__, *([frames[-1].filename, frames[-1].lineno] if frames else [])]
+            error = error.__cause__
+        return tuple(found)
+
+
+PlayTest = Callable[[Plan, bool], PlayedTest]
+"""Plays the test from a plan; True keeps the whole story."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinking:
+    """How far a failing plan was shrunk."""
+
+    plan: Plan
+    tries: int
+    is_repeated: bool
+    """Whether the world failed when it was played again. If not, the plan is as it was."""
+
+
+def shrunk(failed: PlayedTest, play: PlayTest, *, tries: int, seconds: float) -> Shrinking:
+    """Shrinks the plan of a failed world, within so many worlds and so many real seconds."""
+    end_s, played, mark = time.monotonic() + seconds, 0, failed.mark
+
+    def fails(plan: Plan) -> bool:
+        nonlocal played
+        if played and time.monotonic() > end_s:
+            return False
+        played += 1
+        return play(plan, False).mark == mark
+
+    try:
+        return Shrinking(shrink(failed.world.plan, fails, budget=tries), played, is_repeated=True)
+    except PlanDoesNotFail:
+        return Shrinking(failed.world.plan, played, is_repeated=False)
+
+
+def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, name: str) -> str:
+    """Returns what a person needs to know of the failure, and writes the page."""
+    told = play(found.plan, True)
+    shown = told if told.error is not None else failed
+    before = found.plan.with_events(_without_last_fault(found.plan))
+    beside = play(before, True) if len(before.events) < len(found.plan.events) else None
+    page = folder / f"world-{failed.world.plan.seed}.html"
+    folder.mkdir(parents=True, exist_ok=True)
+    again = f"@explore(plan={one_line(found.plan)!r})"
+    page.write_text(page_of(_told(shown, name, again), None if beside is None else _told(beside, name, "")))
+    lines = [
+        f"{name} fails in the world of seed {failed.world.plan.seed}: {type(shown.error).__name__}: {shown.error}",
+        "",
+        *_of_plan(failed.world.plan, found),
+        "",
+        "What happened at last:",
+        *_last(shown.world.history.happenings),
+        "",
+        f"Page: {page}",
+        f"Again: {again}",
+    ]
+    return "\n".join(lines)
+
+
+def _of_plan(before: Plan, found: Shrinking) -> list[str]:
+    if not found.is_repeated:
+        return ["Played again, this world does not fail: something in the test is not the same each time. Its plan:", *_events(before)]
+    counts = f"{_counted(found.plan)} are left of {_counted(before)}, after {found.tries} worlds"
+    return [f"Shrunk: {counts}:", *_events(found.plan)]
+
+
+def _counted(plan: Plan) -> str:
+    requests = sum(event.what == REQUEST for event in plan.events)
+    return f"{len(plan.events) - requests} faults and {requests} requests"
+
+
+def _events(plan: Plan) -> list[str]:
+    return [f"  {event.told()}" for event in plan.events]
+
+
+def _last(happenings: Sequence[RecordedHappening]) -> list[str]:
+    told = [it for it in happenings if it.kind not in _NOT_TOLD]
+    return [_line(it) for it in told[-_LAST_HAPPENINGS:]]
+
+
+def _line(happening: RecordedHappening) -> str:
+    where = happening.process if happening.to is None else f"{happening.process} -> {happening.to}"
+    keys = " ".join(happening.keys[1:] or happening.keys)
+    return f"  {happening.at_ns / 1e9:9.3f} s  {where:<18} {happening.text}{f'  [{keys}]' if keys else ''}"
+
+
+def _told(played: PlayedTest, name: str, again: str) -> ToldWorld:
+    world, error = played.world, played.error
+    happenings = told_happenings(it for it in world.history.happenings if it.kind not in _NOT_TOLD)
+    last_ns = max((it.at_ns for it in happenings), default=0)
+    lanes = dict.fromkeys(lane for it in happenings for lane in (it.process, it.to) if lane)
+    broken = () if error is None else (BrokenPromise(f"{name} holds", _first_lines(error), last_ns, _keys_in(str(error), world)),)
+    return ToldWorld(
+        seed=world.plan.seed,
+        title=f"{name} holds" if error is None else f"{name} fails",
+        lanes=tuple(sorted(lanes, key=_place)),
+        happenings=happenings,
+        violations=broken,
+        digest=world.history.digest,
+        plan=json.loads(world.plan.written()),
+        how_to_repeat=again,
+    )
+
+
+def _first_lines(error: BaseException) -> str:
+    return "\n".join(f"{type(error).__name__}: {error}".splitlines()[:10])
+
+
+def _keys_in(text: str, world: ExploredWorld) -> tuple[str, ...]:
+    """Returns the messages that the error names."""
+    known = dict.fromkeys(key for it in world.history.happenings for key in it.keys)
+    return tuple(key for key in known if key in text)
+
+
+def _place(lane: str) -> tuple[int, str]:
+    """Orders lanes: customers, programs, broker, name server, and links after them."""
+    known = {"customer": 0, "broker": 2, "names": 3}
+    return (4 if ">" in lane else known.get(lane, 1)), lane
+
+
+def _without_last_fault(plan: Plan) -> list[PlannedEvent]:
+    faults = [number for number, event in enumerate(plan.events) if event.what != REQUEST]
+    return [event for number, event in enumerate(plan.events) if not faults or number != faults[-1]]
