@@ -20,15 +20,17 @@ class _ArmedFault:
 
 
 class CrashPoints:
-    """The armed faults of all programs. `passed` and `called` are what the programs call."""
+    """The armed faults of all programs. `passed` and `called` are what the programs call, `decides` what the network does."""
 
     def __init__(self) -> None:
         """Begins with no fault."""
         self._deaths: dict[str, list[_ArmedFault]] = {}
+        self._decisions: dict[str, list[_ArmedFault]] = {}
         self._failures: dict[str, list[_ArmedFault]] = {}
         self.errors: list[BaseException] = []
         """The errors that calls were made to raise."""
         self.has_points = False
+        self.has_decisions = False
         self.has_calls = False
 
     def passed(self, process: SimulatedProcess) -> None:
@@ -41,6 +43,12 @@ class CrashPoints:
             thread.parent.switch()
         raise Killed
 
+    def decides(self, name: str) -> None:
+        """Ends the program of that name, which is about to tell its decision, if the plan says so. Raises Killed."""
+        self.has_decisions = True
+        if _counted(self._decisions.get(name, [])):
+            raise Killed
+
     def called(self, process: SimulatedProcess, error: BaseException) -> None:
         """Raises the error if the plan says so."""
         self.has_calls = True
@@ -50,12 +58,11 @@ class CrashPoints:
 
     async def arm_death(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Lets a program die at a crash point (`rocketmq_broker.testing.simulation.faults.Effect`)."""
+        self._deaths.setdefault(fault.where, []).append(_death(faults, fault))
 
-        def die() -> None:
-            faults.has_fired(fault)
-            faults.program(fault).kill(fault.for_s)
-
-        self._deaths.setdefault(fault.where, []).append(_ArmedFault(fault.whole("nth"), die))
+    async def arm_decision(self, faults: FaultInjector, fault: PlannedEvent) -> None:
+        """Lets a program die when it tells a decision."""
+        self._decisions.setdefault(fault.where, []).append(_death(faults, fault))
 
     async def arm_failure(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Lets a call of a program fail."""
@@ -64,7 +71,16 @@ class CrashPoints:
     def disarm(self) -> None:
         """Takes back what has not happened yet."""
         self._deaths.clear()
+        self._decisions.clear()
         self._failures.clear()
+
+
+def _death(faults: FaultInjector, fault: PlannedEvent) -> _ArmedFault:
+    def die() -> None:
+        faults.has_fired(fault)
+        faults.program(fault).kill(fault.for_s)
+
+    return _ArmedFault(fault.whole("nth"), die)
 
 
 def _counted(armed: list[_ArmedFault]) -> bool:

@@ -20,7 +20,7 @@ _FIRST_REQUEST_S: Final = 2.0
 _LAST_REQUEST_S: Final = 12.0
 _LATEST_FAULT_S: Final = 16.0
 _WITHOUT_FAULTS: Final = 0.05
-_COUNTS: Final = ((1, 2), (2, 4), (4, 8))
+_COUNTS: Final = ((1, 3), (3, 6), (6, 12))
 _NEAR_A_REQUEST: Final = 0.75
 _SOON_S: Final = (0.001, 1.0)
 """The limits of the time between a request and a fault near it: a request takes some hundredths of a second."""

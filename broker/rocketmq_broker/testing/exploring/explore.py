@@ -67,13 +67,11 @@ def explore(
 
         @wraps(test)
         def explored(*args: Any, **named: Any) -> None:
-            __tracebackhide__ = True  # pytest then shows the test's own lines
-
             def play(plan: Plan, is_told: bool) -> PlayedTest:
                 return _played(test, ExploredWorld(plan.seed, plan, is_told=is_told), args, named)
 
             def fail(failed: PlayedTest) -> None:
-                __tracebackhide__ = True
+                __tracebackhide__ = True  # pytest then shows the test's own lines
                 found = shrunk(failed, play, tries=shrinking_tries, seconds=shrinking_s)
                 text = report(failed, play, found, Path(output), test.__name__)
                 raise WorldFailed(text) from failed.error

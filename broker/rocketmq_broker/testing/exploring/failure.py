@@ -14,6 +14,7 @@ from rocketmq_broker.testing.exploring.drawing import REQUEST, one_line
 from rocketmq_broker.testing.exploring.world import ExploredWorld
 from rocketmq_broker.testing.simulation.history import RecordedHappening
 from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldKind, ToldWorld, page_of, told_happenings
+from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
 
@@ -105,7 +106,7 @@ def _of_plan(before: Plan, found: Shrinking) -> list[str]:
 
 def _counted(plan: Plan) -> str:
     requests = sum(event.what == REQUEST for event in plan.events)
-    return f"{len(plan.events) - requests} faults and {requests} requests"
+    return f"{counted(len(plan.events) - requests, 'fault')} and {counted(requests, 'request')}"
 
 
 def _events(plan: Plan) -> list[str]:

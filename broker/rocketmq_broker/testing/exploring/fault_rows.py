@@ -12,6 +12,8 @@ from rocketmq_broker.world import Chance
 
 AT_POINT: Final = "process.kill_at_point"
 """The program dies at the `nth` crash point that it passes after `at_s`, and starts again after `for_s`."""
+AT_DECISION: Final = "process.kill_at_decision"
+"""The program dies when it tells the broker its `nth` COMMIT or ROLLBACK after `at_s`, which is lost with it."""
 CALL_FAILS: Final = "call.fails"
 """The `nth` call of `may_fail` in the program after `at_s` raises its error."""
 BROKER: Final = "broker"
@@ -31,11 +33,11 @@ class Hits(Enum):
     LINK = auto()
 
     def targets(self, programs: Sequence[str]) -> list[str]:
-        """Returns the possible targets in a world with these programs."""
+        """Returns the possible targets in a world with these programs. Programs stand there twice: it is their bugs that are sought."""
         if self is Hits.LINK:
             pairs = [*((name, BROKER) for name in programs), *((name, NAME_SERVER) for name in (*programs, BROKER))]
             return [f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])]
-        own = [] if self is Hits.BROKER else list(programs)
+        own = [] if self is Hits.BROKER else [*programs, *programs]
         brokers = [] if self is Hits.PROGRAM else [BROKER]
         return [*own, *brokers, *([NAME_SERVER] if self is Hits.ANY else [])]
 
@@ -56,13 +58,14 @@ _DOWN: Final = (0.1, 20.0)
 _SOON: Final = {"nth": (1, 8)}
 
 FAULTS: Final[Mapping[str, ExploredFault]] = {
-    "process.kill": ExploredFault(Hits.ANY, _DOWN, share=2),
-    "process.kill_at_frame": ExploredFault(Hits.PROGRAM_OR_BROKER, _DOWN, {**_SOON, "when": ("before", "after")}, share=4),
+    "process.kill": ExploredFault(Hits.ANY, _DOWN, share=5),
+    "process.kill_at_frame": ExploredFault(Hits.PROGRAM_OR_BROKER, _DOWN, {**_SOON, "when": ("before", "after")}, share=7),
     AT_POINT: ExploredFault(Hits.PROGRAM, _DOWN, {"nth": (1, 6)}, share=3),
+    AT_DECISION: ExploredFault(Hits.PROGRAM, _DOWN, {"nth": (1, 2)}, share=3),
     CALL_FAILS: ExploredFault(Hits.PROGRAM, None, {"nth": (1, 6)}, share=2),
     "process.kill_at_disk": ExploredFault(Hits.BROKER, _DOWN, {"nth": (1, 30)}),
     "process.freeze": ExploredFault(Hits.ANY, (0.1, 40.0)),
-    "machine.power": ExploredFault(Hits.PROGRAM_OR_BROKER, _DOWN),
+    "machine.power": ExploredFault(Hits.PROGRAM_OR_BROKER, _DOWN, share=2),
     "network.cut": ExploredFault(Hits.LINK),
     "network.cut_half_way": ExploredFault(Hits.LINK, None, _SOON),
     "network.block": ExploredFault(Hits.LINK, (0.5, 40.0)),

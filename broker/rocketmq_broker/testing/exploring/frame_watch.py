@@ -31,8 +31,16 @@ _MARK_OF_DECISION: Final = f'"code":{RequestCode.END_TRANSACTION.value},'.encode
 class DecisionWatch:
     """Sees each decision that a program tells the broker, whether or not it arrives, and raises no objection twice."""
 
-    def __init__(self, on_broken: Callable[[RuleBroken], object]) -> None:
-        """`on_broken` gets the error for a transaction with two outcomes."""
+    def __init__(
+        self, names: Mapping[str, str], on_decision: Callable[[str], object], on_broken: Callable[[RuleBroken], object]
+    ) -> None:
+        """`names` has the name of each process by its address.
+
+        `on_decision` gets the name of a program whose decision is about to leave; it may kill it, and raise Killed. `on_broken`
+        gets the error for a transaction with two outcomes.
+        """
+        self._names = names
+        self._on_decision = on_decision
         self._on_broken = on_broken
         self._decisions: dict[str, str] = {}
 
@@ -43,6 +51,7 @@ class DecisionWatch:
         for command in _commands(written):
             if command.code == RequestCode.END_TRANSACTION and not command.is_response:
                 self._look_at(command.decode_header(EndTransactionRequestHeader))
+                self._on_decision(self._names[sender.rpartition(":")[0]])
 
     def _look_at(self, header: EndTransactionRequestHeader) -> None:
         transaction_id, decision = header.transaction_id or header.msg_id, _DECISIONS.get(header.commit_or_rollback)

@@ -13,7 +13,7 @@ from rocketmq_broker.client import ClientError, IllegalConfiguration, MessageRef
 from rocketmq_broker.testing.exploring.crash_points import CrashPoints
 from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan
 from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed
-from rocketmq_broker.testing.exploring.fault_rows import AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
+from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
 from rocketmq_broker.testing.exploring.frame_watch import DecisionWatch, FrameStory
 from rocketmq_broker.testing.exploring.real_python import python_of_the_world
 from rocketmq_broker.testing.exploring.requests import CustomerRequests
@@ -62,7 +62,7 @@ class ExploredPlay:
 
         Raises UnreadablePlan for an event that this world does not know.
         """
-        effects = {**EFFECTS, AT_POINT: points.arm_death, CALL_FAILS: points.arm_failure}
+        effects = {**EFFECTS, AT_POINT: points.arm_death, AT_DECISION: points.arm_decision, CALL_FAILS: points.arm_failure}
         check_plan(plan, list(programs), effects)
         self._plan = plan
         self._points = points
@@ -204,9 +204,9 @@ class ExploredPlay:
 
     def _watch(self) -> None:
         world = self._world
-        world.network.observe(DecisionWatch(self._fail).see)
+        names = {machine.address: name for name, machine in world.machines.items()}
+        world.network.observe(DecisionWatch(names, self._points.decides, self._fail).see)
         if self._is_told:
-            names = {machine.address: name for name, machine in world.machines.items()}
             world.network.observe(FrameStory(world.history, names).see)
         note_error = world.loop.on_error
 

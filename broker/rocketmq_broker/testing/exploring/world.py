@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 from rocketmq_broker.testing.exploring.crash_points import CrashPoints
 from rocketmq_broker.testing.exploring.drawing import plan_of
 from rocketmq_broker.testing.exploring.errors import UnusableTest
-from rocketmq_broker.testing.exploring.fault_rows import AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
+from rocketmq_broker.testing.exploring.fault_rows import AT_DECISION, AT_POINT, BROKER, CALL_FAILS, NAME_SERVER
 from rocketmq_broker.testing.exploring.playing import NAME_SERVERS, ExploredPlay, UserProgram
 from rocketmq_broker.testing.exploring.requests import CustomerRequests, process_of_caller
 from rocketmq_broker.testing.simulation.history import History
@@ -113,7 +113,9 @@ class ExploredWorld:
     @property
     def kinds_without_place(self) -> set[str]:
         """The kinds of faults for which the programs have no place."""
-        return {kind for kind, has in ((AT_POINT, self._points.has_points), (CALL_FAILS, self._points.has_calls)) if not has}
+        points = self._points
+        places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
+        return {kind for kind, has_place in places.items() if not has_place}
 
 
 def _check(programs: dict[str, UserProgram]) -> None:

@@ -96,7 +96,7 @@ class Program:
             await process.run(self._begin(process))
         except Exception as error:
             if self.process is process:
-                self._world.history.note(self.name, "start", f"{self.name} cannot start: {error}")
+                self._world.history.note(self.name, "start", f"{self.name} ends: {error}")
                 self.kill(self._chance.uniform(*_START_AGAIN_S))
             return
         if self.process is process and process.is_alive:
