@@ -42,7 +42,7 @@ class Exploration:
 
 
 def explore(
-    *,
+    *misplaced: object,
     seeds: int = 200,
     first_seed: int = 1,
     seed: int | None = None,
@@ -59,6 +59,8 @@ def explore(
     The first failing world is shrunk for at most `shrinking_s` real seconds and `shrinking_tries` worlds; `output` is the folder
     for its page. Raises UnusableTest for a function that cannot be explored.
     """
+    if misplaced:
+        raise UnusableTest("@explore needs parentheses and names: write @explore() or @explore(seeds=200)")
     plans = _read([plan] if isinstance(plan, str) else plan)
     wanted = range(first_seed, first_seed + seeds) if seed is None else range(seed, seed + 1)
 
@@ -87,13 +89,13 @@ def explore(
 
 def _searched(played: Any, fail: Callable[[PlayedTest], None]) -> Exploration:
     __tracebackhide__ = True
-    begun_s, count, fired, without_place = time.monotonic(), 0, Counter[str](), set[str]()
+    begun_s, count, fired, without_place = time.monotonic(), 0, Counter[str](), set(FAULTS)
     for one in played:
         count += 1
         if one.error is not None:
             fail(one)
         fired += one.world.fired
-        without_place = one.world.kinds_without_place
+        without_place &= one.world.kinds_without_place
     never = tuple(kind for kind in FAULTS if not fired[kind] and kind not in without_place)
     return Exploration(count, time.monotonic() - begun_s, fired, never)
 
@@ -109,6 +111,8 @@ def _played(test: AnyTest, world: ExploredWorld, args: tuple[Any, ...], named: d
         if not world.has_run:
             raise
         return PlayedTest(world, error)
+    finally:
+        world.end()
     if not world.has_run:
         raise UnusableTest(f"{test.__name__} never calls world.run: nothing happened in its world")
     return PlayedTest(world, None)
@@ -121,7 +125,7 @@ def _read(texts: Sequence[str] | None) -> list[Plan]:
 def _check(test: AnyTest) -> None:
     name = getattr(test, "__name__", repr(test))
     if not callable(test):
-        raise UnusableTest("@explore needs parentheses: write @explore() or @explore(seeds=200)")
+        raise UnusableTest(f"an explored test is a function, and this is {name}")
     if inspect.iscoroutinefunction(test):
         raise UnusableTest(f"{name} is async: an explored test is a plain function, and its programs may be async")
     if _WORLD not in inspect.signature(test).parameters:

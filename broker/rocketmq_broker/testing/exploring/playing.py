@@ -36,6 +36,8 @@ _EXPECTED: Final = (ClientError, OSError, TimeoutError)
 """Faults raise these in a program, which then ends and is started again."""
 _MISTAKES: Final = (IllegalConfiguration, MessageRefused)
 """These are mistakes of the program, whatever goes wrong around it."""
+_LAST_FAULT_BEGINS_S: Final = 0.001
+"""A fault at the very end of a plan still begins."""
 _FIRST_LOOK_S: Final = 35.0
 """Clients ask for routes every 30 s: after so long each program has found the broker again."""
 _LOOK_AGAIN_S: Final = 10.0
@@ -90,9 +92,19 @@ class ExploredPlay:
         return self._world.elapsed_s
 
     def play(self) -> None:
-        """Plays to the end. Raises ProgramFailed, RuleBroken, NeverSettled."""
+        """Plays to the end, and leaves the programs as they are then. Raises ProgramFailed, RuleBroken, NeverSettled."""
+        with self._surroundings():
+            self._world.play(self._play())
+
+    def end(self) -> None:
+        """Drops the programs, after the test's assertions: what they do in a `finally` counts no more."""
+        with self._surroundings():
+            self._world.end()
+
+    @contextmanager
+    def _surroundings(self) -> Iterator[None]:
         with _logs_in(self.history if self._is_told else None), python_of_the_world(self._plan.seed, NAME_SERVERS):
-            self._world.run(self._play())
+            yield
 
     async def _play(self) -> None:
         for program in self._world.programs.values():
@@ -102,7 +114,7 @@ class ExploredPlay:
                 self._world.loop.call_later(event.at_s, self._ask, event.whole("number"))
             else:
                 self.injector.schedule(event)
-        await self._pass(self._plan.ends_s)
+        await self._pass(self._plan.ends_s + _LAST_FAULT_BEGINS_S)
         await self._mend()
         await self._come_to_rest()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocketmq_broker.message import topics
+from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.transactions import Inspection
 
 
@@ -12,9 +13,9 @@ def unsettled_at(broker: Inspection) -> Iterator[str]:
     """Yields in words what the broker has that is neither decided nor handled."""
     for transaction in broker.pending():
         keys = ", ".join(transaction.keys) or transaction.transaction_id
-        yield f"the transaction of {transaction.producer_group} with {keys} is undecided after {transaction.checks} check-backs"
+        yield f"the transaction of {transaction.producer_group} with {keys} is undecided after {counted(transaction.checks, 'check-back')}"
     if delayed := broker.count_delayed():
-        yield f"{delayed} messages wait for the end of their delay"
+        yield f"the broker keeps {counted(delayed, 'message')} until the end of a delay"
     for name in sorted(broker.topics()):
         if name.startswith(topics.RETRY_PREFIX):
             yield from _unhandled_by(broker, name.removeprefix(topics.RETRY_PREFIX))
@@ -23,6 +24,6 @@ def unsettled_at(broker: Inspection) -> Iterator[str]:
 def _unhandled_by(broker: Inspection, group: str) -> Iterator[str]:
     for topic in broker.subscriptions(group):
         if count := broker.count_unhandled(group, topic):
-            yield f"{count} messages of {topic} wait for the consumer group {group}"
-    if count := broker.count_unhandled(group):
-        yield f"{count} messages wait for the consumer group {group}"
+            yield f"the consumer group {group} has not handled {counted(count, 'message')} of {topic}"
+    if not broker.subscriptions(group) and (count := broker.count_unhandled(group)):
+        yield f"the consumer group {group} has no member, and has not handled {counted(count, 'message')}"

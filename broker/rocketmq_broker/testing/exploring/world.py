@@ -88,6 +88,11 @@ class ExploredWorld:
 
     # for the search
 
+    def end(self) -> None:
+        """Drops what is left of the world. Call it after the test's assertions."""
+        if self._play is not None:
+            self._play.end()
+
     @property
     def has_run(self) -> bool:
         """Whether the test called `run`."""

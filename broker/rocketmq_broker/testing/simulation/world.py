@@ -106,7 +106,7 @@ class Program:
 
 
 class SimulatedWorld:
-    """One world, from its seed. Everything in it lives on its loop; use it once, by `run`."""
+    """One world, from its seed. Everything in it lives on its loop; use it once, by `run`, or by `play` and `end`."""
 
     def __init__(self, seed: int) -> None:
         """`seed` chooses everything that a plan does not say."""
@@ -161,17 +161,24 @@ class SimulatedWorld:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs the world until `work` returns; nothing is left of it afterwards. Raises NothingLeft."""
+        try:
+            return self.play(work)
+        finally:
+            self.end()
+
+    def play(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs the world until `work` returns, and leaves it as it is then: call `end` later. Raises NothingLeft."""
         was_collecting = gc.isenabled()
         gc.disable()
         asyncio.set_event_loop(self.loop)
         try:
             return self.loop.run_until_complete(work)
         finally:
-            self._end()
+            asyncio.set_event_loop(None)
             if was_collecting:
                 gc.enable()
 
-    def _end(self) -> None:
+    def end(self) -> None:
         """Drops everything that still waits."""
         self.is_over = True
         self.loop.on_error = lambda context: None

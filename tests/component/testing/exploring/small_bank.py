@@ -1,0 +1,104 @@
+"""A shop and a bank as their users write them: right ones, and ones with a well-known bug. Databases are sets and dicts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from rocketmq_broker.client import (
+    ConsumeContext,
+    ConsumeStatus,
+    EventLoopThread,
+    LocalTransaction,
+    LocalTransactionState,
+    Message,
+    MessageExt,
+    Producer,
+    PushConsumer,
+    TransactionProducer,
+)
+from rocketmq_broker.testing.exploring import ExploredWorld
+
+COMMIT, ROLLBACK = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.ROLLBACK_MESSAGE
+
+
+def order(number: int) -> Message:
+    """Returns the message of an order."""
+    return Message.of("orders", "order is paid", keys=[f"order-{number}"])
+
+
+class Bank:
+    """The orders and the credits, which survive each program, and the programs that write them."""
+
+    def __init__(self, world: ExploredWorld) -> None:
+        """Begins without orders."""
+        self.world = world
+        self.orders: set[str] = set()
+        self.credits: Counter[str] = Counter()
+
+    def judge(self) -> None:
+        """Asserts that each order has its credit once, and that no other order has one."""
+        assert self.credits == Counter(self.orders)
+
+    def listener(self, known: set[str]) -> LocalTransaction:
+        """Returns a listener that answers check-backs by `known`."""
+
+        def place(message: Message, arg: object) -> LocalTransactionState:
+            self.orders.add(message.keys[0])
+            known.add(message.keys[0])
+            return COMMIT
+
+        return LocalTransaction(place, lambda message: COMMIT if message.keys[0] in known else ROLLBACK)
+
+    async def shop(self) -> None:
+        """Answers check-backs by its database."""
+        await self._serve(self.listener(self.orders))
+
+    async def forgetful_shop(self) -> None:
+        """Answers check-backs by its memory."""
+        await self._serve(self.listener(set()))
+
+    async def _serve(self, listener: LocalTransaction) -> None:
+        async with TransactionProducer("shop", listener) as producer:
+            async for number in self.world.requests:
+                await producer.send_message_in_transaction(order(number))
+
+    def hasty_shop(self) -> None:
+        """Sends before its database has the order."""
+        with EventLoopThread() as loop, loop.running(Producer("shop")) as producer:
+            for number in self.world.requests:
+                loop.run(producer.send(order(number)))
+                self.world.crash_point()
+                self.orders.add(f"order-{number}")
+
+    async def bank(self) -> None:
+        """Credits an order once, however often its message comes."""
+        await self._consume(lambda key: self.credits.update({key} - self.credits.keys()))
+
+    async def repeating_bank(self) -> None:
+        """Credits an order each time that its message comes."""
+        await self._consume(lambda key: self.credits.update([key]))
+
+    async def _consume(self, credit: Callable[[str], object]) -> None:
+        consumer = PushConsumer("bank")
+
+        @consumer.consumes("orders")
+        def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            for message in messages:
+                credit(message.keys[0])
+            return ConsumeStatus.CONSUME_SUCCESS
+
+        await consumer.start()
+
+    async def hasty_bank(self) -> None:
+        """Acknowledges messages, and writes their credits every 15 s."""
+        waiting: set[str] = set()
+        await self._consume(waiting.add)
+        while True:
+            await asyncio.sleep(15)
+            self.credits.update(waiting - self.credits.keys())
+
+
+UserBug = tuple[Callable[[Bank], Callable[[], Awaitable[None] | None]], Callable[[Bank], Callable[[], Awaitable[None]]]]
+"""The shop and the bank of a world."""

@@ -1,0 +1,58 @@
+"""The plan of a seed for programs of a user, and the plan's text in one line."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from rocketmq_broker.testing.exploring.drawing import REQUEST, check_plan, one_line, plan_of
+from rocketmq_broker.testing.exploring.fault_rows import FAULTS
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
+
+PROGRAMS = ["shop", "bank"]
+
+
+def test_a_seed_has_one_plan() -> None:
+    assert plan_of(7, PROGRAMS, 5) == plan_of(7, PROGRAMS, 5)
+    assert plan_of(7, PROGRAMS, 5) != plan_of(8, PROGRAMS, 5)
+
+
+def test_a_plan_has_each_request_once_and_ends_after_its_faults() -> None:
+    for seed in range(100):
+        plan = plan_of(seed, PROGRAMS, 5)
+        assert sorted(event.parameters["number"] for event in plan.events if event.what == REQUEST) == [1, 2, 3, 4, 5]
+        assert all(event.ends_s < plan.ends_s for event in plan.events)
+        check_plan(plan, PROGRAMS, FAULTS)
+
+
+def test_each_kind_of_fault_is_drawn_and_each_target_is_hit() -> None:
+    drawn = [event for seed in range(200) for event in plan_of(seed, PROGRAMS, 5).events if event.what != REQUEST]
+    assert set(Counter(event.what for event in drawn)) == set(FAULTS)
+    assert {event.where for event in drawn if ">" not in event.where} == {"shop", "bank", "broker", "names"}
+    assert {event.where for event in drawn if ">" in event.where} >= {"shop>broker", "broker>shop", "broker>names", "names>bank"}
+
+
+def test_a_world_without_requests_has_faults_too() -> None:
+    assert any(plan_of(seed, ["shop"], 0).events for seed in range(10))
+
+
+def test_a_plan_in_one_line_is_read_as_the_same_plan() -> None:
+    for seed in range(20):
+        plan = plan_of(seed, PROGRAMS, 5)
+        line = one_line(plan)
+        assert "\n" not in line
+        assert read_plan(line) == plan
+
+
+@pytest.mark.parametrize(
+    ("event", "complaint"),
+    [
+        (PlannedEvent(1, "process.kill", "store"), "process.kill at 1 s hits store, and this world has bank, broker, names, shop"),
+        (PlannedEvent(1, "process.tickle", "shop"), "no world knows process.tickle"),
+        (PlannedEvent(1, REQUEST, "customer"), "needs the parameter number"),
+    ],
+)
+def test_a_plan_of_another_world_is_refused(event: PlannedEvent, complaint: str) -> None:
+    with pytest.raises(UnreadablePlan, match=complaint):
+        check_plan(Plan(1, {}, (event,), 2), PROGRAMS, FAULTS)

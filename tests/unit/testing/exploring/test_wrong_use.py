@@ -1,0 +1,78 @@
+"""A test that cannot be explored is refused with the way to write it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rocketmq_broker.testing.exploring import ExploredWorld, UnusableTest, explore
+
+
+async def shop() -> None:
+    """Starts nothing."""
+
+
+async def an_async_test(world: ExploredWorld) -> None:
+    """Is no plain function."""
+
+
+def a_test_without_world() -> None:
+    """Has no world."""
+
+
+def a_test(world: ExploredWorld) -> None:
+    """Runs nothing."""
+
+
+def needs_two(one: object, other: object) -> None:
+    """Needs arguments."""
+
+
+@pytest.mark.parametrize(
+    ("test", "complaint"),
+    [
+        (an_async_test, "an_async_test is async: an explored test is a plain function"),
+        (a_test_without_world, "has no parameter `world`: write def a_test_without_world"),
+        (3, "an explored test is a function"),
+    ],
+)
+def test_a_function_that_cannot_be_explored_is_refused_when_it_is_decorated(test: Any, complaint: str) -> None:
+    with pytest.raises(UnusableTest, match=complaint):
+        explore()(test)
+
+
+def test_the_decorator_without_parentheses_says_so() -> None:
+    with pytest.raises(UnusableTest, match="needs parentheses"):
+        explore(a_test)  # type: ignore[call-arg]
+
+
+def test_a_test_that_never_runs_its_world_is_told() -> None:
+    with pytest.raises(UnusableTest, match=r"a_test never calls world\.run"):
+        explore(seeds=1)(a_test)()
+
+
+@pytest.mark.parametrize(
+    ("programs", "complaint"),
+    [
+        ({}, "a world needs programs"),
+        ({"broker": shop}, "broker is in each world"),
+        ({"shop": 3}, "shop is int: a program is a function"),
+        ({"shop": needs_two}, "shop needs arguments"),
+    ],
+)
+def test_programs_that_cannot_run_are_refused(programs: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UnusableTest, match=complaint):
+        ExploredWorld(1).run(**programs)
+
+
+def test_a_coroutine_in_place_of_its_function_is_refused() -> None:
+    with pytest.raises(UnusableTest, match="give the function, shop=shop"):
+        ExploredWorld(1).run(shop=shop())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("ask", [ExploredWorld.crash_point, ExploredWorld.may_fail, lambda world: world.requests])
+def test_what_programs_ask_for_is_refused_outside_of_them(ask: Callable[[ExploredWorld], object]) -> None:
+    with pytest.raises(UnusableTest, match="program"):
+        ask(ExploredWorld(1))
