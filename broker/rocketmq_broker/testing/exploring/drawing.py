@@ -47,7 +47,9 @@ def _fault(chance: Chance, programs: Sequence[str], times: Sequence[float]) -> P
     at_s = chance.choice(times) + drawn(_SOON_S, chance) if is_near else chance.uniform(0, _LATEST_FAULT_S)
     where = chance.choice(row.hits.targets(programs))
     for_s = 0.0 if row.lasts_s is None else drawn(row.lasts_s, chance)
-    return PlannedEvent(round(at_s, 3), kind, where, for_s, {name: drawn(values, chance) for name, values in row.parameters.items()})
+    return PlannedEvent(
+        round(at_s, 3), kind, where, for_s, {name: drawn(values, chance) for name, values in row.parameters.items()}
+    )
 
 
 def check_plan(plan: Plan, programs: Sequence[str], kinds: Iterable[str]) -> None:
@@ -60,7 +62,9 @@ def check_plan(plan: Plan, programs: Sequence[str], kinds: Iterable[str]) -> Non
         if event.what not in kinds:
             raise UnreadablePlan(f"no world knows {event.what}")
         if unknown := set(event.where.split(">")) - known:
-            raise UnreadablePlan(f"{event.what} at {event.at_s:g} s hits {unknown.pop()}, and this world has {', '.join(sorted(known))}")
+            raise UnreadablePlan(
+                f"{event.what} at {event.at_s:g} s hits {unknown.pop()}, and this world has {', '.join(sorted(known))}"
+            )
 
 
 def one_line(plan: Plan) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -15,6 +16,7 @@ from rocketmq_broker.testing.exploring.errors import UnusableTest, WorldFailed
 from rocketmq_broker.testing.exploring.failure import PlayedTest, report, shrunk
 from rocketmq_broker.testing.exploring.fault_rows import FAULTS
 from rocketmq_broker.testing.exploring.world import ExploredWorld
+from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
 
 _WORLD: Final = "world"
@@ -38,7 +40,8 @@ class Exploration:
         """Returns it in some lines for people."""
         fired = ", ".join(f"{kind} {self.fired[kind]}" for kind in FAULTS if self.fired[kind])
         never = f"\nnever fired: {', '.join(self.never_fired)}" if self.never_fired else ""
-        return f"{self.worlds} worlds held, {self.worlds / max(self.seconds, 1e-3):.1f} a second\nfired: {fired or 'nothing'}{never}"
+        speed = self.worlds / max(self.seconds, 1e-3)
+        return f"{counted(self.worlds, 'world')} held, {speed:.1f} a second\nfired: {fired or 'nothing'}{never}"
 
 
 def explore(
@@ -78,8 +81,9 @@ def explore(
                 text = report(failed, play, found, Path(output), test.__name__)
                 raise WorldFailed(text) from failed.error
 
-            worlds = [ExploredWorld(one.seed, one) for one in plans] if plans else (ExploredWorld(one) for one in wanted)
-            print(_searched((_played(test, world, args, named) for world in worlds), fail))
+            worlds = (ExploredWorld(one.seed, one) for one in plans) if plans else (ExploredWorld(one) for one in wanted)
+            found = _searched((_played(test, world, args, named) for world in worlds), fail)
+            sys.stdout.write(f"{found}\n")
 
         explored.__signature__ = _without_world(test)  # type: ignore[attr-defined]
         return explored
@@ -87,7 +91,7 @@ def explore(
     return decorate
 
 
-def _searched(played: Any, fail: Callable[[PlayedTest], None]) -> Exploration:
+def _searched(played: Iterable[PlayedTest], fail: Callable[[PlayedTest], None]) -> Exploration:
     __tracebackhide__ = True
     begun_s, count, fired, without_place = time.monotonic(), 0, Counter[str](), set(FAULTS)
     for one in played:

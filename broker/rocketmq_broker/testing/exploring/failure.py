@@ -13,7 +13,7 @@ from typing import Final
 from rocketmq_broker.testing.exploring.drawing import REQUEST, one_line
 from rocketmq_broker.testing.exploring.world import ExploredWorld
 from rocketmq_broker.testing.simulation.history import RecordedHappening
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldKind, ToldWorld, page_of, told_happenings
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldWorld, page_of, told_happenings
 from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
@@ -99,7 +99,10 @@ def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, n
 
 def _of_plan(before: Plan, found: Shrinking) -> list[str]:
     if not found.is_repeated:
-        return ["Played again, this world does not fail: something in the test is not the same each time. Its plan:", *_events(before)]
+        return [
+            "Played again, this world does not fail: something in the test is not the same each time. Its plan:",
+            *_events(before),
+        ]
     counts = f"{_counted(found.plan)} are left of {_counted(before)}, after {found.tries} worlds"
     return [f"Shrunk: {counts}:", *_events(found.plan)]
 

@@ -13,7 +13,8 @@ def unsettled_at(broker: Inspection) -> Iterator[str]:
     """Yields in words what the broker has that is neither decided nor handled."""
     for transaction in broker.pending():
         keys = ", ".join(transaction.keys) or transaction.transaction_id
-        yield f"the transaction of {transaction.producer_group} with {keys} is undecided after {counted(transaction.checks, 'check-back')}"
+        asked = counted(transaction.checks, "check-back")
+        yield f"the transaction of {transaction.producer_group} with {keys} is undecided after {asked}"
     if delayed := broker.count_delayed():
         yield f"the broker keeps {counted(delayed, 'message')} until the end of a delay"
     for name in sorted(broker.topics()):

@@ -64,7 +64,7 @@ class ExploredWorld:
         try:
             self._play.play()
         except AssertionError as error:
-            raise error.with_traceback(None)
+            raise error.with_traceback(None) from error.__cause__
 
     @property
     def requests(self) -> CustomerRequests:

@@ -45,9 +45,12 @@ def test_a_bug_of_a_user_is_found_and_shrunk_to_a_plan_that_fails_again(bug: str
     text = str(found.value)
     plan = re.search(r"^Again: @explore\(plan='(.*)'\)$", text, re.MULTILINE)
     page = re.search(r"^Page: (.*)$", text, re.MULTILINE)
-    assert "of seed" in text and "What happened at last:" in text
-    assert page is not None and "<html" in Path(page[1]).read_text()
-    assert plan is not None and plan[1].count('"at_s"') <= 6
+    assert "of seed" in text
+    assert "What happened at last:" in text
+    assert page is not None
+    assert "<html" in Path(page[1]).read_text()
+    assert plan is not None
+    assert plan[1].count('"at_s"') <= 6
     with pytest.raises(WorldFailed):
         explore(plan=plan[1], output=tmp_path, shrinking_tries=1)(explored)()
 
@@ -60,7 +63,9 @@ def test_programs_without_these_bugs_hold_in_each_world(world: ExploredWorld) ->
 
 
 @explore(seeds=100)
-def test_synchronous_programs_with_a_database_in_sql_hold_in_each_world(world: ExploredWorld, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_synchronous_programs_with_a_database_in_sql_hold_in_each_world(
+    world: ExploredWorld, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     file = tmp_path_factory.mktemp("shop") / "shop.sqlite3"
     with sqlite3.connect(file) as made:
         made.execute("CREATE TABLE orders (key TEXT PRIMARY KEY)")

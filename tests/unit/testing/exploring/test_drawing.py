@@ -48,7 +48,10 @@ def test_a_plan_in_one_line_is_read_as_the_same_plan() -> None:
 @pytest.mark.parametrize(
     ("event", "complaint"),
     [
-        (PlannedEvent(1, "process.kill", "store"), "process.kill at 1 s hits store, and this world has bank, broker, names, shop"),
+        (
+            PlannedEvent(1, "process.kill", "store"),
+            "process.kill at 1 s hits store, and this world has bank, broker, names, shop",
+        ),
         (PlannedEvent(1, "process.tickle", "shop"), "no world knows process.tickle"),
         (PlannedEvent(1, REQUEST, "customer"), "needs the parameter number"),
     ],
