@@ -156,7 +156,7 @@ def test_pytest_finds_the_fixture_that_the_wheel_brings(wheel: Path, tmp_path: P
     run(sys.executable, "-m", "venv", folder, cwd=tmp_path)
     pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     constraints = unhashed(PROJECT_ROOT / "requirements.lock", tmp_path)
-    run(*pip, "--constraint", constraints, wheel, "pytest", "pytest-asyncio", cwd=tmp_path)
+    run(*pip, "--constraint", constraints, f"{wheel}[simulation]", "pytest", "pytest-asyncio", cwd=tmp_path)
     page = (PROJECT_ROOT / "docs" / "testing.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     for number, block in enumerate(blocks, start=1):
