@@ -148,7 +148,7 @@ class ExploredPlay:
             if not found and seen == running:
                 return
             wait_s, seen = (wait_s * 1.5, None) if found else (_LOOK_AGAIN_S, running)
-            if self._broker.inspection.count_delayed():
+            if self._broker.is_ready.is_set() and self._broker.inspection.count_delayed():
                 since_s = self.simulated_s
             if self.simulated_s - since_s > _PATIENCE_S or self.simulated_s - begun_s > _LONGEST_DELAY_S:
                 break
@@ -164,8 +164,12 @@ class ExploredPlay:
 
     def _open(self) -> list[str]:
         """Returns in words what is not done."""
-        down = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
-        found = [*down, *self.requests.open(), *unsettled_at(self._broker.inspection)]
+        found = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
+        found += self.requests.open()
+        if self._broker.is_ready.is_set():
+            found += unsettled_at(self._broker.inspection)
+        else:
+            found.append("the broker does not serve")
         if not found and self._until is not None and not self._until():
             found.append("the condition `until` does not hold")
         return found
@@ -217,9 +221,9 @@ class ExploredPlay:
     def _watch(self) -> None:
         world = self._world
         names = {machine.address: name for name, machine in world.machines.items()}
-        world.network.observe(DecisionWatch(names, self._points.decides, self._fail).see)
         if self._is_told:
             world.network.observe(FrameStory(world.history, names).see)
+        world.network.observe(DecisionWatch(names, self._points.decides, self._fail).see)
         note_error = world.loop.on_error
 
         def on_error(context: dict[str, Any]) -> None:
