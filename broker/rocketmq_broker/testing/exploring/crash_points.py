@@ -58,15 +58,20 @@ class CrashPoints:
 
     async def arm_death(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Lets a program die at a crash point (`rocketmq_broker.testing.simulation.faults.Effect`)."""
-        self._deaths.setdefault(fault.where, []).append(_death(faults, fault))
+        self._deaths.setdefault(fault.where, []).append(_death(faults, fault, "dies at a crash point"))
 
     async def arm_decision(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Lets a program die when it tells a decision."""
-        self._decisions.setdefault(fault.where, []).append(_death(faults, fault))
+        self._decisions.setdefault(fault.where, []).append(_death(faults, fault, "dies as it tells its decision, which is lost"))
 
     async def arm_failure(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         """Lets a call of a program fail."""
-        self._failures.setdefault(fault.where, []).append(_ArmedFault(fault.whole("nth"), lambda: faults.has_fired(fault)))
+
+        def fail() -> None:
+            faults.has_fired(fault)
+            faults.world.history.note(fault.where, "fault", "a call fails")
+
+        self._failures.setdefault(fault.where, []).append(_ArmedFault(fault.whole("nth"), fail))
 
     def disarm(self) -> None:
         """Takes back what has not happened yet."""
@@ -75,9 +80,10 @@ class CrashPoints:
         self._failures.clear()
 
 
-def _death(faults: FaultInjector, fault: PlannedEvent) -> _ArmedFault:
+def _death(faults: FaultInjector, fault: PlannedEvent, told: str) -> _ArmedFault:
     def die() -> None:
         faults.has_fired(fault)
+        faults.world.history.note(fault.where, "fault", told)
         faults.program(fault).kill(fault.for_s)
 
     return _ArmedFault(fault.whole("nth"), die)

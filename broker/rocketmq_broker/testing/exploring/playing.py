@@ -134,7 +134,7 @@ class ExploredPlay:
         for machine in self._world.machines.values():
             machine.disk.live()
             machine.clock.set_right()
-        self.history.note("world", "fault", "all faults are over")
+        self.history.note("world", "end", "all faults are over")
 
     # the end
 
