@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from rocketmq_broker.client import (
     ConsumeContext,
@@ -98,7 +98,3 @@ class Bank:
         while True:
             await asyncio.sleep(15)
             self.credits.update(waiting - self.credits.keys())
-
-
-UserBug = tuple[Callable[[Bank], Callable[[], Awaitable[None] | None]], Callable[[Bank], Callable[[], Awaitable[None]]]]
-"""The shop and the bank of a world."""
