@@ -123,7 +123,7 @@ class DatabaseGate:
             self._file.history.mix(self._file.name, self._process.name, "COMMIT")
             if rows:
                 for text, keys in rows:
-                    self._file.history.note(self._process.name, "commit", f"{self._file.name}: {text}", keys)
+                    self._file.history.note(self._process.name, "row", f"{self._file.name}: {text}", keys)
                 self._file.on_commit()
             self._wait(_COMMIT_WAITS)
             if fate is CommitFate.LOSES_ANSWER:
