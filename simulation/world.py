@@ -71,7 +71,8 @@ class _ShopWorld:
         self._shape = shape = WorldShape.of(plan.shape)
         self._world = world = SimulatedWorld(plan.seed)
         address = f"{name_server(world).machine.address}:{NAME_SERVER_PORT}"
-        self._brokers = {name: broker(world, name, address, self._broker_settings()) for name in shape.broker_names}
+        like = shape.as_apache or None
+        self._brokers = {name: broker(world, name, address, self._broker_settings(), like) for name in shape.broker_names}
         settings = ShopSettings(
             address,
             order_limit_cents=shape.order_limit_cents,

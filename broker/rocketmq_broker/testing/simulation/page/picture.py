@@ -82,7 +82,7 @@ class _Drawing:
         back = -9 if end > begin else 9
         y = self.bottom + _LINE + 3
         lost = " lost" if happening.kind == ToldKind.FAULT else ""
-        yield f'<text class="middle halo" x="{(begin + end) // 2}" y="{self.bottom + 14}">{escaped(happening.text, 60)}</text>'
+        yield f'<text class="middle halo" x="{(begin + end) // 2}" y="{self.bottom + 14}">{escaped(happening.text, 75)}</text>'
         yield f'<line class="way{lost}" x1="{begin}" x2="{end + back}" y1="{y}" y2="{y}"/>'
         yield f'<path class="tip" d="M{end} {y}l{back} -5v10z"/>'
         self.bottom += _LINE + 13
@@ -92,7 +92,7 @@ class _Drawing:
         wrong = " wrong" if happening.kind in (ToldKind.FAULT, ToldKind.DEATH) else ""
         yield f'<rect class="tip" x="{x - 2}" y="{self.bottom}" width="4" height="{_LINE}"/>'
         side = f'class="halo{wrong} end" x="{x - 9}"' if is_left else f'class="halo{wrong}" x="{x + 9}"'
-        yield f'<text {side} y="{self.bottom + 14}">{escaped(happening.text, 60)}</text>'
+        yield f'<text {side} y="{self.bottom + 14}">{escaped(happening.text, 75)}</text>'
         self.bottom += _LINE + 7
 
     def _for_all(self, happening: ToldHappening) -> Iterator[str]:
