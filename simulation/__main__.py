@@ -24,6 +24,7 @@ def simulate(
     first: Annotated[int, typer.Option(min=0, help="the first seed")] = 1,
     seed: Annotated[int | None, typer.Option(min=0, help="plays this one world, and writes build/world-SEED.html")] = None,
     plan: Annotated[Path | None, typer.Option(help="plays the plan in this file", exists=True, dir_okay=False)] = None,
+    picture: Annotated[Path | None, typer.Option(help="draws the world of --plan into this SVG file", dir_okay=False)] = None,
     check_digests: Annotated[
         int | None, typer.Option(min=1, help="hashes so many seeds twice in fresh interpreters; they must be equal")
     ] = None,
@@ -44,7 +45,7 @@ def simulate(
         if seed is not None:
             code = command.play_seed(seed)
         elif plan is not None:
-            code = command.play_plan(read_plan(plan.read_bytes()), plan)
+            code = command.play_plan(read_plan(plan.read_bytes()), plan, picture)
         elif check_digests is not None:
             code = command.check_digests(range(first, first + check_digests))
         else:

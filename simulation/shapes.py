@@ -50,6 +50,9 @@ class WorldShape:
     order_limit_cents: int = 1_000_000
     """An order above it fails in its local transaction."""
 
+    as_apache: int = 0
+    """4 or 5 for brokers that behave like Apache's of that release line; 0 for this kit's."""
+
     @classmethod
     def of(cls, shape: Mapping[str, Setting]) -> WorldShape:
         """Returns the settings in a plan's shape. Raises UnreadablePlan for a name or value that no world has."""
@@ -62,6 +65,8 @@ class WorldShape:
         for name, most in (("brokers", 2), ("order_services", 3), ("credit_services", 2), ("workers", 8), ("consumer_batch", 64)):
             if not 1 <= getattr(read, name) <= most:
                 raise UnreadablePlan(f"shape: {name} is {getattr(read, name)}: a world has 1 to {most}")
+        if read.as_apache not in (0, 4, 5):
+            raise UnreadablePlan(f"shape: as_apache is {read.as_apache}: it is 0, 4 or 5")
         return read
 
     def as_settings(self) -> dict[str, Setting]:

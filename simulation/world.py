@@ -27,6 +27,7 @@ from simulation.judges.audit import audit
 from simulation.judges.books import read_books, read_store
 from simulation.judges.broker_lists import ask
 from simulation.judges.conversations import Conversation, judge_conversations
+from simulation.judges.frame_telling import FrameTelling
 from simulation.judges.liveness import judge_end
 from simulation.judges.safety import SafetyJudge
 from simulation.judges.shadow import AnswerKind
@@ -70,7 +71,8 @@ class _ShopWorld:
         self._shape = shape = WorldShape.of(plan.shape)
         self._world = world = SimulatedWorld(plan.seed)
         address = f"{name_server(world).machine.address}:{NAME_SERVER_PORT}"
-        self._brokers = {name: broker(world, name, address, self._broker_settings()) for name in shape.broker_names}
+        like = shape.as_apache or None
+        self._brokers = {name: broker(world, name, address, self._broker_settings(), like) for name in shape.broker_names}
         settings = ShopSettings(
             address,
             order_limit_cents=shape.order_limit_cents,
@@ -91,7 +93,7 @@ class _ShopWorld:
         self._customers = Customers(self._shop)
         self._conversations: list[Conversation] = []
         self._customers.observers.append(self._heard)
-        self._safety = SafetyJudge()
+        self._safety = SafetyJudge(FrameTelling(world.history.note, self._name_of))
         self._broken: list[FoundBroken] = []
         self._unread: dict[tuple[str, str], bytearray] = {}
         """What was written in each direction of a connection since its last whole frame."""
@@ -147,6 +149,11 @@ class _ShopWorld:
             frame = bytes(unread[:end])
             del unread[:end]
             self._found(self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame))
+
+    def _name_of(self, address: str) -> str:
+        """Returns the name of the machine at an address with its port."""
+        host = address.partition(":")[0]
+        return next((name for name, machine in self._world.machines.items() if machine.address == host), address)
 
     def _recovered(self, name: str) -> None:
         address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"

@@ -7,7 +7,7 @@ import contextvars
 import itertools
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -65,7 +65,7 @@ class DatabaseGate:
         self._file = file
         self._faults = file.faults
         self._process = process
-        self._connections: dict[SimulatedConnection, list[_Note]] = {}
+        self._connections: dict[SimulatedConnection, list[tuple[int, list[_Note]]]] = {}
         """Each with the rows that its transaction has written."""
 
     @property
@@ -100,14 +100,16 @@ class DatabaseGate:
             self._pass(sql)
             if pause_s := self._file.pause_s(_STATEMENT_WAITS, _LONGEST_STATEMENT_S):
                 self._process.threads.sleep(pause_s)
+            changes = connection.total_changes
             result = self._unlocked(connection, work)
             self._file.history.mix(self._file.name, self._process.name, sql, repr(parameters))
             if sql.startswith("INSERT"):
-                self._connections[connection] += _written(sql, parameters)
+                self._connections[connection].append((changes, _written(sql, parameters)))
             elif sql.startswith("BEGIN"):
                 self._connections[connection] = []
             elif sql.startswith("UPDATE orders"):
-                self._connections[connection].append(("orders changed", tuple(p for p in parameters if _is_id(p))))
+                note = "orders changed", tuple(p for p in parameters if _is_id(p))
+                self._connections[connection].append((changes, [note]))
         return result
 
     def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
@@ -119,11 +121,11 @@ class DatabaseGate:
             if fate is CommitFate.IS_LOST:
                 raise broken_connection()
             self._unlocked(connection, work)
-            rows, self._connections[connection] = self._connections[connection], []
+            statements, self._connections[connection] = self._connections[connection], []
             self._file.history.mix(self._file.name, self._process.name, "COMMIT")
-            if rows:
-                for text, keys in rows:
-                    self._file.history.note(self._process.name, "commit", f"{self._file.name}: {text}", keys)
+            if any(rows for _, rows in statements):
+                for text, keys in _changed(statements, connection.total_changes):
+                    self._file.history.note(self._process.name, "row", f"{self._file.name}: {text}", keys)
                 self._file.on_commit()
             self._wait(_COMMIT_WAITS)
             if fate is CommitFate.LOSES_ANSWER:
@@ -201,6 +203,14 @@ def _written(sql: str, parameters: Parameters) -> list[_Note]:
         (f"{table} {row[told]}" if told is not None else table, tuple(str(row[place]) for place in places if row[place]))
         for row in rows
     ]
+
+
+def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
+    """Yields the rows of the statements that changed any. Each has the connection's count of changes before it."""
+    ends = [before for before, _ in statements[1:]] + [changes]
+    for (before, rows), end in zip(statements, ends, strict=True):
+        if end > before:
+            yield from rows
 
 
 def _is_id(value: object) -> bool:

@@ -27,6 +27,7 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.server.sending.batch_body import split_batch
 from rocketmq_commitlog.commit_log import Damage, LogRecord
+from simulation.judges.frame_telling import FrameTelling
 from simulation.judges.violation import Promise, Violation
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
@@ -78,8 +79,17 @@ class WatchedOffsets:
 class WireWatch:
     """Sees each frame once, when its sender writes it, whether or not it arrives."""
 
-    def __init__(self, is_handled: IsHandled, local_state: Callable[[str], str | None] | None = None) -> None:
-        """`is_handled` asks the consumers' databases; `local_state` the order database for the state of a transaction row."""
+    def __init__(
+        self,
+        is_handled: IsHandled,
+        local_state: Callable[[str], str | None] | None = None,
+        telling: FrameTelling | None = None,
+    ) -> None:
+        """`is_handled` asks the consumers' databases; `local_state` the order database for the state of a transaction row.
+
+        `telling` is told what the frames carry.
+        """
+        self._telling = telling
         self._is_handled = is_handled
         self._local_state = local_state
         self._asked: dict[tuple[str, str, int], SentNames | PulledQueue | GivenBack] = {}
@@ -116,11 +126,17 @@ class WireWatch:
 
     def _look(self, sender: str, receiver: str, command: RemotingCommand) -> Iterator[Violation]:
         if command.is_response:
-            yield from self._look_at_answer(sender, self._asked.pop((receiver, sender, command.opaque), None), command)
+            asked = self._asked.pop((receiver, sender, command.opaque), None)
+            if self._telling is not None and isinstance(asked, PulledQueue):
+                self._telling.tell_pulled(sender, receiver, command)
+            yield from self._look_at_answer(sender, asked, command)
         elif command.code in SEND_REQUESTS:
-            self._asked[sender, receiver, command.opaque] = self._sent(command)
+            self._asked[sender, receiver, command.opaque] = self._sent(sender, receiver, command)
         elif command.code == RequestCode.END_TRANSACTION:
-            yield from self._look_at_decision(command.decode_header(EndTransactionRequestHeader))
+            decision = command.decode_header(EndTransactionRequestHeader)
+            if self._telling is not None:
+                self._telling.tell_decision(sender, receiver, decision)
+            yield from self._look_at_decision(decision)
         elif command.code in _PULLS:
             yield from self._look_at_pull(sender, receiver, command)
         elif command.code == RequestCode.UPDATE_CONSUMER_OFFSET:
@@ -130,6 +146,8 @@ class WireWatch:
         elif command.code == RequestCode.CONSUMER_SEND_MSG_BACK:
             back = command.decode_header(ConsumerSendMsgBackRequestHeader)
             self._asked[sender, receiver, command.opaque] = GivenBack(back.group, back.origin_msg_id or "")
+        elif self._telling is not None:
+            self._telling.tell_check(sender, receiver, command)
 
     def _look_at_answer(
         self, broker: str, asked: SentNames | PulledQueue | GivenBack | None, command: RemotingCommand
@@ -143,7 +161,7 @@ class WireWatch:
         elif isinstance(asked, SentNames):
             self._acknowledged.setdefault(broker, {}).update(asked.keys)
 
-    def _sent(self, command: RemotingCommand) -> SentNames:
+    def _sent(self, sender: str, receiver: str, command: RemotingCommand) -> SentNames:
         header: SendHeader
         if command.code == RequestCode.SEND_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
@@ -154,6 +172,9 @@ class WireWatch:
         named = {names[0]: names for of_message in encoded if (names := _names(of_message))}
         if not is_batch and properties.find(encoded[0], properties.TRANSACTION_PREPARED) == "true":
             self._halves.update(named)
+        if self._telling is not None:
+            for names in named.values():
+                self._telling.tell_sent(sender, receiver, header, names)
         return SentNames(named)
 
     def _look_at_decision(self, header: EndTransactionRequestHeader) -> Iterator[Violation]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from simulation.judges.commit_watch import CommitWatch
+from simulation.judges.frame_telling import FrameTelling
 from simulation.judges.frame_watch import WireWatch
 from simulation.judges.violation import Violation
 
@@ -14,10 +15,10 @@ from simulation.judges.violation import Violation
 class SafetyJudge:
     """Observes a world; each method returns the promises that this step broke."""
 
-    def __init__(self) -> None:
-        """Observes a world from its beginning."""
+    def __init__(self, telling: FrameTelling | None = None) -> None:
+        """Observes a world from its beginning. `telling` is told what the frames carry."""
         self._commits = CommitWatch()
-        self._frames = WireWatch(self._commits.is_handled, self._commits.transactions.get)
+        self._frames = WireWatch(self._commits.is_handled, self._commits.transactions.get, telling)
 
     def observe(self, at_ns: int, sender: str, receiver: str, frame: bytes) -> list[Violation]:
         """Looks at a whole frame, with its length, that `sender` writes to `receiver`: "HOST:PORT" of a connection's ends."""

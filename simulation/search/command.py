@@ -16,7 +16,7 @@ from rocketmq_broker.testing.simulation.shrinking import ShrinkingProgress
 from simulation.fault_kinds import FaultKind
 from simulation.search.digests import check_digests
 from simulation.search.failure import keep_failure
-from simulation.search.pages import page_text
+from simulation.search.pages import page_text, picture_text
 from simulation.search.processes import PATIENCE_S, PlayingProcesses
 from simulation.search.searching import never_fired, play_missing
 from simulation.search.standing import FailedSeed, Standing
@@ -74,9 +74,9 @@ class SimulationCommand:
         """Plays the world of a seed, and writes its page; 0 if every promise held, else 1."""
         return self._play(seed, self.folder / f"world-{seed}.html", f"make simulate SEED={seed}")
 
-    def play_plan(self, plan: Plan, file: Path) -> int:
-        """Plays the plan that a file holds, and writes its page; 0 if every promise held, else 1."""
-        return self._play(plan, self.folder / f"world-{file.stem}.html", f"python -m simulation --plan {file}")
+    def play_plan(self, plan: Plan, file: Path, picture: Path | None = None) -> int:
+        """Plays the plan that a file holds, and writes its page, and its picture as SVG; 0 if every promise held, else 1."""
+        return self._play(plan, self.folder / f"world-{file.stem}.html", f"python -m simulation --plan {file}", picture)
 
     def check_digests(self, seeds: range) -> int:
         """Plays each seed twice in fresh interpreters; 0 if the digests are equal, else 1."""
@@ -85,12 +85,14 @@ class SimulationCommand:
         tell_digests(self.console, different, len(seeds))
         return 1 if different else 0
 
-    def _play(self, plan: Plan | int, page_file: Path, how_to_repeat: str) -> int:
+    def _play(self, plan: Plan | int, page_file: Path, how_to_repeat: str, picture: Path | None = None) -> int:
         with PlayingProcesses(self.worlds, 1) as processes, self.console.status("the world plays"):
             end = processes.play(plan, with_happenings=True)
         tell_world(self.console, end)
         page_file.parent.mkdir(parents=True, exist_ok=True)
         page_file.write_text(page_text(end, None, how_to_repeat))
+        if picture is not None:
+            picture.write_text(picture_text(end))
         self.console.print(f"Page: {page_file}", markup=False, highlight=False, soft_wrap=True)
         return 1 if end.broken else 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, ToldWorld, page_of
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, ToldWorld, page_of, picture_of
 from simulation.search.worlds import WorldEnd
 
 _LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "inventory", "disk")
@@ -15,6 +15,11 @@ _LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "i
 def page_text(end: WorldEnd, beside: WorldEnd | None, how_to_repeat: str) -> str:
     """Returns the page of a world as HTML. `beside` is the same world without its last fault."""
     return page_of(told_world(end, how_to_repeat), None if beside is None else told_world(beside, ""))
+
+
+def picture_text(end: WorldEnd) -> str:
+    """Returns the picture of a world as SVG, for documents."""
+    return picture_of(told_world(end, ""))
 
 
 def told_world(end: WorldEnd, how_to_repeat: str) -> ToldWorld:

@@ -82,7 +82,7 @@ def test_the_wheel_holds_the_broker_alone_and_its_types(wheel: Path) -> None:
 
 def test_the_wheel_holds_style_and_script_of_a_simulated_worlds_page(wheel: Path) -> None:
     folder = "rocketmq_broker/testing/simulation/page"
-    assert {f"{folder}/page.css", f"{folder}/page.js"} <= set(zipfile.ZipFile(wheel).namelist())
+    assert {f"{folder}/page.css", f"{folder}/page.js", f"{folder}/picture.css"} <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environment: Path, tmp_path: Path) -> None:

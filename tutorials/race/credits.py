@@ -71,6 +71,10 @@ class Credits:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._consumer is not None:
             await self._consumer.shutdown(timeout_s=0.5)
+        self.close()
+
+    def close(self) -> None:
+        """Closes the ledger; uncommitted rows are lost."""
         self._ledger.close()
 
     async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

@@ -49,6 +49,8 @@ class OrderDatabase:
     def __init__(self, path: Path, plan: FaultPlan, die: Callable[..., ProcessDied], must_live: Callable[[], None]) -> None:
         """`die` marks the process as dead and returns what to raise; `must_live` raises ProcessDied in a dead process."""
         self._connection = _connect(path)
+        self._reader = _connect(path)
+        """A connection of its own: on the other one it would see what an open transaction has not committed."""
         self._plan = plan
         self._die = die
         self._must_live = must_live
@@ -63,9 +65,9 @@ class OrderDatabase:
             connection.executescript(_SCHEMA + schema)
 
     def query(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Reads committed rows. Only outside of `writing`: one connection serves both."""
+        """Reads committed rows."""
         self._must_live()
-        return self._connection.execute(statement, values).fetchall()
+        return self._reader.execute(statement, values).fetchall()
 
     @asynccontextmanager
     async def writing(self, what: Order | str) -> AsyncIterator[Writing]:
@@ -98,6 +100,7 @@ class OrderDatabase:
     def close(self) -> None:
         """Closes the file; uncommitted rows are lost."""
         self._connection.close()
+        self._reader.close()
 
     def _before_commit(self, point: str, kills_all: bool) -> None:
         if self._plan.strikes(Fault.DATABASE_REFUSES, point):

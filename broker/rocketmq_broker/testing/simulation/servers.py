@@ -10,6 +10,8 @@ from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.remoting.connections.connection import RequestHandler
+from rocketmq_broker.remoting.network import connect_by, current_network
+from rocketmq_broker.testing.simulation.like_apache import LikeApacheDoors
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 from rocketmq_broker.testing.transactions import Inspection
@@ -51,8 +53,15 @@ def name_server(world: SimulatedWorld, name: str = "names") -> Program:
 class BrokerProgram(Program):
     """A broker on its machine."""
 
-    def __init__(self, world: SimulatedWorld, name: str, name_servers: str, settings: Mapping[str, str] | None = None) -> None:
-        """`settings` are those of broker.conf, by RocketMQ's names."""
+    def __init__(
+        self,
+        world: SimulatedWorld,
+        name: str,
+        name_servers: str,
+        settings: Mapping[str, str] | None = None,
+        as_apache: int | None = None,
+    ) -> None:
+        """`settings` are those of broker.conf, by RocketMQ's names, `as_apache` the release of Apache's broker to behave like."""
         machine = world.machine(name)
         super().__init__(world, name, machine, self._serve)
         self._properties = {
@@ -64,6 +73,7 @@ class BrokerProgram(Program):
             **(settings or {}),
         }
         self._handler: RequestHandler | None = None
+        self._doors = None if as_apache is None else LikeApacheDoors(world.history, name, as_apache, lambda: world.elapsed_s)
 
     @property
     def inspection(self) -> Inspection:
@@ -74,16 +84,26 @@ class BrokerProgram(Program):
     async def _serve(self, process: SimulatedProcess) -> None:
         files = self.machine.disk.opened()
         settings = load_settings(None, self._properties).settings
-        server = Broker(
-            settings, pace=PACE, files=files, new_flushing=self.machine.disk.new_flushing(files), requests_to=self._keep
-        )
+
+        def keep(handler: RequestHandler) -> RequestHandler:
+            self._handler = handler
+            return handler if self._doors is None else self._doors.before(handler, process, settings)
+
+        if self._doors is not None:
+            connect_by(self._doors.network(current_network()))
+        server = Broker(settings, pace=PACE, files=files, new_flushing=self.machine.disk.new_flushing(files), requests_to=keep)
         await server.start()
 
-    def _keep(self, handler: RequestHandler) -> RequestHandler:
-        self._handler = handler
-        return handler
 
+def broker(
+    world: SimulatedWorld,
+    name: str,
+    name_servers: str,
+    settings: Mapping[str, str] | None = None,
+    as_apache: int | None = None,
+) -> BrokerProgram:
+    """Adds a machine with a broker, not started. `settings` are those of broker.conf, by RocketMQ's names.
 
-def broker(world: SimulatedWorld, name: str, name_servers: str, settings: Mapping[str, str] | None = None) -> BrokerProgram:
-    """Adds a machine with a broker, not started. `settings` are those of broker.conf, by RocketMQ's names."""
-    return world.add(BrokerProgram(world, name, name_servers, settings))
+    With `as_apache` the broker behaves like Apache's where that is worse: like 4.9.7 for 4, like 5.3.3 for 5.
+    """
+    return world.add(BrokerProgram(world, name, name_servers, settings, as_apache))

@@ -1,0 +1,106 @@
+"""A broker of a simulated world that behaves like Apache's, as `RocketMQ.as_apache` has it, across the broker's deaths."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from rocketmq_broker.config.settings import BrokerSettings
+from rocketmq_broker.remoting.connections.connection import RequestHandler
+from rocketmq_broker.remoting.network import Listener, Network
+from rocketmq_broker.testing.apache import LikeApache
+from rocketmq_broker.testing.apache.release import release_named
+from rocketmq_broker.testing.door import Door
+from rocketmq_broker.testing.faults import Faults
+from rocketmq_broker.testing.journal import EventKind, Journal
+from rocketmq_broker.testing.memory_network import ServedConnection, Tap
+from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
+
+P = TypeVar("P", bound=asyncio.Protocol)
+
+
+class HistoryJournal(Journal):
+    """A journal whose faults stand in the history of a world."""
+
+    def __init__(self, history: History, name: str, now_s: Callable[[], float]) -> None:
+        """`name` is the broker's."""
+        super().__init__(now_s)
+        self._history = history
+        self._name = name
+
+    def note(self, kind: EventKind, text: str, keys: Iterable[str | None] = ()) -> None:
+        """Notes what differs from this broker. The frames tell the rest."""
+        if kind is EventKind.FAULT:
+            self._history.note(self._name, "fault", text, tuple(key for key in keys if key))
+
+
+class TappedNetwork:
+    """A process's network whose servers show each connection to a tap."""
+
+    def __init__(self, network: Network, tap: Tap) -> None:
+        """`tap` wraps the transport of each connection of a server."""
+        self._network = network
+        self._tap = tap
+
+    async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
+        """Binds a port. Raises OSError."""
+        return await self._network.bind(lambda: ServedConnection(new_protocol(), {}, self._tap), host, port, backlog)
+
+    async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
+        """Makes a connection. Raises OSError, ssl.SSLError."""
+        return await self._network.connect(new_protocol, host, port, tls)
+
+
+class LikeApacheDoors:
+    """The doors of one broker, one for each of its processes; what they know of half messages outlives a process."""
+
+    def __init__(self, history: History, name: str, release: int, elapsed_s: Callable[[], float]) -> None:
+        """`release` is 4 for 4.9.7, 5 for 5.3.3; `elapsed_s` the world's time. Raises ValueError for another release."""
+        self._release = release_named(release)
+        self._elapsed_s = elapsed_s
+        self._died_s: float | None = None
+        self._faults = Faults()
+        self._journal = HistoryJournal(history, name, elapsed_s)
+        self._door: Door | None = None
+
+    def network(self, network: Network) -> Network:
+        """Returns the network of a process that begins, with its frames shown to the door."""
+        return TappedNetwork(network, lambda transport: self._the_door.tap(transport))
+
+    def before(self, broker: RequestHandler, process: SimulatedProcess, settings: BrokerSettings) -> RequestHandler:
+        """Returns the door of a process that begins. Call it in the process: what the door does later dies with it."""
+        door = self._door = Door(broker, self._faults, self._journal)
+        like_apache = self._faults.like_apache
+        if like_apache is None:
+            door.become_like_apache(self._new(door, settings))
+        else:
+            like_apache.ends(is_killed=True)
+            self._died_s = None
+            like_apache.served_by(door)
+        process.on_death(self._note_death)
+        return door
+
+    def _new(self, door: Door, settings: BrokerSettings) -> LikeApache:
+        return LikeApache(
+            door,
+            self._journal,
+            now_s=self._now_s,
+            release=self._release,
+            check_interval_s=settings.transaction_check_interval / 1000,
+            check_max=settings.transaction_check_max,
+        )
+
+    def _now_s(self) -> float:
+        """Returns the world's time. While a process begins this is the death of the one before: no batch was written since."""
+        return self._elapsed_s() if self._died_s is None else self._died_s
+
+    def _note_death(self) -> None:
+        self._died_s = self._elapsed_s()
+
+    @property
+    def _the_door(self) -> Door:
+        assert self._door is not None, "a connection was made before the broker began"
+        return self._door

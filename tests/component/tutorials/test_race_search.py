@@ -1,0 +1,56 @@
+"""The race searched by seeds: each losing way is found by a fault that nobody told, and this kit's way loses nothing."""
+
+import pytest
+
+from tutorials.race.entries import find_way
+from tutorials.race.searching.__main__ import table
+from tutorials.race.searching.drawing import PLACE, plan_of
+from tutorials.race.searching.finding import FoundHarm, Harm, SearchedWay, search_here
+from tutorials.race.searching.world import play
+from tutorials.race.ways import WAYS
+
+SEEDS = range(1, 13)
+
+
+def harms(searched: SearchedWay) -> set[Harm]:
+    return {found.harm for found in searched.harms}
+
+
+@pytest.mark.parametrize(
+    ("way", "harm"),
+    [
+        ("send-then-commit", Harm.PHANTOM),
+        ("commit-then-send", Harm.MISSING),
+        ("send-inside", Harm.PHANTOM),
+        ("celery-delay", Harm.MISSING),
+        ("state-in-memory", Harm.PHANTOM),
+        ("without-barrier", Harm.MISSING),
+    ],
+)
+def test_a_way_that_loses_is_found_within_a_dozen_worlds(way: str, harm: Harm) -> None:
+    assert harm in harms(search_here(find_way(WAYS, way), SEEDS, tries=1))
+
+
+@pytest.mark.parametrize("way", ["outbox-polled", "outbox-notified", "with-barrier"])
+def test_a_way_that_holds_loses_and_invents_nothing_in_the_same_worlds(way: str) -> None:
+    assert harms(search_here(find_way(WAYS, way), SEEDS, tries=1)) <= {Harm.DOUBLED}
+
+
+def test_the_faults_that_are_enough_are_few_and_do_it_alone() -> None:
+    way = find_way(WAYS, "celery-delay")
+    found = next(found for found in search_here(way, SEEDS).harms if found.harm is Harm.MISSING)
+    assert len(found.enough) == 1
+    assert found.enough[0].endswith(" redis")
+
+
+def test_the_same_plan_gives_the_same_verdict_and_a_world_without_faults_holds() -> None:
+    way, plan = find_way(WAYS, "commit-then-send"), plan_of(1)
+    assert play(way, plan) == play(way, plan)
+    calm = play(way, plan.with_events(event for event in plan.events if event.what == PLACE))
+    assert (calm.stored, calm.missing, calm.phantom, calm.doubled) == (20, 0, 0, 0)
+
+
+def test_the_table_says_what_was_found_and_what_never_was() -> None:
+    found = FoundHarm(Harm.MISSING, 4, 5, ("redis.down redis",))
+    told = table([SearchedWay("celery-delay", 20, (found,))])
+    assert "| Celery delay() after commit | 20 | seed 4; 25 %; `redis.down redis` | never | never |" in told

@@ -1,0 +1,83 @@
+"""The barrier is taken out of a copy of the order service, and a kept plan shows what comes of it. The exercises' solutions."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
+from simulation.judges.violation import Promise
+from simulation.planted.all_planted import planted
+from simulation.world import play
+
+HERE = Path(__file__).parent
+CHECKOUT = HERE.parents[1]
+
+
+@pytest.fixture
+def without_barrier(tmp_path: Path) -> Path:
+    """Returns a folder with a copy of the package `order_service` that lacks the barrier."""
+    shutil.copytree(CHECKOUT / "order_service", tmp_path / "order_service", ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(["git", "apply", "-C1", HERE / "without_barrier.patch"], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def simulate(plan: Plan, folder: Path, *packages: Path) -> subprocess.CompletedProcess[str]:
+    """Plays a plan by the command, with the packages in these folders in place of the checkout's."""
+    file = folder / "plan.json"
+    file.write_text(plan.written())
+    path = os.pathsep.join(map(str, (*packages, CHECKOUT)))
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "simulation", "--plan", file, "--output", folder],
+        env=os.environ | {"PYTHONPATH": path, "COLUMNS": "150"},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def late_orders() -> Plan:
+    """Returns the chapter's plan."""
+    return read_plan((HERE / "late_orders.json").read_bytes())
+
+
+def locked_for(plan: Plan, seconds: float) -> Plan:
+    """Returns the plan with another length of the fault."""
+
+    def changed(event: PlannedEvent) -> PlannedEvent:
+        return replace(event, for_s=seconds) if event.what == "database.locked" else event
+
+    return plan.with_events(map(changed, plan.events))
+
+
+def test_without_the_barrier_a_transaction_gets_two_outcomes(without_barrier: Path, tmp_path: Path) -> None:
+    ran = simulate(late_orders(), tmp_path, without_barrier)
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert Promise.ONE_OUTCOME in ran.stdout
+    assert "order_service told the broker COMMIT, after ROLLBACK" in ran.stdout
+
+
+def test_with_the_barrier_the_same_plan_keeps_every_promise() -> None:
+    assert play(late_orders()).violations == ()
+
+
+def test_a_lock_that_ends_before_the_first_check_back_does_no_harm_without_the_barrier(
+    without_barrier: Path, tmp_path: Path
+) -> None:
+    """The first exercise's solution."""
+    ran = simulate(locked_for(late_orders(), 5.5), tmp_path, without_barrier)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_one_task_that_runs_twice_shows_a_balance_that_grows_by_duplicates() -> None:
+    """The second exercise's solution."""
+    plan = read_plan((HERE / "twice.json").read_bytes())
+    assert play(plan).violations == ()
+    with planted("duplicates-added"):
+        broken = play(plan).violations
+    assert broken[0].promise == Promise.BALANCE_IS_SUM
