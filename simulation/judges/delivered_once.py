@@ -30,7 +30,7 @@ def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
 
 
 def _visible(store: BrokerStore) -> Iterable[LogRecord]:
-    """Returns what the queues show: of two records with one place in a queue the later one, as recovery has passed over the other."""
+    """Returns what the queues show: of two records with one place the later one, since recovery passed over the other."""
     shown: dict[tuple[bytes, int, int], LogRecord] = {}
     for record in store.records:
         if isinstance(record, LogRecord):

@@ -56,7 +56,7 @@ def hunt_planted(
     results: Mapping[str, FoundBug] = {**FOUND, **found, **missed}
     if write:
         write_found(_ROOT, results)
-    print(as_markdown(ALL_PLANTED, found=results), end="")
+    typer.echo(as_markdown(ALL_PLANTED, found=results), nl=False)
     raise typer.Exit(1 if missed else 0)
 
 
