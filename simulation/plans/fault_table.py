@@ -127,7 +127,7 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.DATABASE_REFUSE: FaultRow(_databases, 2.0, between(0.5, 40), {"rate": one_of(0.1, 0.5, 1.0)}),
     FaultKind.DATABASE_HANG: FaultRow(_databases, 2.0, between(0.5, 40)),
     FaultKind.DATABASE_LOST_ANSWER: FaultRow(_databases, 2.0, None, {"nth": whole(1, 8)}),
-    FaultKind.DATABASE_LOCKED: FaultRow(_databases, 3.5, between(2, 40)),
+    FaultKind.DATABASE_LOCKED: FaultRow(_databases, 2.5, between(0.5, 40)),
     FaultKind.REDIS_HANG: FaultRow(_redis, 2.5, between(0.5, 40)),
     FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
     FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
