@@ -33,8 +33,6 @@ class WorldShape:
     """Whether tasks enter the credits; otherwise the consumer does itself."""
     has_inventory: bool = False
     """Whether the inventory service, inventory-1, takes part."""
-    database_on_disk: bool = False
-    """Whether the databases lie on the world's disk; otherwise in memory."""
     flush_sync: bool = True
     """Whether a broker syncs a message before it answers."""
     check_interval_s: float = 10.0

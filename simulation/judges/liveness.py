@@ -13,6 +13,7 @@ from rocketmq_broker.message import properties, topics
 from rocketmq_commitlog.commit_log import LogRecord
 from simulation.judges.books import CONSUMED, BrokerStore, WorldBooks
 from simulation.judges.broker_lists import BrokerLists
+from simulation.judges.delivered_once import doubled_messages
 from simulation.judges.order_verdict import OrderVerdict
 from simulation.judges.shipping import shipping_violations
 from simulation.judges.violation import Promise, Violation
@@ -42,7 +43,7 @@ def judge_end(
     `lists` is what the brokers tell. `told` names the customer of each order of which a customer was told that it is placed.
     `groups` are the consumer groups of the world.
     """
-    violations = [*_pending(lists), *_unlisted(books, lists)]
+    violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]
     for store in books.stores.values():
         violations += _unconsumed(store, groups)
     violations += _forgotten(books, told)

@@ -9,6 +9,7 @@ class Promise(StrEnum):
 
     ONE_OUTCOME = "A transaction has one outcome."
     VISIBLE_AFTER_COMMIT = "A consumer sees a message of a transaction only after its COMMIT."
+    LIES_THERE_ONCE = "A committed message lies in its queue once."
     ACKNOWLEDGED_IS_KEPT = "A message that the broker acknowledged is there after a crash."
     OFFSET_BEHIND_WORK = "A consumer's offset never passes a message that the consumer did not handle."
     CREDIT_HAS_ORDER = "Each credit has its order."

@@ -50,7 +50,6 @@ def shape_of(chance: Chance) -> WorldShape:
         workers=chance.choice((1, 2, 4)),
         credits_by_celery=chance.random() < 0.75,
         has_inventory=chance.random() < 0.5,
-        database_on_disk=chance.random() < 0.3,
         flush_sync=chance.random() < 0.7,
         check_interval_s=check_interval_s,
         check_immunity_s=check_immunity_s,

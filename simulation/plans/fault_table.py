@@ -47,6 +47,10 @@ def rounded(number: float) -> float:
     return round(number, 3)
 
 
+_BUSY_LINKS: Final = 3
+"""How often a link to a broker is drawn for each time that one to the name server is: that one is silent for 30 s at a time."""
+
+
 def _brokers(shape: WorldShape) -> tuple[str, ...]:
     return shape.broker_names
 
@@ -68,7 +72,7 @@ def _order_services(shape: WorldShape) -> tuple[str, ...]:
 
 
 def _links(shape: WorldShape) -> tuple[str, ...]:
-    pairs = [(client, server) for client in shape.service_names for server in shape.broker_names]
+    pairs = _BUSY_LINKS * [(client, server) for client in shape.service_names for server in shape.broker_names]
     pairs += [(client, NAME_SERVER) for client in (*shape.service_names, *shape.broker_names)]
     return tuple(f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1]))
 
@@ -98,7 +102,7 @@ _NTH_TASK: Final = {"nth": whole(1, 6)}
 
 FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.PROCESS_KILL: FaultRow(_processes, 2.0, _DOWN),
-    FaultKind.PROCESS_KILL_AT_DISK: FaultRow(_brokers, 1.5, _DOWN, {"nth": whole(1, 60)}),
+    FaultKind.PROCESS_KILL_AT_DISK: FaultRow(_brokers, 2.0, _DOWN, {"nth": whole(1, 60)}),
     FaultKind.PROCESS_KILL_AT_DATABASE: FaultRow(_services, 1.5, _DOWN, {"nth": whole(1, 30), "when": one_of("before", "after")}),
     FaultKind.PROCESS_KILL_AT_FRAME: FaultRow(
         _but_name_server, 1.5, _DOWN, {"nth": whole(1, 60), "when": one_of("before", "after")}
@@ -107,24 +111,24 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.MACHINE_POWER: FaultRow(_but_name_server, 1.5, _DOWN),
     FaultKind.NETWORK_CUT: FaultRow(_links, 1.5),
     FaultKind.NETWORK_CUT_HALF_WAY: FaultRow(_links, 1.5, None, {"nth": whole(1, 40)}),
-    FaultKind.NETWORK_BLOCK: FaultRow(_links, 1.0, between(0.5, 60)),
-    FaultKind.NETWORK_PARTITION: FaultRow(_links, 1.0, between(0.5, 60)),
+    FaultKind.NETWORK_BLOCK: FaultRow(_links, 2.0, between(0.5, 60)),
+    FaultKind.NETWORK_PARTITION: FaultRow(_links, 2.0, between(0.5, 60)),
     FaultKind.NETWORK_ISOLATE: FaultRow(_processes, 1.0, between(0.5, 60)),
     FaultKind.NETWORK_LOSE_FRAMES: FaultRow(_links, 1.0, None, {"count": whole(1, 8)}),
     FaultKind.NETWORK_SLOW: FaultRow(_links, 1.0, between(1, 60), {"delay_s": between(0.02, 8)}),
-    FaultKind.NETWORK_IN_PIECES: FaultRow(_links, 1.0, between(0.5, 20)),
+    FaultKind.NETWORK_IN_PIECES: FaultRow(_links, 2.0, between(0.5, 20)),
     FaultKind.CLOCK_LEAP: FaultRow(_but_name_server, 1.0, between(1, 100), {"by_s": either_sign(between(0.5, 7200))}),
     FaultKind.CLOCK_STOP: FaultRow(_but_name_server, 1.0, between(1, 60)),
     FaultKind.CLOCK_RATE: FaultRow(_but_name_server, 1.0, between(5, 100), {"rate": between(0.2, 20)}),
     FaultKind.DISK_FULL: FaultRow(_brokers, 1.0, between(0.5, 30)),
-    FaultKind.DISK_SLOW: FaultRow(_brokers, 1.0, between(1, 60), {"delay_s": between(0.005, 2)}),
+    FaultKind.DISK_SLOW: FaultRow(_brokers, 1.0, between(1, 60), {"delay_s": between(0.005, 8)}),
     FaultKind.DISK_FAIL_WRITES: FaultRow(_brokers, 1.0, None, {"count": whole(1, 4)}),
-    FaultKind.DISK_FAIL_SYNCS: FaultRow(_brokers, 1.0, None, {"count": whole(1, 3)}),
-    FaultKind.DATABASE_REFUSE: FaultRow(_databases, 1.0, between(0.5, 40), {"rate": one_of(0.1, 0.5, 1.0)}),
-    FaultKind.DATABASE_HANG: FaultRow(_databases, 1.0, between(0.5, 40)),
+    FaultKind.DISK_FAIL_SYNCS: FaultRow(_brokers, 1.5, None, {"count": whole(1, 3)}),
+    FaultKind.DATABASE_REFUSE: FaultRow(_databases, 2.0, between(0.5, 40), {"rate": one_of(0.1, 0.5, 1.0)}),
+    FaultKind.DATABASE_HANG: FaultRow(_databases, 2.0, between(0.5, 40)),
     FaultKind.DATABASE_LOST_ANSWER: FaultRow(_databases, 2.0, None, {"nth": whole(1, 8)}),
-    FaultKind.DATABASE_LOCKED: FaultRow(_databases, 1.0, between(0.5, 40)),
-    FaultKind.REDIS_HANG: FaultRow(_redis, 1.2, between(0.5, 40)),
+    FaultKind.DATABASE_LOCKED: FaultRow(_databases, 2.5, between(0.5, 40)),
+    FaultKind.REDIS_HANG: FaultRow(_redis, 2.5, between(0.5, 40)),
     FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
     FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
     FaultKind.REDIS_LATE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.5, 90)}),
@@ -132,6 +136,9 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.REDIS_LOST_ACK: FaultRow(_redis, 2.0, None, _NTH_TASK),
     FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 1.5, between(5, 90), {"age_s": between(1, 30)}),
     FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
-    FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, evenly(3600, 3 * 3600)),
+    FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 2 * 3600)),
 }
-"""An outage has no share: it costs a world hours of its time, so `plans` gives it to a few worlds."""
+"""An outage has no share: it costs a world much of its time, so `plans` gives it to a few worlds.
+
+Twenty minutes are beyond every check-back, hold and time-out of a world; only the longest redelivery takes two hours.
+"""

@@ -9,6 +9,8 @@ from simulation.planted.all_planted import planted
 
 FirstBroken = Callable[[int], str | None]
 """Plays the world of a seed; returns the promise that it breaks first, or None."""
+OnWorld = Callable[[int, list[str]], object]
+"""Told of the number of worlds so far, and of the bugs that none of them has found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +25,12 @@ class HuntedBug:
     promise: str
 
 
-def hunt(names: Iterable[str], seeds: Iterable[int], first_broken: FirstBroken) -> Iterator[HuntedBug]:
+def hunt(
+    names: Iterable[str], seeds: Iterable[int], first_broken: FirstBroken, on_world: OnWorld = lambda worlds, left: None
+) -> Iterator[HuntedBug]:
     """Yields the bugs as they are found, each seed being tried with all bugs that are left.
+
+    `on_world` is told how many worlds were played, and which bugs are left, after each of them.
 
     A world that breaks a promise without any bug is left out. The caller counts as missed what is not yielded.
     """
@@ -41,3 +47,4 @@ def hunt(names: Iterable[str], seeds: Iterable[int], first_broken: FirstBroken) 
             if promise is not None:
                 left.remove(name)
                 yield HuntedBug(name, worlds, seed, promise)
+        on_world(worlds, list(left))

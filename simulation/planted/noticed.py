@@ -1,4 +1,4 @@
-"""Which test of the project notices each planted bug first, among the tests of its package; None if none does."""
+"""One test of the project that fails with each planted bug, though others may fail too; None if none does."""
 
 from __future__ import annotations
 

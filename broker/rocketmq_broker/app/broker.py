@@ -100,7 +100,10 @@ class Broker:
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
         self.cannot_go_on = asyncio.Event()
-        """Set when the broker must end because another broker may be using its store; the log gives the reason."""
+        """Set when the broker must end; the log gives the reason.
+
+        Either another broker may be using its store, or the disk has failed so that only a new start can say what is on it.
+        """
 
     @property
     def identity(self) -> BrokerIdentity:
@@ -188,6 +191,7 @@ class Broker:
             flush_timeout_s=settings.sync_flush_timeout / 1000,
             checkpoint_interval_s=self._pace.checkpoint_s,
             new_flushing=self._new_flushing,
+            on_broken=self._end_with_store,
         )
         try:
             await group_commit.start()
@@ -280,6 +284,10 @@ class Broker:
         tasks.start("offsets to disk", self._keep_offsets(store))
         tasks.every(settings.flush_delay_offset_interval / 1000, "delay offsets to disk", serving.delayed_delivery.persist)
         tasks.start("retention", serving.cleaner.run(settings.clean_resource_interval / 1000))
+
+    def _end_with_store(self, reason: str) -> None:
+        logger.critical("%s. This broker stores nothing more, and ends; its next start finds out what is on the disk", reason)
+        self.cannot_go_on.set()
 
     def _look_at_lock(self, group_commit: GroupCommit, store: OpenedStore) -> None:
         complaint = store.messages.lock.what_is_wrong()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rocketmq_broker.protocol.command import Answerable
@@ -48,8 +48,12 @@ class GroupCommit:
         async_flush_interval_s: float = 0.5,
         checkpoint_interval_s: float = 5.0,
         new_flushing: NewFlushing = Flusher,
+        on_broken: Callable[[str], object] = lambda reason: None,
     ) -> None:
-        """`unwaited_delay_s` is the longest delay of messages that nobody waits for, so that they share a flush."""
+        """`unwaited_delay_s` is the longest delay of messages that nobody waits for, so that they share a flush.
+
+        `on_broken` is told why the store takes nothing more until it is opened again.
+        """
         self.listeners: list[CommitListener] = list(listeners)
         self._store = store
         self._is_sync = flush_disk_type is FlushDiskType.SYNC_FLUSH
@@ -68,6 +72,7 @@ class GroupCommit:
         self._delayed_flush: asyncio.TimerHandle | None = None
         self._flusher = new_flushing(self._on_answer, self._on_flusher, store.close_files)
         self._no_flusher: str | None = None
+        self._on_broken = on_broken
         self._tasks = Tasks()
         self._loop: asyncio.AbstractEventLoop
         self.file_lock = asyncio.Lock()
@@ -215,6 +220,8 @@ class GroupCommit:
             self._showing.show(self._store.flushed_position)
             self._store.abandon_unflushed()
             self._showing.lose_after(self._store.flushed_position, StoreUnwritable(reason))
+            if writability.is_broken:
+                self._on_broken(writability.refusal or reason)
 
     def _on_flusher(self, unavailable: str | None) -> None:
         self._no_flusher = unavailable

@@ -93,6 +93,15 @@ class BrokerProgram(Program):
             connect_by(self._doors.network(current_network()))
         server = Broker(settings, pace=PACE, files=files, new_flushing=self.machine.disk.new_flushing(files), requests_to=keep)
         await server.start()
+        process.run(self._end_with(server))
+
+    async def _end_with(self, server: Broker) -> None:
+        """Ends the process as its command line does, once the broker cannot go on. The supervisor starts it again."""
+        process = self.process
+        await server.cannot_go_on.wait()
+        await server.stop()
+        if self.process is process:
+            self.kill()
 
 
 def broker(

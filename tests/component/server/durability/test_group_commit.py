@@ -22,6 +22,7 @@ from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.server.durability import flusher, group_commit, showing
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.store import Appended, FlushDiskType, MessageStore, StoreConfig, StoreUnwritable
+from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.segments import Segments
 
 HOST = host_bytes("127.0.0.1", 10911)
@@ -230,6 +231,23 @@ async def test_a_flush_that_fails_takes_back_what_it_was_for(tmp_path: Path, mon
         assert (len(pulled.records), pulled.max_offset) == (2, 2)
         it.group_commit.put_times.begin_minute()
         assert counted(it.group_commit.put_times.distribution()) == 2, "what was lost has taken no time"
+
+
+async def test_it_says_why_the_store_is_broken_if_what_was_not_flushed_cannot_be_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(log: CommitLog, position: int) -> None:
+        raise OSError(errno.EIO, "input/output error")
+
+    told: list[str] = []
+    async with stage(tmp_path, on_broken=told.append) as it:
+        with monkeypatch.context() as patch:
+            patch.setattr(Segments, "paths_between", lambda *_: [tmp_path / "no such file"])
+            patch.setattr(CommitLog, "drop_after", fail)
+            it.append(b"lost", opaque=1)
+            await it.until(lambda: bool(it.client.frames))
+        assert it.client.answer(0)[1] == ResponseCode.SERVICE_NOT_AVAILABLE
+        assert told == ["the disk failed, and what was not flushed cannot be taken back: EIO input/output error"]
 
 
 async def test_a_flush_process_that_dies_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
