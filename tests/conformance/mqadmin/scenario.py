@@ -155,6 +155,7 @@ def play(place: Place, mqadmin: Mqadmin) -> Answers:
     """Plays the scenario."""
     with EventLoopThread() as loop:
         stage = _Stage(place, mqadmin, loop)
+        stage.broker_has_counted()
         stage.run(BEFORE_CLIENTS)
         try:
             stage.clients_come()
@@ -181,6 +182,10 @@ class _Stage:
         """Runs the commands; `{broker}` and the like stand for what is known by then."""
         for name, command in commands.items():
             self.outputs[name] = self._mqadmin.run(*command.format_map(self._values).split())
+
+    def broker_has_counted(self) -> None:
+        """Apache's broker cannot tell its rates in its first seconds: it throws NoSuchElementException until it has counted once."""
+        self._wait_for(r"(?s)\A(?!.*Exception).*DefaultCluster", "clusterList")
 
     def clients_come(self) -> None:
         """A producer sends to each queue in turn, and a consumer consumes all of it."""
