@@ -184,7 +184,7 @@ class _Stage:
             self.outputs[name] = self._mqadmin.run(*command.format_map(self._values).split())
 
     def broker_has_counted(self) -> None:
-        """Apache's broker cannot tell its rates in its first seconds: it throws NoSuchElementException until it has counted once."""
+        """Waits until Apache's broker has counted once: it throws NoSuchElementException before, asked for its rates."""
         self._wait_for(r"(?s)\A(?!.*Exception).*DefaultCluster", "clusterList")
 
     def clients_come(self) -> None:
