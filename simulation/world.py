@@ -27,7 +27,7 @@ from simulation.judges.audit import audit
 from simulation.judges.books import read_books, read_store
 from simulation.judges.broker_lists import ask
 from simulation.judges.conversations import Conversation, judge_conversations
-from simulation.judges.frame_telling import FrameTelling
+from simulation.judges.frames.frame_telling import FrameTelling
 from simulation.judges.liveness import judge_end
 from simulation.judges.safety import SafetyJudge
 from simulation.judges.shadow import AnswerKind

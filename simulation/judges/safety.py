@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from simulation.judges.commit_watch import CommitWatch
-from simulation.judges.frame_telling import FrameTelling
-from simulation.judges.frame_watch import WireWatch
+from simulation.judges.frames.frame_telling import FrameTelling
+from simulation.judges.frames.frame_watch import WireWatch
 from simulation.judges.violation import Violation
 
 

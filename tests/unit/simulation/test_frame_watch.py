@@ -20,7 +20,7 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketmq_commitlog.commit_log import record_at
-from simulation.judges.frame_watch import WireWatch
+from simulation.judges.frames.frame_watch import WireWatch
 from simulation.judges.violation import Promise, Violation
 
 BROKER, CLIENT = "broker-a", "orders-1"

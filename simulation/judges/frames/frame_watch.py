@@ -27,7 +27,7 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.server.sending.batch_body import split_batch
 from rocketmq_commitlog.commit_log import Damage, LogRecord
-from simulation.judges.frame_telling import FrameTelling
+from simulation.judges.frames.frame_telling import FrameTelling
 from simulation.judges.violation import Promise, Violation
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}

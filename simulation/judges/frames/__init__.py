@@ -1,0 +1,1 @@
+"""What the frames of a world say: each is watched, and told as an arrow."""
