@@ -91,8 +91,8 @@ def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environ
         "names = [module.name for module in pkgutil.walk_packages(rocketmq_broker.__path__, 'rocketmq_broker.')]\n"
         "names.remove('rocketmq_broker.testing.plugin')  # which pytest loads\n"
         "console = 'rocketmq_broker.admin.console.'  # the extra `console`\n"
-        "simulation = 'rocketmq_broker.testing.simulation.'  # the extra `simulation`\n"
-        "names = [name for name in names if not (name + '.').startswith((console, simulation))]\n"
+        "simulation = 'rocketmq_broker.testing.simulation.', 'rocketmq_broker.testing.exploring.'  # the extra `simulation`\n"
+        "names = [name for name in names if not (name + '.').startswith((console, *simulation))]\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)
@@ -106,8 +106,9 @@ def test_without_its_extra_the_console_says_what_to_install(environment: Path, t
     assert "Traceback" not in done.stderr
 
 
-def test_without_its_extra_the_simulated_world_says_what_to_install(environment: Path, tmp_path: Path) -> None:
-    command = [environment / "python", "-c", "import rocketmq_broker.testing.simulation.world"]
+@pytest.mark.parametrize("module", ["simulation.world", "exploring"])
+def test_without_its_extra_the_simulated_world_says_what_to_install(environment: Path, tmp_path: Path, module: str) -> None:
+    command = [environment / "python", "-c", f"import rocketmq_broker.testing.{module}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert "rocketmq-broker[simulation]" in done.stderr.splitlines()[-1]
 
