@@ -65,6 +65,11 @@ class FaultKind(StrEnum):
     """The database stores the `nth` database commit after `at_s`, and its answer is lost with the connection."""
     DATABASE_LOCKED = "database.locked"
     """Another writer holds the lock of the database for `for_s`."""
+    DATABASE_RULE = "database.rule"
+    """A rule of the database refuses one order for `for_s`: the `nth` one whose rows come after `at_s`.
+
+    `about` is "rows" if it refuses each row of the order, "amounts" if it takes one whose amount is 0.
+    """
 
     REDIS_HANG = "redis.hang"
     """Redis answers nothing for `for_s`, and then goes on."""
@@ -78,6 +83,8 @@ class FaultKind(StrEnum):
     """Two workers run the `nth` task after `at_s` at the same time."""
     REDIS_LOST_ACK = "redis.lost_ack"
     """The acknowledgement of the `nth` task after `at_s` is lost, so that Redis hands the task out again."""
+    WORKER_FAIL_ORDER = "worker.fail_order"
+    """Each task fails that holds the `nth` order after `at_s`, for `for_s`: `when` "before" or "after" it has written."""
 
     REPLICA_OLD_ROWS = "replica.old_rows"
     """The order service answers check-backs from a copy of its database of `at_s`, for `for_s`, beginning `age_s` later."""

@@ -195,7 +195,7 @@ class _ShopWorld:
             database.unlock()
         self._shop.redis.mend()
         for machine in self._world.machines.values():
-            machine.disk.live()
+            machine.disk.mend()
             machine.clock.set_right()
         self._world.history.note("world", "fault", "all faults are over")
 

@@ -7,6 +7,7 @@ A pool has any number of connections.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import shutil
 import sqlite3
@@ -33,6 +34,8 @@ MIGRATIONS_OF: Final = {
     "inventory-database": INVENTORY_MIGRATIONS,
 }
 """The migrations of each database, by its name."""
+
+_TRIES_TO_LOCK_EVERY_S: Final = 0.001
 
 OnCommit = Callable[[str, Callable[[], sqlite3.Connection]], object]
 """Called after each database commit that changed rows, with the database's name and a function that returns its `reader`."""
@@ -70,6 +73,7 @@ class SimulatedDatabase:
         self._file = DatabaseFile(name, path, loop, history, chance, self.faults, self._tell, is_replica)
         self._engines: list[Engine] = []
         self._reader: sqlite3.Connection | None = None
+        self._lockers = 0
         self._locker: sqlite3.Connection | None = None
 
     def engine_for(self, process: SimulatedProcess) -> Engine:
@@ -97,16 +101,15 @@ class SimulatedDatabase:
         return self._reader
 
     def lock(self) -> None:
-        """Begins to write as another writer, until `unlock`. Waits for nobody: a lock held at this moment is lock enough."""
-        self._locker = sqlite3.connect(self._file.path, isolation_level=None, timeout=0)
-        try:
-            self._locker.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError:
-            self.unlock()
+        """Begins to write as another writer, until `unlock`, as soon as no other holds the lock. Locks may overlap."""
+        self._lockers += 1
+        if self._lockers == 1:
+            self._begin_to_lock()
 
     def unlock(self) -> None:
-        """Ends the other writer."""
-        if self._locker is not None:
+        """Ends the other writer, once for each `lock`."""
+        self._lockers = max(self._lockers - 1, 0)
+        if self._lockers == 0 and self._locker is not None:
             self._locker.close()
             self._locker = None
 
@@ -125,6 +128,7 @@ class SimulatedDatabase:
 
     def close(self) -> None:
         """Closes everything, and removes the file."""
+        self._lockers = 0
         self.unlock()
         for engine in self._engines:
             engine.dispose()
@@ -132,6 +136,18 @@ class SimulatedDatabase:
             self._reader.close()
         for ending in ("", "-wal", "-shm"):
             Path(f"{self._file.path}{ending}").unlink(missing_ok=True)
+
+    def _begin_to_lock(self) -> None:
+        if self._lockers == 0 or self._locker is not None:
+            return
+        locker = sqlite3.connect(self._file.path, isolation_level=None, timeout=0)
+        try:
+            locker.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            locker.close()
+            self._file.loop.call_later(_TRIES_TO_LOCK_EVERY_S, self._begin_to_lock, context=contextvars.Context())
+        else:
+            self._locker = locker
 
     def _tell(self) -> None:
         for observer in self.observers:

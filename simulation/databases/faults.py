@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from rocketmq_broker.world import Chance
+from simulation.databases.rules import OrderRule, RuledRow
 
 Die = Callable[[], object]
 """Kills the process that is just working with the database."""
@@ -42,7 +43,9 @@ class DatabaseFaults:
     now_s: Callable[[], float]
     chance: Chance
     fired: Callable[[str], object]
-    """Told of each effect of a fault, by a word: refuse, hang, lost_answer, locked, kill."""
+    """Told of each effect of a fault, by a word: refuse, hang, lost_answer, locked, rule, kill."""
+    rules: list[OrderRule] = field(default_factory=list)
+    """The rules by which the database refuses single orders."""
     _refuses_until_s: float = 0.0
     _refusal_rate: float = 0.0
     _refused: str | None = None
@@ -53,12 +56,13 @@ class DatabaseFaults:
     _dying: list[DyingStep] = field(default_factory=list)
 
     def refuse(self, for_s: float, rate: float = 1.0, process: str | None = None) -> None:
-        """Refuses statements with that probability; only those of one process if it is named."""
-        self._refuses_until_s, self._refusal_rate, self._refused = self.now_s() + for_s, rate, process
+        """Refuses statements with that probability; only those of one process if it is named. Of two times the longer counts."""
+        self._refuses_until_s = max(self._refuses_until_s, self.now_s() + for_s)
+        self._refusal_rate, self._refused = rate, process
 
     def hang(self, for_s: float) -> None:
-        """Answers no statement before the end of `for_s`."""
-        self._hangs_until_s = self.now_s() + for_s
+        """Answers no statement before the end of `for_s`. Of two times the longer counts."""
+        self._hangs_until_s = max(self._hangs_until_s, self.now_s() + for_s)
 
     def hang_statements(self, count: int, for_s: float) -> None:
         """Lets each of the next `count` statements take so many seconds, and the others pass."""
@@ -82,6 +86,7 @@ class DatabaseFaults:
         self._hangs_left = None
         self._fates.clear()
         self._dying.clear()
+        self.rules.clear()
 
     # asked at each step
 
@@ -104,6 +109,13 @@ class DatabaseFaults:
             return False
         self.fired("refuse")
         return True
+
+    def is_against_a_rule(self, rows: Iterable[RuledRow]) -> bool:
+        """Returns whether a rule refuses one of these rows, and with it their statement."""
+        refusing = [rule for row in rows for rule in self.rules if rule.refuses(row, self.now_s())]
+        if refusing:
+            self.fired("rule")
+        return bool(refusing)
 
     def fate_of_commit(self) -> CommitFate:
         """Returns what becomes of the commit that is done now."""

@@ -21,6 +21,7 @@ from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
 from rocketmq_broker.world import Chance
 from simulation.databases.connection import Parameters, SimulatedConnection
 from simulation.databases.faults import CommitFate, DatabaseFaults, DyingStep, broken_connection, locked
+from simulation.databases.rules import RuledRow, refused_by_rule
 
 T = TypeVar("T")
 
@@ -31,6 +32,7 @@ _COMMIT_WAITS: Final = 0.5
 _LONGEST_STATEMENT_S: Final = 0.005
 _LONGEST_COMMIT_S: Final = 0.02
 _NAMED_TABLES: Final = ("transactions", "orders", "credits", "shipments")
+_RULED_TABLES: Final = ("orders", "credits", "shipments")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
 _KEYS: Final = ("order_id", "transaction_id")
 
@@ -100,6 +102,8 @@ class DatabaseGate:
             self._pass(sql)
             if pause_s := self._file.pause_s(_STATEMENT_WAITS, _LONGEST_STATEMENT_S):
                 self._process.threads.sleep(pause_s)
+            if self._faults.rules and self._faults.is_against_a_rule(_ruled(sql, parameters)):
+                raise refused_by_rule()
             changes = connection.total_changes
             result = self._unlocked(connection, work)
             self._file.history.mix(self._file.name, self._process.name, sql, repr(parameters))
@@ -203,6 +207,17 @@ def _written(sql: str, parameters: Parameters) -> list[_Note]:
         (f"{table} {row[told]}" if told is not None else table, tuple(str(row[place]) for place in places if row[place]))
         for row in rows
     ]
+
+
+def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
+    """Yields the rows of an INSERT that a rule may be about: of orders, of credits, or of shipments."""
+    found = _INSERT.match(sql)
+    if found is None or found[1] not in _RULED_TABLES:
+        return
+    names = [name.strip() for name in found[2].split(",")]
+    order_id, amount = names.index("order_id"), names.index("amount_cents") if "amount_cents" in names else None
+    for begin in range(0, len(parameters) - len(names) + 1, len(names)):
+        yield RuledRow(str(parameters[begin + order_id]), None if amount is None else int(parameters[begin + amount]))
 
 
 def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:

@@ -14,15 +14,14 @@ from simulation.judges.order_verdict import OrderVerdict
 from simulation.judges.violation import Promise, Violation
 
 _HEALTHY: Final = frozenset({Finding.MATCHED, Finding.ROLLED_BACK, Finding.REVERSED, Finding.ENDED})
-_LACKS_AN_ENTRY: Final = frozenset({Finding.MISSING_CREDIT, Finding.MISSING_REVERSAL})
-"""A person mends these if a list names the order."""
+_LACKS_AN_ENTRY: Final = frozenset({Finding.MISSING_CREDIT, Finding.MISSING_REVERSAL, Finding.REVERSAL_WITHOUT_CREDIT})
+"""A person mends these if a list names the order. The database may have refused the credit and taken its reversal."""
 _UNDECIDED: Final = frozenset({Finding.IN_FLIGHT, Finding.OVERDUE})
 """An order that awaits its payment, and whose half message was discarded, waits for a person as well."""
 _OF_ENTRIES: Final = _LACKS_AN_ENTRY | {
     Finding.CREDIT_WITHOUT_ORDER,
     Finding.DOUBLE_CREDIT,
     Finding.REVERSED_ORDER,
-    Finding.REVERSAL_WITHOUT_CREDIT,
     Finding.AMOUNT_MISMATCH,
     Finding.POINTS_MISMATCH,
     Finding.WRONG_CUSTOMER,

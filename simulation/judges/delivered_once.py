@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from rocketmq_broker.message import properties, sysflag
+from rocketmq_broker.message import properties, sysflag, topics
 from rocketmq_commitlog.commit_log import LogRecord
 from simulation.judges.books import BrokerStore
 from simulation.judges.violation import Promise, Violation
+
+_OF_REDELIVERIES: Final = tuple(name.encode() for name in (topics.SCHEDULE_TOPIC, topics.RETRY_PREFIX, topics.DEAD_LETTER_PREFIX))
 
 
 def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
     """Yields the committed messages that lie more than once in the queues of all brokers together.
 
     Each half message has a unique key of its own, also one that is sent again. So a key that comes twice was committed twice.
+    A message that a consumer gave back keeps its key, and lies in a topic of redeliveries for each of them: these do not count.
     """
     seen: dict[tuple[bytes, str], LogRecord] = {}
     for store in stores:
         for record in _visible(store):
             unique_key = properties.find(record.properties, properties.UNIQUE_KEY)
-            if unique_key is None or record.sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_COMMIT:
+            if (
+                unique_key is None
+                or record.topic.startswith(_OF_REDELIVERIES)
+                or record.sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_COMMIT
+            ):
                 continue
             first = seen.setdefault((record.topic, unique_key), record)
             if first is not record:

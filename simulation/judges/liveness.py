@@ -15,6 +15,7 @@ from simulation.judges.books import CONSUMED, BrokerStore, WorldBooks
 from simulation.judges.broker_lists import BrokerLists
 from simulation.judges.delivered_once import doubled_messages
 from simulation.judges.order_verdict import OrderVerdict
+from simulation.judges.refused_orders import refused_but_open
 from simulation.judges.shipping import shipping_violations
 from simulation.judges.violation import Promise, Violation
 
@@ -46,7 +47,7 @@ def judge_end(
     violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]
     for store in books.stores.values():
         violations += _unconsumed(store, groups)
-    violations += _forgotten(books, told)
+    violations += [*_forgotten(books, told), *refused_but_open(books)]
     verdicts: dict[str, OrderVerdict] = {}
     named = lists.names_of(CREDIT_GROUP)
     for order_id, account in _accounts(books).items():

@@ -17,6 +17,7 @@ class Promise(StrEnum):
     ORDER_HAS_CREDIT = "An acknowledged order gets its credit once."
     ORDER_HAS_SHIPMENT = "A credited order is shipped, or found short."
     TOLD_ORDER_IS_KEPT = "A customer who was told that his order is placed finds it."
+    REFUSED_IS_CLOSED = "An order that the credit service refuses is closed in its ledger first."
     NOTHING_PENDING = "In the end no transaction waits for its decision, and no message for its consumer."
     LISTED_FOR_A_PERSON = "What waits for a person is on a list that names it."
     ANSWERS_FIT = "An answer fits what the customer asked and was told before."

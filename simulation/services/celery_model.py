@@ -63,6 +63,30 @@ class SentTask:
 
 
 @dataclass(slots=True)
+class FailingOrder:
+    """An order that makes each task fail that holds it, until `ends_s`."""
+
+    nth: int
+    """Of the orders that come to workers."""
+    ends_s: float
+    is_written: bool
+    """Whether such a task fails after it has written its entries."""
+    _order_id: str | None = None
+    _seen: dict[str, None] = field(default_factory=dict)
+
+    def is_in(self, task: SentTask, now_s: float) -> bool:
+        """Returns whether the task fails because of it."""
+        self._seen.update(dict.fromkeys(task.orders))
+        if self._order_id is None and len(self._seen) >= self.nth:
+            self._order_id = list(self._seen)[self.nth - 1]
+        return now_s < self.ends_s and self._order_id in task.orders
+
+
+class OrderMakesTaskFail(Exception):
+    """The error of a task that cannot be done because of one of its orders."""
+
+
+@dataclass(slots=True)
 class _Fated:
     left: int
     fate: TaskFate
@@ -80,7 +104,7 @@ class SimulatedRedis:
         *,
         on_fault: Callable[[str], object] = lambda word: None,
     ) -> None:
-        """`loop` is the world's; `on_fault` is told of each effect of a fault, by a word: a TaskFate, hang or flush."""
+        """`loop` is the world's; `on_fault` is told of each effect of a fault: a TaskFate, hang, fail_order or flush."""
         self._loop, self._history, self._chance, self._fired = loop, history, chance, on_fault
         self._now_s = loop.time
         self._waiting: deque[SentTask] = deque()
@@ -91,21 +115,36 @@ class SimulatedRedis:
         self._has_tasks = asyncio.Event()
         self._hangs_until_s = 0.0
         self._fated: list[_Fated] = []
+        self._failing: list[FailingOrder] = []
 
     # faults
 
     def hang(self, for_s: float) -> None:
-        """Answers no call for so long. What was sent meanwhile may be done after that."""
-        self._hangs_until_s = self._now_s() + for_s
+        """Answers no call for so long. What was sent meanwhile may be done after that. Of two times the longer counts."""
+        self._hangs_until_s = max(self._hangs_until_s, self._now_s() + for_s)
 
     def mend(self) -> None:
         """Ends all faults, also those that have not happened yet."""
         self._hangs_until_s = 0.0
         self._fated.clear()
+        self._failing.clear()
 
     def ordain(self, fate: TaskFate, nth: int = 1, delay_s: float = 0.0) -> None:
         """Lets it happen to the `nth` next task; `delay_s` is for a late one."""
         self._fated.append(_Fated(nth, fate, delay_s))
+
+    def fail_order(self, nth: int, for_s: float, *, is_written: bool) -> None:
+        """Lets each task fail that holds the `nth` order from now on, for so long; `is_written`: after it has written."""
+        self._failing.append(FailingOrder(nth, self._now_s() + for_s, is_written))
+
+    def failing_in(self, task: SentTask) -> FailingOrder | None:
+        """Returns the order that makes the task fail, if it holds one."""
+        for failing in self._failing:
+            if failing.is_in(task, self._now_s()):
+                self._history.note("redis", "fault", "an order of the task makes it fail", task.orders)
+                self._fired("fail_order")
+                return failing
+        return None
 
     def flush(self) -> None:
         """Forgets all tasks and answers, as FLUSHALL does."""
@@ -164,7 +203,10 @@ class SimulatedRedis:
 
     def answer_of(self, task_id: str) -> TaskAnswer | None:
         """Returns the answer, or None while there is none, or while Redis hangs."""
-        return None if self._now_s() < self._hangs_until_s else self._answers.get(task_id)
+        if self._now_s() < self._hangs_until_s:
+            self._fired("hang")
+            return None
+        return self._answers.get(task_id)
 
     def arrival_of(self, task_id: str) -> asyncio.Future[None]:
         """Returns a future that is done when the next answer of this task comes."""
@@ -184,6 +226,7 @@ class SimulatedRedis:
         while True:
             await asyncio.sleep(self._chance.random() * _LONGEST_TAKING_S)
             if (hangs_for_s := self._hangs_until_s - self._now_s()) > 0:
+                self._fired("hang")
                 await asyncio.sleep(hangs_for_s)
             elif self._waiting:
                 return self._delivered(self._waiting.popleft())
@@ -209,7 +252,10 @@ class SimulatedRedis:
             self._put(task)
 
     async def _passes(self) -> None:
-        await asyncio.sleep(max(self._hangs_until_s - self._now_s(), 0) + self._chance.random() * _LONGEST_CALL_S)
+        hangs_for_s = max(self._hangs_until_s - self._now_s(), 0.0)
+        if hangs_for_s:
+            self._fired("hang")
+        await asyncio.sleep(hangs_for_s + self._chance.random() * _LONGEST_CALL_S)
 
     # internals
 
@@ -317,9 +363,15 @@ class WorkerProcess:
         child = self._forked()
         while True:
             delivery, task = await self._redis.take()
+            failing = self._redis.failing_in(task)
+            if failing is not None and not failing.is_written:
+                await self._redis.end(self._process.name, delivery, task, _failed())
+                continue
             running = child.process.start_thread(child.write, json.loads(task.argument))
             await asyncio.wait([running], timeout=TASK_TIME_LIMIT_S)
-            if running.done():
+            if failing is not None and running.done():
+                answer = _failed()
+            elif running.done():
                 error = running.exception()
                 answer = TaskAnswer(running.result()) if error is None else TaskAnswer(error=error)
             else:
@@ -332,6 +384,10 @@ class WorkerProcess:
         process = self._new_child()
         self._process.on_death(process.kill)
         return _Child(process, writing_to(Ledger(self._database.engine_for(process), process.world)))
+
+
+def _failed() -> TaskAnswer:
+    return TaskAnswer(error=OrderMakesTaskFail("one of its orders makes the task fail"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ What the model leaves out: Flask and waitress, the lanes that limit requests, an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from order_messages.states import TransactionState
@@ -28,12 +28,18 @@ from simulation.services.client_loop import SimulatedClientLoop
 from simulation.services.settings import ShopSettings
 
 
+def _nothing() -> None:
+    """Takes no note of a check-back."""
+
+
 @dataclass
 class SwitchedListener:
     """A listener whose check-backs another one may answer for a while, from another database."""
 
     listener: TransactionListener
     checking: TransactionListener
+    on_check: Callable[[], object] = _nothing
+    """Called at each check-back."""
 
     def execute_local_transaction(
         self, message: Message, arg: object
@@ -43,6 +49,7 @@ class SwitchedListener:
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
         """Answers a check-back."""
+        self.on_check()
         return self.checking.check_local_transaction(message)
 
 
@@ -79,13 +86,13 @@ class OrderProcess:
         """Leaves both groups, as a service does that is told to stop."""
         await self.process.start_thread(self._stop)
 
-    def check_back_from(self, copy: SimulatedDatabase | None) -> None:
-        """Answers check-backs from that database from now on; from its own again for None."""
+    def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
+        """Answers check-backs from that database from now on; from its own again for None. Calls `on_check` at each of them."""
         checking: Mapping[str, TransactionListener] = {topic: own.listener for topic, own in self._listeners.items()}
         if copy is not None:
             checking = self._listeners_of(SqlOrderStore(copy.engine_for(self.process), self.process.world))
         for topic, listener in self._listeners.items():
-            listener.checking = checking[topic]
+            listener.checking, listener.on_check = checking[topic], on_check
 
     def answer(self, request: ServiceRequest) -> ServiceAnswer:
         """Answers a request, in a thread of the process, by the rules of `order_service.entrypoints.http`."""

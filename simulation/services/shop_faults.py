@@ -10,6 +10,7 @@ from typing import Final
 from rocketmq_broker.testing.simulation.faults import Effect, FaultInjector
 from rocketmq_broker.testing.simulation.plan import PlannedEvent
 from simulation.databases.database import SimulatedDatabase
+from simulation.databases.rules import OrderRule
 from simulation.fault_kinds import FaultKind
 from simulation.services.celery_model import TaskFate
 from simulation.services.shop import SimulatedShop
@@ -40,8 +41,10 @@ class ShopFaults:
             FaultKind.DATABASE_HANG: self._hang,
             FaultKind.DATABASE_LOST_ANSWER: self._lose_answer,
             FaultKind.DATABASE_LOCKED: self._lock,
+            FaultKind.DATABASE_RULE: self._rule,
             FaultKind.PROCESS_KILL_AT_DATABASE: self._kill_at_database,
             FaultKind.REDIS_HANG: self._hang_redis,
+            FaultKind.WORKER_FAIL_ORDER: self._fail_order,
             FaultKind.REPLICA_OLD_ROWS: self._old_rows,
             **dict.fromkeys(_FATES, self._ordain),
         }
@@ -51,17 +54,23 @@ class ShopFaults:
     async def _refuse(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         database = self._database(fault)
         database.faults.refuse(fault.for_s, fault.number("rate"))
-        await self._lasts(faults, fault, fault.where, "refuse", lambda: database.faults.refuse(0.0))
+        await self._lasts(faults, fault, fault.where, "refuse")
 
     async def _hang(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         database = self._database(fault)
         database.faults.hang(fault.for_s)
-        await self._lasts(faults, fault, fault.where, "hang", lambda: database.faults.hang(0.0))
+        await self._lasts(faults, fault, fault.where, "hang")
 
     async def _lock(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         database = self._database(fault)
         database.lock()
         await self._lasts(faults, fault, fault.where, "locked", database.unlock)
+
+    async def _rule(self, faults: FaultInjector, fault: PlannedEvent) -> None:
+        database = self._database(fault)
+        ends_s, takes_nothing = database.faults.now_s() + fault.for_s, fault.text("about") == "amounts"
+        database.faults.rules.append(OrderRule(fault.whole("nth"), ends_s, takes_nothing))
+        await self._lasts(faults, fault, fault.where, "rule")
 
     async def _lose_answer(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         database = self._database(fault)
@@ -91,8 +100,7 @@ class ShopFaults:
         service = self._shop.order_services.get(fault.where)
         if service is None or not service.process.is_alive:
             return
-        service.check_back_from(copy)
-        faults.has_fired(fault)
+        service.check_back_from(copy, faults.once(fault))
         try:
             await asyncio.sleep(fault.for_s)
         finally:
@@ -102,7 +110,11 @@ class ShopFaults:
 
     async def _hang_redis(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         self._shop.redis.hang(fault.for_s)
-        await self._lasts(faults, fault, "redis", "hang", lambda: self._shop.redis.hang(0.0))
+        await self._lasts(faults, fault, "redis", "hang")
+
+    async def _fail_order(self, faults: FaultInjector, fault: PlannedEvent) -> None:
+        self._shop.redis.fail_order(fault.whole("nth"), fault.for_s, is_written=fault.text("when") == "after")
+        await self._lasts(faults, fault, "redis", "fail_order")
 
     async def _ordain(self, faults: FaultInjector, fault: PlannedEvent) -> None:
         fate, delay_s = _FATES[FaultKind(fault.what)], float(fault.parameters.get("delay_s", 0.0))
@@ -114,13 +126,16 @@ class ShopFaults:
     def _database(self, fault: PlannedEvent) -> SimulatedDatabase:
         return self._shop.databases[fault.where]
 
-    async def _lasts(self, faults: FaultInjector, fault: PlannedEvent, place: str, word: str, mend: Callable[[], object]) -> None:
-        """Waits for the end of the fault, and counts it if a service has met it."""
+    async def _lasts(
+        self, faults: FaultInjector, fault: PlannedEvent, place: str, word: str, mend: Callable[[], object] | None = None
+    ) -> None:
+        """Waits for the end of the fault, and counts it if a service has met it. `mend` ends one that does not end by itself."""
         met = self._await(place, word)
         try:
             await asyncio.sleep(fault.for_s)
         finally:
-            mend()
+            if mend is not None:
+                mend()
             if met.done():
                 faults.has_fired(fault)
             else:

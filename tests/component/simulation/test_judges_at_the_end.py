@@ -214,6 +214,22 @@ def test_an_order_without_its_credit_that_a_list_names_waits_for_a_person(small:
     assert broken(small) == {Promise.BOOKS_AGREE: {"ada"}, Promise.ORDER_HAS_CREDIT: {"ada"}}
 
 
+def test_a_reversal_without_its_credit_waits_for_a_person_if_a_list_names_the_order(small: SmallWorld) -> None:
+    small.in_credits("DELETE FROM credits WHERE customer = 'eve' AND kind = 'credit'")
+    small.in_credits("UPDATE balances SET points = -10 WHERE customer = 'eve'")
+    assert broken(small) == {Promise.BOOKS_AGREE: {"eve"}, Promise.ORDER_HAS_CREDIT: {"eve"}}
+    small.lists = replace(small.lists, dead_letters=(dead_letter("%DLQ%credit_service", small.order_id("eve")),))
+    assert broken(small) == {}
+
+
+def test_a_refusal_that_was_told_has_its_entry_in_the_ledger(small: SmallWorld) -> None:
+    appended(small, "credit_refusals", small.order_id("ada"))
+    assert broken(small) == {}
+    small.in_credits("DELETE FROM credits WHERE customer = 'ada'")
+    small.in_credits("UPDATE balances SET points = 0 WHERE customer = 'ada'")
+    assert Promise.REFUSED_IS_CLOSED in broken(small)
+
+
 def test_a_person_mends_only_what_is_missing(small: SmallWorld) -> None:
     """Two points too many are wrong, whichever list names the order."""
     small.in_credits("UPDATE balances SET points = points + 2 WHERE customer = 'ada'")

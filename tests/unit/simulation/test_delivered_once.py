@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
+
 from rocketmq_broker.message import properties, sysflag
 from rocketmq_commitlog.commit_log import Damage, LogRecord
 from simulation.judges.books import BrokerStore
@@ -11,9 +13,16 @@ from simulation.judges.delivered_once import doubled_messages
 from simulation.judges.violation import Promise
 
 
-def record(unique_key: str, queue_offset: int, *, sys_flag: int = sysflag.TRANSACTION_COMMIT, queue_id: int = 0) -> LogRecord:
+def record(
+    unique_key: str,
+    queue_offset: int,
+    *,
+    sys_flag: int = sysflag.TRANSACTION_COMMIT,
+    queue_id: int = 0,
+    topic: str = "orders",
+) -> LogRecord:
     encoded = properties.encode({properties.UNIQUE_KEY: unique_key, properties.KEYS: "order-1"})
-    return LogRecord(100, 0, queue_id, queue_offset, sys_flag, 0, 0, 0, b"", b"orders", encoded)
+    return LogRecord(100, 0, queue_id, queue_offset, sys_flag, 0, 0, 0, b"", topic.encode(), encoded)
 
 
 def doubled(*stores: tuple[LogRecord | Damage, ...]) -> list[tuple[str, tuple[str, ...]]]:
@@ -35,6 +44,11 @@ def test_a_message_that_was_committed_twice_breaks_the_promise() -> None:
 def test_a_record_that_recovery_passed_over_does_not_count() -> None:
     assert doubled((record("A", 0), Damage(100, 50), record("A", 0))) == []
     assert doubled((record("A", 0), Damage(100, 50), record("B", 0), record("A", 1))) == []
+
+
+@pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "%RETRY%credit_service", "%DLQ%credit_service"])
+def test_a_message_that_is_redelivered_twice_does_not_count(topic: str) -> None:
+    assert doubled((record("A", 0), record("A", 0, topic=topic), record("A", 1, topic=topic))) == []
 
 
 def test_a_plain_message_that_was_sent_twice_does_not_count() -> None:

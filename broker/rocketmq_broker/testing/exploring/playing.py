@@ -132,7 +132,7 @@ class ExploredPlay:
         await self.injector.stop()
         self._points.disarm()
         for machine in self._world.machines.values():
-            machine.disk.live()
+            machine.disk.mend()
             machine.clock.set_right()
         self.history.note("world", "end", "all faults are over")
 

@@ -20,6 +20,7 @@ from rocketmq_broker.store.memory_file import SyncedPages
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.disk import Disk
 from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.network.notes import Fired, nothing
 from rocketmq_broker.testing.simulation.process import Killed
 
 _USUAL_FLUSH_S: Final = (0.0005, 0.005)
@@ -44,6 +45,7 @@ class SimulatedDisk:
         self._syncs_to_fail = 0
         self._left_to_live = 0
         self._on_death: Callable[[], object] | None = None
+        self._full_met = self._slow_met = self._failed_write_met = self._failed_sync_met = nothing
 
     def opened(self) -> ProcessFiles:
         """Returns the files as a new process sees them. `kill` and `lose_power` end it, with all that it has open."""
@@ -56,9 +58,13 @@ class SimulatedDisk:
         """Returns what flushes files of this process, after a delay that chance chooses."""
 
         def flushing(on_answer: Callable[[int], None], on_unavailable: object, make_room: object) -> Flushing:
-            return DelayedFlush(files, on_answer, lambda: self._delays.uniform(*self._flush_s))
+            return DelayedFlush(files, on_answer, self._next_flush_s)
 
         return flushing
+
+    def _next_flush_s(self) -> float:
+        self._slow_met()
+        return self._delays.uniform(*self._flush_s)
 
     def contents(self) -> dict[Path, bytes]:
         """Returns the content of each file, without the zeros after its last write."""
@@ -78,9 +84,10 @@ class SimulatedDisk:
         self._memory.lose_power(self._damage)
         self._fault("the power fails: what was not synced is lost, kept, or torn")
 
-    def fill(self) -> None:
-        """Leaves no room: writes fail with ENOSPC, perhaps after a part of their data."""
+    def fill(self, fired: Fired = nothing) -> None:
+        """Leaves no room: writes fail with ENOSPC, perhaps after a part of their data. `fired` is called at each of them."""
         self._set_full(is_full=True)
+        self._full_met = fired
         self._fault("the disk is full")
 
     def free(self) -> None:
@@ -88,24 +95,34 @@ class SimulatedDisk:
         self._set_full(is_full=False)
         self._fault("there is room on the disk again")
 
-    def slow_down(self, min_s: float, max_s: float) -> None:
-        """Lets each flush that begins later take between so many seconds of the world's time."""
+    def slow_down(self, min_s: float, max_s: float, fired: Fired = nothing) -> None:
+        """Lets each flush that begins later take between so many seconds of the world's time, and calls `fired` then."""
         self._flush_s = (min_s, max_s)
+        self._slow_met = fired
         self._fault(f"each flush takes {min_s:g} to {max_s:g} s")
 
     def speed_up(self) -> None:
         """Lets flushes take their usual time again; those under way keep theirs."""
         self._flush_s = _USUAL_FLUSH_S
+        self._slow_met = nothing
         self._fault("the disk is as fast as before")
 
-    def fail_writes(self, count: int) -> None:
-        """Lets the next `count` writes and truncations fail with EIO, perhaps after a part of the data."""
+    def fail_writes(self, count: int, fired: Fired = nothing) -> None:
+        """Lets the next `count` writes and truncations fail with EIO, perhaps after a part of the data.
+
+        `fired` is called at each of them.
+        """
         self._writes_to_fail = count
+        self._failed_write_met = fired
         self._fault(f"the next {count} writes fail")
 
-    def fail_syncs(self, count: int) -> None:
-        """Lets the next `count` syncs fail with EIO. Linux keeps what they were to sync for the next one, or drops it."""
+    def fail_syncs(self, count: int, fired: Fired = nothing) -> None:
+        """Lets the next `count` syncs fail with EIO. Linux keeps what they were to sync for the next one, or drops it.
+
+        `fired` is called at each of them.
+        """
         self._syncs_to_fail = count
+        self._failed_sync_met = fired
         self._fault(f"the next {count} syncs fail")
 
     def die_after(self, operations: int, on_death: Callable[[], object]) -> None:
@@ -118,6 +135,11 @@ class SimulatedDisk:
     def live(self) -> None:
         """Takes back `die_after`."""
         self._on_death = None
+
+    def mend(self) -> None:
+        """Takes back `die_after`, and the writes and syncs that were still to fail."""
+        self.live()
+        self._writes_to_fail = self._syncs_to_fail = 0
 
     def _set_full(self, *, is_full: bool) -> None:
         self._is_full = is_full
@@ -192,12 +214,15 @@ class SimulatedDisk:
 
     def _fail_write(self) -> NoReturn:
         if not self._writes_to_fail:
+            self._full_met()
             _raise(errno.ENOSPC)
         self._writes_to_fail -= 1
+        self._failed_write_met()
         _raise(errno.EIO)
 
     def _fail_sync(self) -> NoReturn:
         self._syncs_to_fail -= 1
+        self._failed_sync_met()
         _raise(errno.EIO)
 
 

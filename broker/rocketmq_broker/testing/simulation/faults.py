@@ -24,7 +24,7 @@ class FaultInjector:
         self.world = world
         self._effects = effects
         self.fired: Counter[str] = Counter()
-        """How often each kind had an effect."""
+        """How many planned faults of each kind had an effect: a process met them, or died by them."""
         self._running: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, fault: PlannedEvent) -> None:
@@ -116,11 +116,12 @@ async def _freeze(faults: FaultInjector, fault: PlannedEvent) -> None:
     process = faults.program(fault).process
     if process is None:
         return
-    faults.has_fired(fault)
     faults.world.network.freeze(process.name)
     process.freeze()
 
     def thaw() -> None:
+        if process.has_missed_work:
+            faults.has_fired(fault)
         if process.is_alive:
             process.thaw()
             faults.world.network.thaw(process.name)
@@ -133,15 +134,13 @@ async def _freeze(faults: FaultInjector, fault: PlannedEvent) -> None:
 
 async def _leap(faults: FaultInjector, fault: PlannedEvent) -> None:
     clock, by_s = faults.program(fault).machine.clock, fault.number("by_s")
-    faults.has_fired(fault)
-    clock.leap(by_s)
+    clock.leap(by_s, faults.once(fault))
     await _lasts(fault, lambda: clock.leap(-by_s))
 
 
 async def _rate(faults: FaultInjector, fault: PlannedEvent) -> None:
     clock = faults.program(fault).machine.clock
-    faults.has_fired(fault)
-    clock.run_at(fault.number("rate") if "rate" in fault.parameters else 0.0)
+    clock.run_at(fault.number("rate") if "rate" in fault.parameters else 0.0, faults.once(fault))
     await _lasts(fault, clock.set_right)
 
 
@@ -211,26 +210,22 @@ async def _in_pieces(faults: FaultInjector, fault: PlannedEvent) -> None:
 
 async def _disk_full(faults: FaultInjector, fault: PlannedEvent) -> None:
     disk = faults.program(fault).machine.disk
-    faults.has_fired(fault)
-    disk.fill()
+    disk.fill(faults.once(fault))
     await _lasts(fault, disk.free)
 
 
 async def _disk_slow(faults: FaultInjector, fault: PlannedEvent) -> None:
     disk = faults.program(fault).machine.disk
-    faults.has_fired(fault)
-    disk.slow_down(0.0, fault.number("delay_s"))
+    disk.slow_down(0.0, fault.number("delay_s"), faults.once(fault))
     await _lasts(fault, disk.speed_up)
 
 
 async def _disk_fails_writes(faults: FaultInjector, fault: PlannedEvent) -> None:
-    faults.has_fired(fault)
-    faults.program(fault).machine.disk.fail_writes(fault.whole("count"))
+    faults.program(fault).machine.disk.fail_writes(fault.whole("count"), faults.once(fault))
 
 
 async def _disk_fails_syncs(faults: FaultInjector, fault: PlannedEvent) -> None:
-    faults.has_fired(fault)
-    faults.program(fault).machine.disk.fail_syncs(fault.whole("count"))
+    faults.program(fault).machine.disk.fail_syncs(fault.whole("count"), faults.once(fault))
 
 
 EFFECTS: Final[Mapping[str, Effect]] = {

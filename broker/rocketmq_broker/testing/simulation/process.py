@@ -12,6 +12,7 @@ from rocketmq_broker.remoting.network import Network, connect_by
 from rocketmq_broker.testing.simulation.chance import stream
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.loop import NS_IN_S, OWNER, SimulatedLoop
+from rocketmq_broker.testing.simulation.network.notes import Fired
 from rocketmq_broker.testing.simulation.threads import SimulatedThreads
 from rocketmq_broker.world import World, live_in
 
@@ -35,22 +36,30 @@ class WallClock:
         self._shown_ns = self._starts_ns + loop.elapsed_ns()
         self._since_ns = loop.elapsed_ns()
         self._rate = 1.0
+        self._met: Fired | None = None
 
     def now_ns(self) -> int:
         """Returns nanoseconds since the epoch."""
+        if self._met is not None:
+            met, self._met = self._met, None
+            met()
         return self._shown_ns + round((self._loop.elapsed_ns() - self._since_ns) * self._rate)
 
-    def leap(self, seconds: float) -> None:
-        """Sets the clock forward or back."""
+    def leap(self, seconds: float, fired: Fired | None = None) -> None:
+        """Sets the clock forward or back. `fired` is called when somebody reads it next."""
         self._shown_ns += round(seconds * NS_IN_S)
+        self._met = fired
 
-    def run_at(self, rate: float) -> None:
-        """Lets the clock run at that rate: 1 is right, 0 stands still."""
+    def run_at(self, rate: float, fired: Fired | None = None) -> None:
+        """Lets the clock run at that rate: 1 is right, 0 stands still. `fired` is called when somebody reads it next."""
+        self._met = None
         self._shown_ns, self._since_ns, self._rate = self.now_ns(), self._loop.elapsed_ns(), rate
+        self._met = fired
 
     def set_right(self) -> None:
         """Shows the right time again, and runs at the right rate."""
         self._shown_ns, self._since_ns, self._rate = self._starts_ns, 0, 1.0
+        self._met = None
 
 
 class SimulatedProcess:
@@ -154,6 +163,11 @@ class SimulatedProcess:
         if self.is_running:
             self.is_running = False
             self._history.note(self.name, "fault", f"{self.name} is stopped")
+
+    @property
+    def has_missed_work(self) -> bool:
+        """Whether something came due while it stood still."""
+        return bool(self._kept)
 
     def thaw(self) -> None:
         """Lets the process go on, as SIGCONT does."""

@@ -1,0 +1,43 @@
+"""A rule of a simulated database that refuses the rows of one order, as a constraint or a trigger does."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class RuledRow(NamedTuple):
+    """A row that is to be inserted, as far as a rule looks at it."""
+
+    order_id: str
+    amount_cents: int | None
+    """None for a row without an amount."""
+
+
+@dataclass(slots=True)
+class OrderRule:
+    """Refuses the rows of one order until `ends_s`: of the `nth` order whose rows come."""
+
+    nth: int
+    ends_s: float
+    takes_nothing: bool = False
+    """Whether it takes a row whose amount is 0: the rule is about amounts."""
+    _order_id: str | None = None
+    _seen: set[str] = field(default_factory=set)
+
+    def refuses(self, row: RuledRow, now_s: float) -> bool:
+        """Returns whether the database refuses the row now."""
+        if now_s >= self.ends_s:
+            return False
+        self._seen.add(row.order_id)
+        if self._order_id is None and len(self._seen) >= self.nth:
+            self._order_id = row.order_id
+        return row.order_id == self._order_id and not (self.takes_nothing and row.amount_cents == 0)
+
+
+def refused_by_rule() -> sqlite3.IntegrityError:
+    """Returns the driver's error when a trigger refuses a row."""
+    error = sqlite3.IntegrityError("a rule refuses the order")
+    error.sqlite_errorname, error.sqlite_errorcode = "SQLITE_CONSTRAINT_TRIGGER", sqlite3.SQLITE_CONSTRAINT_TRIGGER
+    return error
