@@ -26,7 +26,7 @@ class WorldShape:
     order_services: int = 1
     """1 to 3, orders-1 to orders-3. They share one database."""
     credit_services: int = 1
-    """1 or 2, credits-1 and credits-2. They share one database."""
+    """1 to 3, credits-1 to credits-3. They share one database."""
     workers: int = 1
     """How many workers take tasks from Redis."""
     credits_by_celery: bool = False
@@ -60,7 +60,7 @@ class WorldShape:
             read = msgspec.convert(dict(shape), cls)
         except msgspec.ValidationError as error:
             raise UnreadablePlan(f"shape: {error}") from None
-        for name, most in (("brokers", 2), ("order_services", 3), ("credit_services", 2), ("workers", 8), ("consumer_batch", 64)):
+        for name, most in (("brokers", 2), ("order_services", 3), ("credit_services", 3), ("workers", 8), ("consumer_batch", 64)):
             if not 1 <= getattr(read, name) <= most:
                 raise UnreadablePlan(f"shape: {name} is {getattr(read, name)}: a world has 1 to {most}")
         if read.as_apache not in (0, 4, 5):
@@ -92,6 +92,11 @@ class WorldShape:
         return ("inventory-1",) if self.has_inventory else ()
 
     @property
+    def worker_names(self) -> tuple[str, ...]:
+        """The names of the workers: none without Celery."""
+        return tuple(f"worker-{number}" for number in range(1, self.workers + 1)) if self.credits_by_celery else ()
+
+    @property
     def service_names(self) -> tuple[str, ...]:
         """The names of all clients of the brokers."""
         return (*self.order_service_names, *self.credit_service_names, *self.inventory_names)
@@ -99,7 +104,7 @@ class WorldShape:
     @property
     def process_names(self) -> tuple[str, ...]:
         """The names of all processes that a fault can hit."""
-        return (NAME_SERVER, *self.broker_names, *self.service_names)
+        return (NAME_SERVER, *self.broker_names, *self.service_names, *self.worker_names)
 
     @property
     def database_names(self) -> tuple[str, ...]:

@@ -85,8 +85,8 @@ class _ShopWorld:
             self._shop.order_service(name)
         for name in shape.credit_service_names:
             self._shop.credit_service(name)
-        for number in range(1, shape.workers + 1 if shape.credits_by_celery else 1):
-            self._shop.worker(f"worker-{number}")
+        for name in shape.worker_names:
+            self._shop.worker(name)
         for name in shape.inventory_names:
             self._shop.inventory_service(name)
         self._injector = FaultInjector(world, {**EFFECTS, **ShopFaults(self._shop).effects()})

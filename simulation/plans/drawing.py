@@ -11,7 +11,7 @@ from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.world import Chance
 from simulation.action_kinds import ActionKind
 from simulation.fault_kinds import FaultKind
-from simulation.plans.fault_table import FAULTS, FaultRow, rounded
+from simulation.plans.fault_table import FAULTS, rounded
 from simulation.shapes import WorldShape
 
 CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
@@ -21,8 +21,9 @@ _ORDERS: Final = (20, 60)
 _ACTING_S: Final = (60.0, 240.0)
 _KIND_IS_USED: Final = 0.5
 _WITHOUT_FAULTS: Final = 0.02
-_OUTAGE: Final = 0.15
-_NEAR_A_FAULT: Final = 0.25
+_OUTAGE: Final = 0.12
+_NEAR_A_FAULT: Final = 0.3
+_AT_THE_SAME_PLACE: Final = 0.6
 _NEAR_AN_ACTION: Final = 0.35
 _SOON_S: Final = 2.0
 
@@ -46,7 +47,7 @@ def shape_of(chance: Chance) -> WorldShape:
     return WorldShape(
         brokers=chance.choice((1, 1, 2)),
         order_services=chance.choice((1, 2, 2, 3)),
-        credit_services=chance.choice((1, 1, 2)),
+        credit_services=chance.choice((1, 1, 2, 3)),
         workers=chance.choice((1, 2, 4)),
         credits_by_celery=chance.random() < 0.75,
         has_inventory=chance.random() < 0.5,
@@ -138,10 +139,9 @@ def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], actin
     for number in range(_count(chance)):
         own = stream(seed, "plan", "fault", number)
         kind = own.choices(used, shares)[0]
-        faults.append(_fault(own, kind, FAULTS[kind], shape, _moment(own, faults, actions, acting_s)))
+        faults.append(_fault(own, kind, shape, faults, actions, acting_s))
     if chance.random() < _OUTAGE:
-        own = stream(seed, "plan", "outage")
-        faults.append(_fault(own, FaultKind.OUTAGE, FAULTS[FaultKind.OUTAGE], shape, _moment(own, faults, actions, acting_s)))
+        faults.append(_fault(stream(seed, "plan", "outage"), FaultKind.OUTAGE, shape, faults, actions, acting_s))
     return faults
 
 
@@ -152,18 +152,29 @@ def _count(chance: Chance) -> int:
     return chance.randint(*chance.choice(((1, 4), (4, 12), (4, 12), (12, 24))))
 
 
-def _moment(chance: Chance, faults: Sequence[PlannedEvent], actions: Sequence[PlannedEvent], acting_s: float) -> float:
-    """Draws when a fault begins: often close to another one, for what only two faults together show, or to an action."""
-    lot = chance.random()
+def _fault(
+    chance: Chance,
+    kind: FaultKind,
+    shape: WorldShape,
+    faults: Sequence[PlannedEvent],
+    actions: Sequence[PlannedEvent],
+    acting_s: float,
+) -> PlannedEvent:
+    """Draws a fault: when it begins, what it hits, and the rest.
+
+    It often begins soon after another one's beginning or end, and where that one was, for what only two faults together show.
+    """
+    row, lot = FAULTS[kind], chance.random()
+    targets = row.targets(shape)
+    at_s = chance.uniform(0, acting_s)
     if faults and lot < _NEAR_A_FAULT:
-        return rounded(chance.choice(faults).at_s + chance.uniform(0, _SOON_S))
-    if lot > 1 - _NEAR_AN_ACTION:
-        return rounded(max(0.0, chance.choice(actions).at_s + chance.uniform(-_SOON_S, _SOON_S)))
-    return rounded(chance.uniform(0, acting_s))
-
-
-def _fault(chance: Chance, kind: FaultKind, row: FaultRow, shape: WorldShape, at_s: float) -> PlannedEvent:
-    where = chance.choice(row.targets(shape))
+        other = chance.choice(faults)
+        at_s = chance.choice((other.at_s, min(other.ends_s, acting_s))) + chance.uniform(0, _SOON_S)
+        if chance.random() < _AT_THE_SAME_PLACE and other.where in targets:
+            targets = (other.where,)
+    elif lot > 1 - _NEAR_AN_ACTION:
+        at_s = max(0.0, chance.choice(actions).at_s + chance.uniform(-_SOON_S, _SOON_S))
+    where = chance.choice(targets)
     for_s = row.for_s(chance) if row.for_s is not None else 0.0
     parameters = {name: draw(chance) for name, draw in row.parameters.items()}
-    return PlannedEvent(at_s, kind, where, for_s, parameters)
+    return PlannedEvent(rounded(at_s), kind, where, for_s, parameters)

@@ -10,6 +10,7 @@ import pytest
 
 from order_service.domain.order import Item
 from simulation.action_kinds import ActionKind
+from simulation.databases.rules import OrderRule
 from simulation.services.celery_model import TaskFate
 from tests.component.simulation.small_shop import SmallShop, Story, play
 
@@ -197,6 +198,65 @@ def test_a_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, f
     shop = played(story, for_s=200.0)
     assert each_once(shop, 5)
     assert ("redis", fate.value) in shop.fired
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_an_order_that_makes_its_tasks_fail_is_redelivered_and_credited_once(played: PlayStory, is_written: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(2, 40.0, is_written=is_written)
+        for number in range(10):
+            shop.place(number, 1.0 + number)
+
+    shop = played(story, for_s=300.0)
+    assert each_once(shop, 10)
+    assert ("redis", "fail_order") in shop.fired
+
+
+def test_an_order_that_a_rule_of_the_credit_database_refuses_is_refused_and_cancelled(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, 50.0, takes_nothing=True))
+        five_orders(shop)
+
+    shop = played(story)
+    assert sorted(shop.order_states().values()) == ["CANCELLED", "PLACED", "PLACED", "PLACED", "PLACED"]
+    (cancelled,) = [order for order, state in shop.order_states().items() if state == "CANCELLED"]
+    entries = shop.rows("credits", f"SELECT kind, points FROM credits WHERE order_id = '{cancelled}'")
+    assert sorted(entries) == [("credit", 0), ("reversal", 0)]
+
+
+def test_an_order_that_a_rule_refuses_whatever_its_amount_becomes_a_dead_letter(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, 50.0))
+        five_orders(shop)
+
+    shop = played(story)
+    assert list(shop.order_states().values()) == ["PLACED"] * 5
+    assert len(shop.credits()) == 4
+
+
+def test_an_order_that_a_rule_of_the_order_database_refuses_is_placed_when_the_rule_is_gone(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["orders-database"].faults.rules.append(OrderRule(1, 50.0))
+        shop.place(1, 1.0)
+
+    shop = played(story)
+    assert shop.statuses(1) == [503, 201]
+    assert each_once(shop, 1)
+
+
+def test_locks_of_a_database_overlap(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        database = shop.shop.databases["credits-database"]
+        shop.at(0.5, database.lock)
+        shop.at(1.0, database.lock)
+        shop.at(5.0, database.unlock)
+        shop.at(20.0, database.unlock)
+        five_orders(shop)
+
+    shop = played(story)
+    assert each_once(shop, 5)
+    times_s = [it.at_ns / 1e9 for it in shop.world.history.happenings if it.text.startswith("credits-database: credits")]
+    assert min(times_s) > 20
 
 
 def test_a_redis_that_hangs_and_forgets_delays_credits_only(played: PlayStory) -> None:

@@ -172,6 +172,18 @@ def test_a_wall_clock_runs_at_its_rate(rate: float, shown_s: int) -> None:
     assert process.world.wall_ms() - STARTS_MS == pytest.approx(shown_s * 1000, abs=1)
 
 
+def test_a_wrong_wall_clock_tells_that_somebody_reads_it() -> None:
+    clock, read = Alone().process().clock, list[str]()
+    clock.run_at(2, lambda: read.append("fast"))
+    clock.leap(5, lambda: read.append("leap"))
+    clock.now_ns()
+    clock.now_ns()
+    clock.leap(-5, lambda: read.append("back"))
+    clock.set_right()
+    clock.now_ns()
+    assert read == ["leap"]
+
+
 def test_a_wall_clock_leaps_and_the_steady_clock_does_not() -> None:
     world = Alone()
     process = world.process()

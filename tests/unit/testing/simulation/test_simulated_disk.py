@@ -307,6 +307,27 @@ def test_a_flush_takes_time_and_as_long_as_it_is_told_to_on_a_slow_disk() -> Non
     assert 2 <= slow_s <= 3
 
 
+def test_each_write_sync_and_flush_that_meets_a_fault_tells_it() -> None:
+    flushes, met = Flushes(), list[str]()
+    disk, files = flushes.disk, flushes.files
+    disk.fill(lambda: met.append("full"))
+    with pytest.raises(OSError, match="No space left"):
+        files.write(flushes.file, b"abc", 0)
+    disk.free()
+    disk.fail_writes(2, lambda: met.append("write"))
+    with pytest.raises(OSError, match="Input/output"):
+        files.write(flushes.file, b"abc", 0)
+    disk.fail_syncs(2, lambda: met.append("sync"))
+    with pytest.raises(OSError, match="Input/output"):
+        files.sync(flushes.file)
+    disk.mend()
+    files.write(flushes.file, b"abc", 0)
+    files.sync(flushes.file)
+    disk.slow_down(1, 2, lambda: met.append("slow"))
+    flushes.run(flushes.begin)
+    assert met == ["full", "write", "sync", "slow"]
+
+
 def test_a_flush_promises_what_was_written_before_it_began_and_may_lose_the_rest() -> None:
     left = set()
     for seed in range(60):
