@@ -1,6 +1,7 @@
 """Orders flow through a simulated shop, whatever dies or hangs, and the same seed makes the same history."""
 
 import asyncio
+import math
 import os
 import subprocess
 import sys
@@ -214,7 +215,7 @@ def test_an_order_that_makes_its_tasks_fail_is_redelivered_and_credited_once(pla
 
 def test_an_order_that_a_rule_of_the_credit_database_refuses_is_refused_and_cancelled(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, 50.0, takes_nothing=True))
+        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf, takes_nothing=True))
         five_orders(shop)
 
     shop = played(story)
@@ -226,7 +227,7 @@ def test_an_order_that_a_rule_of_the_credit_database_refuses_is_refused_and_canc
 
 def test_an_order_that_a_rule_refuses_whatever_its_amount_becomes_a_dead_letter(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, 50.0))
+        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf))
         five_orders(shop)
 
     shop = played(story)
@@ -236,7 +237,9 @@ def test_an_order_that_a_rule_refuses_whatever_its_amount_becomes_a_dead_letter(
 
 def test_an_order_that_a_rule_of_the_order_database_refuses_is_placed_when_the_rule_is_gone(played: PlayStory) -> None:
     def story(shop: SmallShop) -> None:
-        shop.shop.databases["orders-database"].faults.rules.append(OrderRule(1, 50.0))
+        rules = shop.shop.databases["orders-database"].faults.rules
+        rules.append(OrderRule(1, math.inf))
+        shop.at(1.5, rules.clear)
         shop.place(1, 1.0)
 
     shop = played(story)
