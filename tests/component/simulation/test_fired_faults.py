@@ -60,7 +60,7 @@ def test_clocks_and_processes_that_are_in_use_count() -> None:
     faults = [
         PlannedEvent(5.0, FaultKind.CLOCK_LEAP, "broker-a", 20.0, {"by_s": 30.0}),
         PlannedEvent(5.0, FaultKind.CLOCK_STOP, "orders-1", 20.0),
-        PlannedEvent(5.0, FaultKind.CLOCK_RATE, "credits-1", 20.0, {"rate": 3.0}),
+        PlannedEvent(5.0, FaultKind.CLOCK_RATE, "worker-1", 20.0, {"rate": 3.0}),
         PlannedEvent(30.0, FaultKind.PROCESS_FREEZE, "broker-a", 8.0),
     ]
     assert fired(order(1, 6.0), paid(1, 7.0), *faults) == {fault.what: 1 for fault in faults}
