@@ -52,12 +52,18 @@ def hunt_planted(
             told.print(f"{bug.name}: world {bug.worlds}, seed {bug.seed}: {bug.promise}", markup=False, highlight=False)
     except KeyboardInterrupt:
         told.print("Stopped. What was found so far counts.")
-    missed = {name: FoundBug(played, None, "more worlds are needed") for name in wanted if name not in found}
+    missed = {name: FoundBug(played, None, _why_missed(name)) for name in wanted if name not in found}
     results: Mapping[str, FoundBug] = {**FOUND, **found, **missed}
     if write:
         write_found(_ROOT, results)
     typer.echo(as_markdown(ALL_PLANTED, found=results), nl=False)
     raise typer.Exit(1 if missed else 0)
+
+
+def _why_missed(name: str) -> str:
+    """Returns the remark of an earlier hunt that missed the bug as well: somebody may have written it by hand."""
+    earlier = FOUND.get(name)
+    return earlier.remark if earlier is not None and earlier.seeds is None else "more worlds are needed"
 
 
 def _first_broken(seed: int) -> str | None:
