@@ -45,7 +45,10 @@ class SimulatedDisk:
         self._syncs_to_fail = 0
         self._left_to_live = 0
         self._on_death: Callable[[], object] | None = None
-        self._full_met = self._slow_met = self._failed_write_met = self._failed_sync_met = nothing
+        self._full_met: Fired = nothing
+        self._slow_met: Fired = nothing
+        self._failed_write_met: Fired = nothing
+        self._failed_sync_met: Fired = nothing
 
     def opened(self) -> ProcessFiles:
         """Returns the files as a new process sees them. `kill` and `lose_power` end it, with all that it has open."""
