@@ -35,6 +35,31 @@ def free_ports(count: int) -> list[int]:
     return found
 
 
+def free_ports_of_brokers(brokers: int, apart: int) -> int:
+    """Returns a listenPort such that it and `brokers - 1` further ones, each `apart` above the last, are free with neighbours.
+
+    It returns them again only after all others. Raises OSError if no such row is free.
+    """
+    reach = (brokers - 1) * apart
+    with _giving:
+        ports = _given.setdefault(os.getpid(), _own_ports())
+
+        def row_of(first: int) -> range:
+            return range(first + min(_TAKEN_TOGETHER), first + reach + max(_TAKEN_TOGETHER) + 1)
+
+        def given_with(first: int) -> list[int]:
+            row = row_of(first)
+            return [port for port in ports if any(port + distance in row for distance in _TAKEN_TOGETHER)]
+
+        firsts = [port for port in ports if port + reach <= max(ports)]
+        for first in sorted(firsts, key=lambda port: max(map(ports.index, given_with(port)))):  # the longest unused row
+            if not any(map(is_taken, row_of(first))):
+                given = given_with(first)
+                ports[:] = [port for port in ports if port not in given] + given
+                return first
+    raise OSError(f"no row of {brokers} free ports, {apart} apart")
+
+
 def _own_ports() -> list[int]:
     begin = os.getpid() * _PORTS_EACH % len(_BELOW_EPHEMERAL)
     own = _BELOW_EPHEMERAL[begin : begin + _PORTS_EACH][2::_APART]

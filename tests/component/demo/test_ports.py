@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from demo.ports import free_ports
+from demo.ports import free_ports, free_ports_of_brokers
 
 
 def test_no_port_is_one_that_a_broker_on_another_takes_as_well() -> None:
@@ -24,3 +24,10 @@ def test_a_port_whose_vip_channel_is_in_use_is_not_given() -> None:
 def test_a_port_is_not_given_again_while_others_are_left_though_nobody_listens_on_it_yet() -> None:
     given = [port for _ in range(8) for port in free_ports(5)]
     assert len(set(given)) == len(given)
+
+
+def test_a_row_of_ports_keeps_clear_of_ports_that_were_given_before() -> None:
+    given = free_ports(5)
+    first = free_ports_of_brokers(2, 4)
+    row = range(first - 2, first + 4 + 2)
+    assert not [port for port in given if any(port + distance in row for distance in (-2, 0, 1))]

@@ -1,0 +1,97 @@
+"""What a broker that leaves still holds: pending transactions, delayed and unconsumed messages, and those that need a person."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from rocketmq_broker.admin.asking.figures import (
+    consume_stats,
+    groups_of_topic,
+    runtime_info,
+    system_topics,
+    topic_stats,
+)
+from rocketmq_broker.admin.asking.requests import BrokerRequests
+from rocketmq_broker.admin.session import Target, opened_session
+from rocketmq_broker.message import topics
+from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader
+
+
+@dataclass(frozen=True, slots=True)
+class DrainPace:
+    """How long a broker that leaves is watched. Clients look for routes every 30 s: until then they may still send to it."""
+
+    look_every_s: float = 5.0
+    read_only_at_least_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """Messages that a broker holds and that would be out of reach without it."""
+
+    pending: int = 0
+    """Transactions without a decision."""
+    delayed: int = 0
+    unconsumed: tuple[tuple[str, str, int], ...] = ()
+    """By topic and consumer group (empty for a topic that no group ever consumed): the number of messages."""
+    parked: int = 0
+    """Dead letters and discarded messages that wait for a person."""
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing would be out of reach."""
+        return not (self.pending or self.delayed or self.unconsumed or self.parked)
+
+    def told(self) -> str:
+        """Returns the remainder in words."""
+        parts = [f"{self.pending} pending transactions"] if self.pending else []
+        if self.delayed:
+            parts.append(f"{self.delayed} delayed messages")
+        for topic, group, count in self.unconsumed:
+            parts.append(f"{count} of {topic} for {group}" if group else f"{count} of {topic}, which no group consumes")
+        if self.parked:
+            parts.append(f"{self.parked} dead letters or discarded messages that wait for a person (rocketmq-admin doctor)")
+        return ", ".join(parts) or "nothing"
+
+
+async def remainder_of(address: str) -> Remainder:
+    """Asks the broker at the address what it holds. Raises AdminError if it does not say."""
+    async with opened_session(Target(broker_addr=address)) as session:
+        (broker,) = session.brokers
+        pending = await broker.list_pending(ListPendingTransactionsRequestHeader(max_count=1))
+        parked = await broker.count_parked()
+        return Remainder(
+            pending=pending.total,
+            delayed=_delayed(await runtime_info(broker)),
+            unconsumed=tuple([entry async for entry in _unconsumed(broker)]),
+            parked=sum(parked.dead_letters.values()) + sum(parked.discarded.values()),
+        )
+
+
+def _delayed(figures: dict[str, str]) -> int:
+    """Returns the number of delayed messages: each level's figure is its own offset and its queue's end."""
+    levels = [text.split(",") for name, text in figures.items() if name.startswith("scheduleMessageOffset_")]
+    return sum(max(0, int(end) - int(offset)) for offset, end in levels)
+
+
+async def _unconsumed(broker: BrokerRequests) -> AsyncIterator[tuple[str, str, int]]:
+    of_the_broker = await system_topics(broker)
+    for topic in sorted(await broker.topics()):
+        if topic in of_the_broker or topics.is_system_topic(topic) or topic.startswith(topics.DEAD_LETTER_PREFIX):
+            continue
+        stats = await topic_stats(broker, topic)
+        stored = sum(queue.max_offset - queue.min_offset for queue in stats.offset_table.values()) if stats is not None else 0
+        if stats is None or not stored:
+            continue
+        groups = await groups_of_topic(broker, topic)
+        if not groups:
+            yield topic, "", stored
+        for group in groups:
+            consumed = (await consume_stats(broker, group, topic)).offset_table
+            lag = 0
+            for queue, offsets in stats.offset_table.items():
+                reached = consumed[queue].consumer_offset if queue in consumed else 0
+                lag += max(0, offsets.max_offset - max(reached, offsets.min_offset))
+            if lag:
+                yield topic, group, lag

@@ -1,0 +1,66 @@
+"""Real clusters: a supervisor, a name server and brokers, each a process, on free ports."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from demo.ports import free_ports, free_ports_of_brokers
+from demo.processes import Process, Processes, prints
+from demo.system import BROKER_PORTS_APART, BROKER_SETTINGS, QUICK_CHECKS
+
+MOST_BROKERS = 3
+
+
+class RunningCluster:
+    """A supervisor with its children, on a folder and ports that stay over restarts."""
+
+    def __init__(self, processes: Processes, home: Path) -> None:
+        self.processes = processes
+        self.folder = home / "cluster"
+        (namesrv_port,) = free_ports(1)
+        self.namesrv_addr = f"127.0.0.1:{namesrv_port}"
+        ports = {
+            "listenPort": str(free_ports_of_brokers(MOST_BROKERS, BROKER_PORTS_APART)),
+            "namesrvListenPort": str(namesrv_port),
+        }
+        self.settings = {**BROKER_SETTINGS, **QUICK_CHECKS, **ports, "storePathRootDir": str(self.folder)}
+        self._starts = 0
+
+    @property
+    def conf(self) -> Path:
+        """The broker.conf, written anew."""
+        path = self.folder.with_suffix(".conf")
+        path.write_text("".join(f"{name}={value}\n" for name, value in self.settings.items()))
+        return path
+
+    def add(self, brokers: int) -> Process:
+        """Adds a supervisor, which is not started yet."""
+        self._starts += 1
+        command = [sys.executable, "-m", "rocketmq_broker", "-c", str(self.conf), "--brokers", str(brokers)]
+        return self.processes.add(f"cluster-{self._starts}", command, is_ready=prints("The cluster["))
+
+    def start(self, brokers: int) -> Process:
+        """Starts a supervisor and waits until all brokers are ready."""
+        supervisor = self.add(brokers)
+        supervisor.start()
+        return supervisor
+
+    @staticmethod
+    def child(supervisor: Process, name: str) -> psutil.Process:
+        """Returns the process of a broker, or of the name server (`namesrv`)."""
+        (found,) = (
+            child
+            for child in psutil.Process(supervisor.pid).children()
+            if any(argument.endswith(f"/{name}.conf") for argument in child.cmdline())
+        )
+        return found
+
+
+@pytest.fixture
+def cluster(processes: Processes, tmp_path: Path) -> RunningCluster:
+    """A cluster that is not started yet."""
+    return RunningCluster(processes, tmp_path)
