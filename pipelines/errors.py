@@ -33,6 +33,10 @@ class StateUnusable(PipelineError):
     """The state of an earlier run cannot be used: another run has it, its books differ, or a source lost rows that were read."""
 
 
+class EngineUnfit(PipelineError):
+    """The chosen engine cannot judge these books: they are too large for it, or of a kind that it does not read."""
+
+
 class SparkUnavailable(PipelineError):
     """Java is missing, or Spark does not start."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -74,11 +75,21 @@ def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """The options for Spark's master, its memory, and the log of its JVM."""
+    """The options for Spark's master, its memory, the log of its JVM, or a Spark that is kept."""
 
     master: Master = None
     memory: Annotated[str | None, typer.Option(help="heap of Spark's JVM on this machine, such as 4g")] = None
+    connect: Annotated[Path | None, typer.Option(help="use the Spark that keep-spark keeps with this file: for small books")] = (
+        None
+    )
     spark_log: SparkLog = None
+
+
+class Engine(StrEnum):
+    """What runs the rules of a reconciliation."""
+
+    SPARK = "spark"
+    SQLITE = "sqlite"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from rich.console import Console
 from pipelines.breaks.break_table import BreakTable
 from pipelines.commands.arguments import (
     BooksOptions,
+    Engine,
     Grace,
     IncrementOptions,
     Master,
@@ -25,9 +26,10 @@ from pipelines.commands.arguments import (
     Topic,
 )
 from pipelines.commands.breaks import commands
+from pipelines.commands.keep_spark import keep_spark_command
 from pipelines.commands.option_groups import with_groups
 from pipelines.commands.repair import repair_command
-from pipelines.commands.running import TimedOutcome, reconciled
+from pipelines.commands.running import TimedOutcome, reconciled, reconciled_embedded
 from pipelines.commands.verdict import exit_with
 from pipelines.commands.watch_command import watch_command
 from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
@@ -60,6 +62,7 @@ application = typer.Typer(
 application.add_typer(commands, name="breaks")
 application.command("repair")(repair_command)
 application.command("watch")(watch_command)
+application.command("keep-spark")(keep_spark_command)
 
 
 @application.command("reconcile")
@@ -71,16 +74,22 @@ def reconcile_command(
     failing: ToleranceOptions,
     results: ResultOptions,
     increment: IncrementOptions,
+    engine: Annotated[Engine, typer.Option(help="what runs the rules: sqlite is quicker, for small books")] = Engine.SPARK,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of the table")] = False,
 ) -> None:
     """Compare orders with credits, and with messages if stores are given."""
     if increment.full and increment.state is None:
         raise typer.BadParameter("--full needs --state: without it everything is read anyway", param_hint="--full")
+    if engine is Engine.SQLITE and increment.state is not None:
+        raise typer.BadParameter("--state needs Spark: leave --engine out", param_hint="--engine")
     progress = Console(stderr=True)
 
     def judge() -> bool:
         compared, cut_off, tolerance = books.books(), patience.cut_off(_now_ms()), failing.tolerance()
-        timed = reconciled(compared, cut_off, results.output, spark, progress, increment)
+        if engine is Engine.SQLITE:
+            timed = reconciled_embedded(compared, cut_off, results.output, progress)
+        else:
+            timed = reconciled(compared, cut_off, results.output, spark, progress, increment)
         changes = None if results.breaks is None else BreakTable(results.breaks).update(timed.outcome.rows, cut_off.as_of_ms)
         if results.report is not None:
             write_page(results.report, timed.outcome, cut_off, tolerance)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipelines.commands.arguments import EVERYTHING, IncrementOptions, SparkOptions
+from pipelines.embedded import reconcile_embedded
+from pipelines.errors import EngineUnfit
 from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import IncrementState
 from pipelines.judging.cut_off import CutOff
@@ -19,6 +22,7 @@ from pipelines.sources.databases.adbc import key_bounds
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table, check_tables
 from pipelines.sources.reading import Reading
+from pipelines.spark.kept import connected_session
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
 
@@ -27,10 +31,10 @@ MOST_SMALL_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class TimedOutcome:
-    """A reconciliation's outcome, and the times for Spark's start and the comparison."""
+    """A reconciliation's outcome, and the times for Spark's start (None without Spark) and the comparison."""
 
     outcome: ReconciliationOutcome
-    start_s: float
+    start_s: float | None
     compare_s: float
 
 
@@ -49,7 +53,7 @@ def reconciled(
     begun_s = time.monotonic()
     with opened_session(books, options, progress) as reading:
         started_s = time.monotonic()
-        with shown_tasks(progress, reading.spark, "Comparing orders and credits"):
+        with _shown(progress, reading.spark, options):
             if state is None:
                 outcome = reconcile(reading, books, cut_off, output)
             else:
@@ -57,17 +61,42 @@ def reconciled(
         return TimedOutcome(outcome, started_s - begun_s, time.monotonic() - started_s)
 
 
-@contextmanager
-def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
-    """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+def reconciled_embedded(books: Books, cut_off: CutOff, output: str, progress: Console) -> TimedOutcome:
+    """Compares small books by SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
+    begun_s = time.monotonic()
+    _check(books)
+    if not _are_small(books):
+        raise EngineUnfit(f"more than {MOST_SMALL_ROWS:,} rows, or a long commit log: books of that size need --engine spark")
+    with shown_step(progress, "Comparing orders and credits"):
+        outcome = reconcile_embedded(books, cut_off, output)
+    return TimedOutcome(outcome, None, time.monotonic() - begun_s)
+
+
+def _shown(progress: Console, spark: SparkSession, options: SparkOptions) -> AbstractContextManager[None]:
+    """Shows Spark's tasks; a kept Spark tells none."""
+    what = "Comparing orders and credits"
+    return shown_tasks(progress, spark, what) if options.connect is None else shown_step(progress, what)
+
+
+def _check(books: Books) -> None:
     for log in books.logs:
         log.check()
     check_tables(books.order_database, books.credit_database)
+
+
+@contextmanager
+def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
+    """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
+    _check(books)
     is_small = _are_small(books)
+    if options.connect is not None and not is_small:
+        raise EngineUnfit("a kept Spark is set for small books: leave --connect out")
     with ExitStack() as stack:
         with shown_step(progress, "Starting Spark"):
             spark = stack.enter_context(
                 spark_session(options.master, options.spark_log, is_small=is_small, memory=options.memory)
+                if options.connect is None
+                else connected_session(options.connect)
             )
         yield Reading(spark, is_small)
 

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from pipelines.judging import rules
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
+from pipelines.spark.selecting import select
 
 FINDING_COLUMNS: Final = {
     "finding": "string",
@@ -61,7 +62,8 @@ def grouped(events: DataFrame) -> DataFrame:
     Such a row is an event as well: rows of several groupings can be grouped again, with the same result as their events.
     """
     made = aggregates(_said(events.schema))
-    return events.groupBy(*KEY).agg(*[F.expr(sql).cast(EVENT_COLUMNS[name]).alias(name) for name, sql in made.items()])
+    cast = [f"CAST({sql} AS {EVENT_COLUMNS[name]}) AS {name}" for name, sql in made.items()]
+    return select(events, [*KEY, *cast], group_by=KEY)
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
@@ -74,47 +76,32 @@ def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
 def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> DataFrame:
     """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms`: see `rules.facts`."""
     facts = rules.facts(cut_off, log_begins_ms)
-    return (
-        histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
-        .selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.finding_of()} AS finding")
-        .selectExpr("*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents")
-    )
+    with_facts = select(histories, ["*", *[f"{sql} AS {name}" for name, sql in facts.items()]])
+    classified = select(with_facts, ["*", f"{rules.STAGE} AS stage", f"{rules.finding_of()} AS finding"])
+    return select(classified, ["*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents"])
 
 
 def findings_of(histories: DataFrame) -> DataFrame:
     """Selects the columns FINDING_COLUMNS of judged histories."""
-    return histories.select(
-        "finding",
-        "cause",
-        "stage",
-        "order_id",
-        F.coalesce("customer", "credited_customer", "message_customer").alias("customer"),
-        F.coalesce("currency", "message_currency").alias("currency"),
-        F.col("order_rows").cast("bigint").alias("order_count"),
-        "order_cents",
-        F.col("credit_rows").cast("bigint").alias("credit_count"),
-        F.expr("try_cast(credit_cents AS bigint)").alias("credit_cents"),
-        F.expr("try_cast(at_stake_cents AS bigint)").alias("at_stake_cents"),
-        F.coalesce("transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed").alias(
-            "transaction_id"
-        ),
-        "ordered_at_ms",
-        "half_at_ms",
-        "delivered_at_ms",
-        "discarded_at_ms",
-        "dead_at_ms",
-        "credited_at_ms",
-        "points",
-        F.lit(None).cast("bigint").alias("balance"),
-    )
+    told = {
+        "customer": "COALESCE(customer, credited_customer, message_customer)",
+        "currency": "COALESCE(currency, message_currency)",
+        "order_count": "CAST(order_rows AS bigint)",
+        "credit_count": "CAST(credit_rows AS bigint)",
+        "credit_cents": "try_cast(credit_cents AS bigint)",
+        "at_stake_cents": "try_cast(at_stake_cents AS bigint)",
+        "transaction_id": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id, unnamed)",
+        "balance": "CAST(NULL AS bigint)",
+    }
+    return select(histories, [f"{told.get(name, name)} AS {name}" for name in FINDING_COLUMNS])
 
 
 def _packed(events: DataFrame) -> DataFrame:
     """Packs the events of one source; the first of its columns names the struct."""
     known = [name for name in EVENT_COLUMNS if name in events.columns]
     said = [name for name in known if name not in KEY]
-    keys = [F.col(name) if name in known else F.lit(None).cast(kind).alias(name) for name, kind in KEY.items()]
-    return events.select(*keys, F.struct(*said).alias(f"with_{said[0]}"))
+    keys = [name if name in known else f"CAST(NULL AS {kind}) AS {name}" for name, kind in KEY.items()]
+    return select(events, [*keys, f"struct({', '.join(said)}) AS with_{said[0]}"])
 
 
 def _said(events: StructType) -> dict[str, str]:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.judging.log_gaps import name_of_stretch
 from pipelines.judging.table_events import mark_of_item
+from pipelines.spark.selecting import if_true, quoted, select
 from rocketmq_broker.message import topics
 from rocketmq_commitlog.record_columns import RecordKind
 
@@ -91,29 +90,26 @@ CARRIED: Final = (
 
 def _relevant(records: DataFrame, route: Route) -> DataFrame:
     """Returns the route's records with the needed columns; op messages and damage once for each thing that they name."""
-    kind, topic, real_topic = F.col("kind"), F.col("topic"), F.col("real_topic")
-    is_copy = topic.startswith("%") | (topic == topics.SCHEDULE_TOPIC)
-    role = (
-        F.when(kind == RecordKind.DAMAGE, F.lit("damage"))
-        .when(kind == RecordKind.GAP, F.lit("gap"))
-        .when(kind == RecordKind.OP, F.lit("op"))
-        .when((kind == RecordKind.HALF) & (real_topic == route.topic), F.lit("half"))
-        .when((kind == RecordKind.HALF) & (real_topic == route.cancellation_topic), F.lit("cancel_half"))
-        .when((kind == RecordKind.DISCARDED) & (real_topic == route.topic), F.lit("discarded"))
-        .when(topic == route.topic, F.lit("delivered"))
-        .when(topic == route.cancellation_topic, F.lit("cancellation"))
-        .when((topic == topics.SCHEDULE_TOPIC) & (real_topic == route.retry_topic), F.lit("delayed"))
-        .when(topic == route.retry_topic, F.lit("retried"))
-        .when(topic == route.dead_letter_topic, F.lit("dead"))
-        .when((kind == RecordKind.COMMITTED) & (real_topic == route.topic) & ~is_copy, F.lit("damage"))
-    )
-    named = F.when(role == "op", F.split("decided_queue_offsets", ",")).when(role == "damage", F.split("keys", " "))
-    return (
-        records.select("*", role.alias("role"), named.alias("all_named"), F.lit(False).alias("is_carried"))
-        .withColumn("carried_order_id", F.lit(None).cast("string"))
-        .where(F.col("role").isNotNull())
-        .select("*", F.explode_outer("all_named").alias("named"))
-    )
+    orders, cancellations, schedule = quoted(route.topic), quoted(route.cancellation_topic), quoted(topics.SCHEDULE_TOPIC)
+    retries, dead_letters = quoted(route.retry_topic), quoted(route.dead_letter_topic)
+    role = f"""CASE
+        WHEN kind = '{RecordKind.DAMAGE}' THEN 'damage'
+        WHEN kind = '{RecordKind.GAP}' THEN 'gap'
+        WHEN kind = '{RecordKind.OP}' THEN 'op'
+        WHEN kind = '{RecordKind.HALF}' AND real_topic = {orders} THEN 'half'
+        WHEN kind = '{RecordKind.HALF}' AND real_topic = {cancellations} THEN 'cancel_half'
+        WHEN kind = '{RecordKind.DISCARDED}' AND real_topic = {orders} THEN 'discarded'
+        WHEN topic = {orders} THEN 'delivered'
+        WHEN topic = {cancellations} THEN 'cancellation'
+        WHEN topic = {schedule} AND real_topic = {retries} THEN 'delayed'
+        WHEN topic = {retries} THEN 'retried'
+        WHEN topic = {dead_letters} THEN 'dead'
+        WHEN kind = '{RecordKind.COMMITTED}' AND real_topic = {orders}
+            AND NOT (startswith(topic, '%') OR topic = {schedule}) THEN 'damage'
+        END"""
+    named = "CASE role WHEN 'op' THEN split(decided_queue_offsets, ',') WHEN 'damage' THEN split(keys, ' ') END"
+    with_role = select(records, ["*", f"{role} AS role", "FALSE AS is_carried", "CAST(NULL AS string) AS carried_order_id"])
+    return select(with_role, ["*", f"explode_outer({named}) AS named"], where="role IS NOT NULL")
 
 
 def _with_decisions(records: DataFrame) -> DataFrame:
@@ -121,137 +117,134 @@ def _with_decisions(records: DataFrame) -> DataFrame:
 
     Half and op messages meet in one group, by the half message's queue offset. Each other record is its own group.
     """
-    decided_offset = F.expr("try_cast(trim(named) AS bigint)")
-    slot = (
-        F.when(F.col("role") == "op", decided_offset)
-        .when(F.col("role").isin("half", "cancel_half"), F.col("queue_offset"))
-        .otherwise(F.lit(-1) - F.col("commit_log_offset"))
-    )
+    slot = """CASE
+        WHEN role = 'op' THEN try_cast(trim(named) AS bigint)
+        WHEN role IN ('half', 'cancel_half') THEN queue_offset
+        ELSE -1 - commit_log_offset
+        END"""
     kept = (
         "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
         "size", "named", "body", "carried_order_id", "is_carried",
     )  # fmt: skip
-    return (
-        records.select(
-            slot.alias("slot"),
-            F.when(F.col("role") == "damage", F.col("named")).alias("damaged_key"),
-            (F.col("role") == "op").alias("is_op"),
-            F.when(F.col("role") != "op", F.struct(*kept)).alias("record"),
-        )
-        .where(F.col("slot").isNotNull())
-        .groupBy("slot", "damaged_key")
-        .agg(F.max("is_op").alias("is_decided"), F.first("record", ignorenulls=True).alias("record"))
-        .where(F.col("record").isNotNull())
-        .select("record.*", "is_decided")
+    record = f"struct({', '.join(kept)})"
+    slots = select(
+        records,
+        [
+            f"{slot} AS slot",
+            f"{_of('damage', 'named')} AS damaged_key",
+            "role = 'op' AS is_op",
+            f"{if_true(_IS_NO_OP, record)} AS record",
+        ],
     )
+    found = select(
+        slots,
+        ["max(is_op) AS is_decided", "first(record, true) AS record"],
+        where="slot IS NOT NULL",
+        group_by=("slot", "damaged_key"),
+    )
+    return select(found, ["record.*", "is_decided"], where="record IS NOT NULL")
+
+
+_IS_NO_OP: Final = "role <> 'op'"
 
 
 def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
     # Spark reads one JSON value and ignores the text behind it. Within another object no text may follow.
-    wrapped = F.concat(F.lit('{"said":'), F.col("body").cast("string"), F.lit(',"is_whole":true}'))
-    parsed = F.from_json(wrapped, _BODY, _AS_CONSUMERS_READ)
-    key = F.when(F.col("role") == "damage", F.col("named")).otherwise(F.split_part("keys", F.lit(" "), F.lit(1)))
-    told = records.select("*", parsed.alias("parsed"), F.when(key != "", key).alias("key"), _consumed(route, progress))
-    return told.select(
-        "*",
-        F.when(F.col("parsed.is_whole"), F.col("parsed.said")).alias("said"),
-        F.coalesce("carried_order_id", "parsed.said.order_id", "key").alias("order_id"),
-    )
+    wrapped = """concat('{"said":', CAST(body AS string), ',"is_whole":true}')"""
+    reading = ", ".join(f"'{name}', '{value}'" for name, value in _AS_CONSUMERS_READ.items())
+    key = "CASE WHEN role = 'damage' THEN named ELSE split_part(keys, ' ', 1) END"
+    parsed = select(
+        records,
+        ["*", f"from_json({wrapped}, '{_BODY}', map({reading})) AS parsed", f"nullif({key}, '') AS key",
+         f"{_consumed(route, progress)} AS is_consumed"],
+    )  # fmt: skip
+    said, order_id = if_true("parsed.is_whole", "parsed.said"), "COALESCE(carried_order_id, parsed.said.order_id, key)"
+    return select(parsed, ["*", f"{said} AS said", f"{order_id} AS order_id"])
 
 
 def events_of(told: DataFrame) -> DataFrame:
     """Returns one event for each row; a carried record only has its news."""
-    stretch = F.when(F.col("role").isin("damage", "gap"), name_of_stretch())
-    return told.select(
-        "order_id",
-        F.when(F.col("order_id").isNull(), F.coalesce("unique_key", stretch, F.concat(F.lit("at "), "commit_log_offset"))).alias(
-            "unnamed"
-        ),
-        _count("half", "halves"),
-        _at("half", "stored_at_ms", "half_at_ms"),
-        _at("half", "stored_at_ms", "last_half_at_ms"),
-        _at("half", "unique_key", "half_transaction_id"),
-        F.when((F.col("role") == "half") & F.col("is_decided"), F.col("stored_at_ms")).alias("last_decided_half_at_ms"),
-        _count("discarded", "discards"),
-        _at("discarded", "stored_at_ms", "discarded_at_ms"),
-        _count("delivered", "deliveries"),
-        _at("delivered", "stored_at_ms", "delivered_at_ms"),
-        _at("delivered", "stored_at_ms", "last_delivered_at_ms"),
-        _at("delivered", "born_at_ms", "born_at_ms"),
-        _at("delivered", "born_at_ms", "last_born_at_ms"),
-        *_least_and_greatest("unique_key", "message_transaction_id"),
-        *_least_and_greatest("said.total_cents", "message_cents"),
-        *_least_and_greatest("said.currency", "message_currency"),
-        *_least_and_greatest("said.customer", "message_customer"),
-        *_least_and_greatest("said.created_at_ms", "message_placed_at_ms"),
-        *_least_and_greatest(_marks_of_items(), "message_items"),
-        _count("delivered", "misnamed", ~F.col("said.order_id").eqNullSafe(F.col("key"))),
-        _count("delivered", "unreadable", ~_is_readable()),
-        _count("delivered", "without_items", F.col("said.items").isNull() & (F.col("said.version") >= _ITEMS_SINCE_VERSION)),
-        F.when((F.col("role") == "delivered") & F.col("is_consumed"), 1).alias("consumed"),
-        F.when((F.col("role") == "delivered") & ~F.col("is_consumed"), 1).alias("unconsumed"),
-        _at("delayed", "stored_at_ms", "delayed_at_ms"),
-        _count("retried", "retries"),
-        _at("retried", "stored_at_ms", "retried_at_ms"),
-        F.when((F.col("role") == "retried") & ~F.col("is_consumed"), 1).alias("unconsumed_retries"),
-        _count("dead", "dead_letters"),
-        _at("dead", "stored_at_ms", "dead_at_ms"),
-        _count("damage", "damaged"),
-        _count("gap", "gaps"),
-        _count("cancel_half", "cancel_halves"),
-        _at("cancel_half", "stored_at_ms", "last_cancel_half_at_ms"),
-        F.when((F.col("role") == "cancel_half") & F.col("is_decided"), F.col("stored_at_ms")).alias(
-            "last_decided_cancel_half_at_ms"
-        ),
-        _count("cancellation", "cancel_deliveries"),
-        _at("cancellation", "stored_at_ms", "cancel_delivered_at_ms"),
-        F.when(~F.col("is_carried"), F.col("stored_at_ms")).alias("latest_at_ms"),
-        F.when((F.col("role") == "cancellation") & ~F.col("is_consumed"), 1).alias("unconsumed_cancellations"),
-    )
+    stretch = if_true("role IN ('damage', 'gap')", name_of_stretch())
+    unnamed = if_true("order_id IS NULL", f"COALESCE(unique_key, {stretch}, concat('at ', commit_log_offset))")
+    without_items = f"said.items IS NULL AND said.version >= {_ITEMS_SINCE_VERSION}"
+    said = {
+        "unnamed": unnamed,
+        "halves": _count("half"),
+        "half_at_ms": _new("half", "stored_at_ms"),
+        "last_half_at_ms": _new("half", "stored_at_ms"),
+        "half_transaction_id": _new("half", "unique_key"),
+        "last_decided_half_at_ms": _of("half", "stored_at_ms", "is_decided"),
+        "discards": _count("discarded"),
+        "discarded_at_ms": _new("discarded", "stored_at_ms"),
+        "deliveries": _count("delivered"),
+        **_least_and_greatest("stored_at_ms", "delivered_at_ms"),
+        **_least_and_greatest("born_at_ms", "born_at_ms"),
+        **_least_and_greatest("unique_key", "message_transaction_id"),
+        **_least_and_greatest("said.total_cents", "message_cents"),
+        **_least_and_greatest("said.currency", "message_currency"),
+        **_least_and_greatest("said.customer", "message_customer"),
+        **_least_and_greatest("said.created_at_ms", "message_placed_at_ms"),
+        **_least_and_greatest(_MARKS_OF_ITEMS, "message_items"),
+        "misnamed": _count("delivered", "NOT (said.order_id <=> key)"),
+        "unreadable": _count("delivered", f"NOT ({_IS_READABLE})"),
+        "without_items": _count("delivered", without_items),
+        "consumed": _of("delivered", "1", "is_consumed"),
+        "unconsumed": _of("delivered", "1", "NOT is_consumed"),
+        "delayed_at_ms": _new("delayed", "stored_at_ms"),
+        "retries": _count("retried"),
+        "retried_at_ms": _new("retried", "stored_at_ms"),
+        "unconsumed_retries": _of("retried", "1", "NOT is_consumed"),
+        "dead_letters": _count("dead"),
+        "dead_at_ms": _new("dead", "stored_at_ms"),
+        "damaged": _count("damage"),
+        "gaps": _count("gap"),
+        "cancel_halves": _count("cancel_half"),
+        "last_cancel_half_at_ms": _new("cancel_half", "stored_at_ms"),
+        "last_decided_cancel_half_at_ms": _of("cancel_half", "stored_at_ms", "is_decided"),
+        "cancel_deliveries": _count("cancellation"),
+        "cancel_delivered_at_ms": _new("cancellation", "stored_at_ms"),
+        "latest_at_ms": if_true("NOT is_carried", "stored_at_ms"),
+        "unconsumed_cancellations": _of("cancellation", "1", "NOT is_consumed"),
+    }
+    return select(told, ["order_id", *[f"{sql} AS {name}" for name, sql in said.items()]])
 
 
-def _count(role: str, name: str, condition: Column | None = None) -> Column:
-    is_counted = (F.col("role") == role) & ~F.col("is_carried")
-    return F.when(is_counted if condition is None else is_counted & condition, 1).alias(name)
+def _of(role: str, value: str, condition: str = "TRUE") -> str:
+    """Returns the SQL of a value that records of this role have."""
+    return if_true(f"role = '{role}' AND {condition}", value)
 
 
-def _at(role: str, column: str | Column, name: str) -> Column:
-    value = F.col(column) if isinstance(column, str) else column
-    return F.when((F.col("role") == role) & ~F.col("is_carried"), value).alias(name)
+def _new(role: str, value: str) -> str:
+    """Returns the SQL of a value of the role's records that were not carried."""
+    return _of(role, value, "NOT is_carried")
 
 
-def _least_and_greatest(column: str | Column, name: str) -> tuple[Column, Column]:
+def _count(role: str, condition: str = "TRUE") -> str:
+    """Returns the SQL that is 1 for the role's records that were not carried and meet the condition."""
+    return _of(role, "1", f"NOT is_carried AND {condition}")
+
+
+def _least_and_greatest(value: str, name: str) -> dict[str, str]:
     """Returns a delivered message's value twice: so among several messages a different one cannot hide behind the others."""
-    return _at("delivered", column, name), _at("delivered", column, f"last_{name}")
+    return {name: _new("delivered", value), f"last_{name}": _new("delivered", value)}
 
 
-def _is_readable() -> Column:
-    """Returns whether a consumer understands the body: one JSON object with all fields of each version, in their types."""
-    return reduce(and_, (F.col(f"said.{name}").isNotNull() for name in _REQUIRED))
+_IS_READABLE: Final = " AND ".join(f"said.{name} IS NOT NULL" for name in _REQUIRED)
+"""Whether a consumer understands the body: one JSON object with all fields of each version, in their types."""
+
+_NOTHING: Final = "CAST(0 AS decimal(38,0))"
+_WITH_ONE_MORE: Final = f"CAST(total + {mark_of_item('item.name', 'item.quantity')} AS decimal(38,0))"
+_MARKS_OF_ITEMS: Final = f"aggregate(said.items, {_NOTHING}, (total, item) -> {_WITH_ONE_MORE})"
+"""The sum of the marks of all lines; NULL for a body without lines, as in version 1."""
 
 
-def _marks_of_items() -> Column:
-    """Returns the sum of the marks of all lines; NULL for a body without lines, as in version 1."""
-    nothing = F.lit(0).cast("decimal(38,0)")
-    return F.aggregate(
-        "said.items",
-        nothing,
-        lambda sum, item: (sum + mark_of_item(item["name"], item["quantity"])).cast("decimal(38,0)"),
-    )
-
-
-def _consumed(route: Route, progress: Progress) -> Column:
-    """Returns whether the consumer group has acknowledged the record; NULL if it is unknown."""
-    consumed = F.lit(None).cast("boolean")
+def _consumed(route: Route, progress: Progress) -> str:
+    """Returns the SQL of whether the consumer group has acknowledged the record; NULL if it is unknown."""
+    cases = []
     for topic in route.consumed_topics:
         offsets = progress.get(topic)
-        if offsets is None:
-            continue
-        next_offset = F.lit(0).cast("bigint")
-        if offsets:
-            pairs = [F.lit(value) for queue_id, offset in offsets.items() for value in (queue_id, offset)]
-            next_offset = F.coalesce(
-                F.try_element_at(F.create_map(*pairs).cast("map<int,bigint>"), F.col("queue_id")), next_offset
-            )
-        consumed = F.when(F.col("topic") == topic, F.col("queue_offset") < next_offset).otherwise(consumed)
-    return consumed.alias("is_consumed")
+        if offsets is not None:
+            pairs = ", ".join(f"{queue_id:d}, {offset:d}L" for queue_id, offset in offsets.items())
+            next_offset = f"COALESCE(try_element_at(map({pairs}), queue_id), 0L)" if offsets else "0L"
+            cases.append(f"WHEN {quoted(topic)} THEN queue_offset < {next_offset}")
+    return f"CASE topic {' '.join(cases)} END" if cases else "CAST(NULL AS boolean)"

@@ -12,9 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 
@@ -47,11 +44,10 @@ class LogGap:
     """Whether the bytes are missing; otherwise they are damaged."""
 
 
-def name_of_stretch() -> Column:
-    """Returns the name of a record of kind `gap` or `damage` that names no order."""
-    end = (F.col("commit_log_offset") + F.col("size")).cast("string")
-    again = F.coalesce(F.concat(F.lit("at "), F.col("stored_at_ms").cast("string"), F.lit(" ms")), F.lit("later"))
-    return F.concat(F.lit("from "), F.col("commit_log_offset").cast("string"), F.lit(" to "), end, F.lit(", whole again "), again)
+def name_of_stretch() -> str:
+    """Returns the SQL of the name of a record of kind `gap` or `damage` that names no order."""
+    again = "COALESCE(concat('at ', stored_at_ms, ' ms'), 'later')"
+    return f"concat('from ', commit_log_offset, ' to ', commit_log_offset + size, ', whole again ', {again})"
 
 
 def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[LogGap]:

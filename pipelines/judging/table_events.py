@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from order_messages.states import EntryKind, TransactionKind, TransactionState
+from pipelines.spark.selecting import if_true, one_of, select
 
 CENTS_PER_POINT: Final = 100
 """One credit point for each full unit of currency."""
@@ -16,105 +16,109 @@ _WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_w
 
 def order_events(orders: DataFrame) -> DataFrame:
     """Returns an event for each order row."""
-    return orders.select(
-        "order_id",
-        F.lit(1).alias("order_rows"),
-        "customer",
-        F.col("total_cents").alias("order_cents"),
-        "currency",
-        F.col("state").alias("order_state"),
-        "pay_until_ms",
-        "paid_at_ms",
-        "ended_at_ms",
-        F.expr(f"total_cents div {CENTS_PER_POINT}").alias("expected_points"),
-        F.col("created_at_ms").alias("ordered_at_ms"),
-        F.greatest("created_at_ms", "paid_at_ms", "ended_at_ms").alias("latest_at_ms"),
+    return select(
+        orders,
+        [
+            "order_id",
+            "1 AS order_rows",
+            "customer",
+            "total_cents AS order_cents",
+            "currency",
+            "state AS order_state",
+            "pay_until_ms",
+            "paid_at_ms",
+            "ended_at_ms",
+            f"total_cents div {CENTS_PER_POINT} AS expected_points",
+            "created_at_ms AS ordered_at_ms",
+            "greatest(created_at_ms, paid_at_ms, ended_at_ms) AS latest_at_ms",
+        ],
     )
 
 
 def ending_events(orders: DataFrame) -> DataFrame:
     """Returns an event for each order row that was read before the order's end: only the changes by its end."""
-    return orders.select(
-        "order_id", F.col("state").alias("order_state"), "ended_at_ms", F.col("ended_at_ms").alias("latest_at_ms")
-    )
+    return select(orders, ["order_id", "state AS order_state", "ended_at_ms", "ended_at_ms AS latest_at_ms"])
 
 
 def item_events(items: DataFrame) -> DataFrame:
     """Returns an event for each item of an order. `item_mark`: see `mark_of_item`."""
-    price = F.col("price_cents").cast("decimal(19,0)") * F.col("quantity").cast("decimal(18,0)")
-    return items.select(
-        "order_id",
-        price.cast("decimal(38,0)").alias("item_cents"),
-        mark_of_item(F.col("name"), F.col("quantity")).alias("item_mark"),
-    )
+    price = "CAST(price_cents AS decimal(19,0)) * CAST(quantity AS decimal(18,0))"
+    marked = mark_of_item("name", "quantity")
+    return select(items, ["order_id", f"CAST({price} AS decimal(38,0)) AS item_cents", f"{marked} AS item_mark"])
 
 
-def mark_of_item(name: Column, quantity: Column) -> Column:
-    """Returns a number for an article and its quantity. Lists with equal sums of marks have the same lines, in any order."""
-    return F.xxhash64(name, quantity).cast("decimal(38,0)")
+def mark_of_item(name: str, quantity: str) -> str:
+    """Returns the SQL of a number for an article and its quantity.
+
+    Lists with equal sums of marks have the same lines, in any order.
+    """
+    return f"CAST(xxhash64({name}, {quantity}) AS decimal(38,0))"
 
 
 def transaction_events(transactions: DataFrame) -> DataFrame:
     """Returns an event for each transaction row except the ROLLED_BACK markers. A row without an order has its own id as key."""
-    kind, state = F.col("kind"), F.col("state")
-    is_known = F.coalesce(kind.isin(*TransactionKind) & state.isin(*_WRITTEN_STATES), F.lit(False))
-    is_of_nothing = F.col("order_id").isNull() & (state != TransactionState.COMMITTED)
-    is_of_order = is_known & (kind == TransactionKind.ORDER)
-    is_cancelled = is_known & (kind == TransactionKind.CANCELLATION) & (state == TransactionState.COMMITTED)
-    is_placed = is_of_order & (state == TransactionState.COMMITTED)
-    is_marker = F.col("order_id").isNull() & is_known & (state == TransactionState.ROLLED_BACK)
-    return transactions.where(~is_marker).select(
-        "order_id",
-        F.when(F.col("order_id").isNull(), F.col("transaction_id")).alias("unnamed"),
-        is_placed.cast("int").alias("committed_rows"),
-        (is_of_order & (state == TransactionState.PENDING)).cast("int").alias("pending_rows"),
-        (is_of_order & (state == TransactionState.ROLLED_BACK)).cast("int").alias("rolled_back_rows"),
-        is_cancelled.cast("int").alias("cancelled_rows"),
-        (~(is_of_order | is_cancelled) | F.coalesce(is_of_nothing, F.lit(True))).cast("int").alias("unknown_rows"),
-        F.when(is_placed, F.col("transaction_id")).alias("transaction_id"),
-        F.when(is_cancelled, F.col("transaction_id")).alias("cancellation_transaction_id"),
-        F.when(~is_cancelled, F.col("created_at_ms")).alias("decided_at_ms"),
-        F.when(is_cancelled, F.col("created_at_ms")).alias("cancelled_at_ms"),
-        F.col("created_at_ms").alias("latest_at_ms"),
+    is_known = f"COALESCE(kind IN {one_of(TransactionKind)} AND state IN {one_of(_WRITTEN_STATES)}, FALSE)"
+    is_of_nothing = f"(order_id IS NULL AND state <> '{TransactionState.COMMITTED}')"
+    is_of_order = f"({is_known} AND kind = '{TransactionKind.ORDER}')"
+    is_cancelled = f"({is_known} AND kind = '{TransactionKind.CANCELLATION}' AND state = '{TransactionState.COMMITTED}')"
+    is_placed = f"({is_of_order} AND state = '{TransactionState.COMMITTED}')"
+    is_marker = f"(order_id IS NULL AND {is_known} AND state = '{TransactionState.ROLLED_BACK}')"
+    counted = {
+        "committed_rows": is_placed,
+        "pending_rows": f"{is_of_order} AND state = '{TransactionState.PENDING}'",
+        "rolled_back_rows": f"{is_of_order} AND state = '{TransactionState.ROLLED_BACK}'",
+        "cancelled_rows": is_cancelled,
+        "unknown_rows": f"NOT ({is_of_order} OR {is_cancelled}) OR COALESCE({is_of_nothing}, TRUE)",
+    }
+    return select(
+        transactions,
+        [
+            "order_id",
+            f"{if_true('order_id IS NULL', 'transaction_id')} AS unnamed",
+            *[f"CAST({condition} AS int) AS {name}" for name, condition in counted.items()],
+            f"{if_true(is_placed, 'transaction_id')} AS transaction_id",
+            f"{if_true(is_cancelled, 'transaction_id')} AS cancellation_transaction_id",
+            f"{if_true(f'NOT {is_cancelled}', 'created_at_ms')} AS decided_at_ms",
+            f"{if_true(is_cancelled, 'created_at_ms')} AS cancelled_at_ms",
+            "created_at_ms AS latest_at_ms",
+        ],
+        where=f"NOT {is_marker}",
     )
 
 
 def markers(transactions: DataFrame) -> DataFrame:
     """Returns the transactions rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
-    return transactions.where(F.col("order_id").isNull() & (F.col("state") == TransactionState.ROLLED_BACK)).select(
-        F.col("transaction_id").alias("marked_transaction_id"), F.lit(1).alias("markers")
-    )
+    is_marker = f"order_id IS NULL AND state = '{TransactionState.ROLLED_BACK}'"
+    return select(transactions, ["transaction_id AS marked_transaction_id", "1 AS markers"], where=is_marker)
 
 
 def credit_events(credits: DataFrame) -> DataFrame:
     """Returns an event for each entry of the ledger: a credit, a reversal, or an entry of unknown kind."""
-    is_credit, is_reversal = F.col("kind").eqNullSafe(EntryKind.CREDIT), F.col("kind").eqNullSafe(EntryKind.REVERSAL)
-    is_known = F.coalesce(F.col("kind").isin(*EntryKind), F.lit(False))
-    amount = F.col("amount_cents").cast("decimal(38,0)")
-
-    def of_credit(column: str) -> Column:
-        return F.when(is_credit, F.col(column))
-
-    def of_reversal(column: str) -> Column:
-        return F.when(is_reversal, F.col(column))
-
-    return credits.select(
-        "order_id",
-        is_credit.cast("int").alias("credit_rows"),
-        is_reversal.cast("int").alias("reversal_rows"),
-        (~is_known).cast("int").alias("unknown_rows"),
-        F.when(is_credit, amount).alias("credit_cents"),
-        F.when(is_reversal, amount).alias("reversal_cents"),
-        of_credit("points").alias("points"),
-        of_reversal("points").alias("reversal_points"),
-        F.col("customer").alias("credited_customer"),
-        F.col("customer").alias("last_credited_customer"),
-        of_credit("transaction_id").alias("credit_transaction_id"),
-        of_credit("transaction_id").alias("last_credit_transaction_id"),
-        of_credit("message_id").alias("credit_message_id"),
-        of_reversal("transaction_id").alias("reversal_transaction_id"),
-        of_reversal("message_id").alias("reversal_message_id"),
-        F.col("created_at_ms").alias("credited_at_ms"),
-        of_reversal("created_at_ms").alias("reversed_at_ms"),
-        F.col("created_at_ms").alias("latest_at_ms"),
+    is_credit, is_reversal = f"(kind <=> '{EntryKind.CREDIT}')", f"(kind <=> '{EntryKind.REVERSAL}')"
+    is_known = f"COALESCE(kind IN {one_of(EntryKind)}, FALSE)"
+    amount = "CAST(amount_cents AS decimal(38,0))"
+    said = {
+        "credit_cents": if_true(is_credit, amount),
+        "reversal_cents": if_true(is_reversal, amount),
+        "points": if_true(is_credit, "points"),
+        "reversal_points": if_true(is_reversal, "points"),
+        "credited_customer": "customer",
+        "last_credited_customer": "customer",
+        "credit_transaction_id": if_true(is_credit, "transaction_id"),
+        "last_credit_transaction_id": if_true(is_credit, "transaction_id"),
+        "credit_message_id": if_true(is_credit, "message_id"),
+        "reversal_transaction_id": if_true(is_reversal, "transaction_id"),
+        "reversal_message_id": if_true(is_reversal, "message_id"),
+        "credited_at_ms": "created_at_ms",
+        "reversed_at_ms": if_true(is_reversal, "created_at_ms"),
+        "latest_at_ms": "created_at_ms",
+    }
+    counted = {"credit_rows": is_credit, "reversal_rows": is_reversal, "unknown_rows": f"NOT {is_known}"}
+    return select(
+        credits,
+        [
+            "order_id",
+            *[f"CAST({condition} AS int) AS {name}" for name, condition in counted.items()],
+            *[f"{sql} AS {name}" for name, sql in said.items()],
+        ],
     )

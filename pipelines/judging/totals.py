@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.judge import FINDING_COLUMNS
+from pipelines.spark.selecting import if_true, one_of, select
 
 SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
@@ -64,18 +64,16 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
     Columns: those of FINDING_COLUMNS; count; period_ms (start of the period in which they were ordered) and latency_step (see
     `latency_ms`). Sums have no order id.
     """
-    latency = F.when(
-        (F.col("finding") == Finding.MATCHED) & (F.col("credited_at_ms") >= F.col("ordered_at_ms")),
-        F.floor(F.log2(F.expr("CAST(credited_at_ms AS decimal(38,0)) - ordered_at_ms + 1")) * LATENCY_STEPS).cast("int"),
-    )
-    one = F.when(~F.col("finding").isin(*SUMMED), F.struct(*_ONE))
-    began = F.expr(f"ordered_at_ms div {period_ms} * {period_ms}")
-    return (
-        found.select(*_KEYS, *_SUMS, began.alias("period_ms"), latency.alias("latency_step"), one.alias("one"))
-        .groupBy(*_KEYS, "period_ms", "latency_step", "one")
-        .agg(F.count(F.lit(1)).alias("count"), *[F.sum(F.col(name).cast("decimal(38,0)")).alias(name) for name in _SUMS])
-        .select(*_KEYS, *_SUMS, "count", "period_ms", "latency_step", "one.*")
-    )
+    taken = "CAST(credited_at_ms AS decimal(38,0)) - ordered_at_ms + 1"
+    is_measured = f"finding = '{Finding.MATCHED}' AND credited_at_ms >= ordered_at_ms"
+    steps = if_true(is_measured, f"CAST(floor(log2({taken}) * {LATENCY_STEPS}) AS int)")
+    one = if_true(f"finding NOT IN {one_of(SUMMED)}", f"struct({', '.join(_ONE)})")
+    began = f"ordered_at_ms div {period_ms} * {period_ms}"
+    rows = select(found, [*_KEYS, *_SUMS, f"{began} AS period_ms", f"{steps} AS latency_step", f"{one} AS one"])
+    keys = (*_KEYS, "period_ms", "latency_step", "one")
+    sums = [f"sum(CAST({name} AS decimal(38,0))) AS {name}" for name in _SUMS]
+    together = select(rows, [*keys, "count(1) AS count", *sums], group_by=keys)
+    return select(together, [*_KEYS, *_SUMS, "count", "period_ms", "latency_step", "one.*"])
 
 
 def latency_ms(step: int) -> int:

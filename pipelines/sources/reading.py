@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StringType, StructField, StructType
 from pyspark.sql.udtf import UserDefinedTableFunction
 
 
@@ -30,7 +31,7 @@ class Reading:
 
         Plans the partitions now; large books are read when the DataFrame is used. Raises the source's errors.
         """
-        schema = _parsed(", ".join(f"{name} {kind}" for name, kind in columns.items()))
+        schema = schema_of(columns)
         if self.is_small:
             return self.spark.createDataFrame(read_here(source, options, schema)).coalesce(1)
         reader = source(dict(options)).reader(schema)
@@ -80,7 +81,14 @@ def read_here(source: type[DataSource], options: Mapping[str, str], schema: Stru
     return pyarrow.Table.from_batches(batches, to_arrow_schema(schema, timezone="UTC"))
 
 
-def _parsed(columns: str) -> StructType:
-    schema = StructType.fromDDL(columns)
-    assert isinstance(schema, StructType)
-    return schema
+def schema_of(columns: Mapping[str, str]) -> StructType:
+    """Returns the schema of these columns, by their names and Spark's types, without asking the JVM to read the types."""
+    return StructType([StructField(name, _TYPES[kind]) for name, kind in columns.items()])
+
+
+_TYPES: Final[Mapping[str, DataType]] = {
+    "string": StringType(),
+    "bigint": LongType(),
+    "int": IntegerType(),
+    "binary": BinaryType(),
+}

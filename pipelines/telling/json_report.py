@@ -12,7 +12,9 @@ from pipelines.reconciliation import ReconciliationOutcome
 from rocketmq_broker.message.text.printable import visible_json
 
 
-def as_json(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float, compare_s: float) -> str:
+def as_json(
+    outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float | None, compare_s: float
+) -> str:
     """Returns one object: the verdict, its moment, Spark's times, each class with findings, and the gaps of the log."""
     totals = outcome.totals
     told = msgspec.json.encode(
@@ -23,7 +25,7 @@ def as_json(outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Toleranc
             "overdue_seconds": cut_off.overdue_seconds,
             "orders": sum(total.order_count for total in totals),
             "credits": sum(total.credit_count for total in totals),
-            "spark_started_in_s": round(start_s, 3),
+            "spark_started_in_s": None if start_s is None else round(start_s, 3),
             "compared_in_s": round(compare_s, 3),
             "findings": [_finding(total, tolerance) for total in totals if total.count],
             "unreadable_values": [row["transaction_id"] for row in outcome.rows if row["finding"] == Finding.UNREADABLE_VALUE],

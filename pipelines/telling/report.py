@@ -100,8 +100,10 @@ def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
     return f"{verdict}: {orders:,} orders, {credits:,} credits, {lost:,} lost, {doubled:,} doubled{''.join(others)}"
 
 
-def times_told(start_s: float, compare_s: float) -> str:
-    """Returns the times for Spark's start, which does not depend on the orders, and for the comparison."""
+def times_told(start_s: float | None, compare_s: float) -> str:
+    """Returns the times for Spark's start, which does not depend on the orders (None: without Spark), and for the comparison."""
+    if start_s is None:
+        return f"SQLite compared in {compare_s:.1f} s, without Spark."
     return f"Spark started in {start_s:.1f} s, and compared in {compare_s:.1f} s."
 
 

@@ -36,14 +36,18 @@ def audited(
     for log in logs:
         events += record_events(log.records, route, log.progress)
     rows = judge(events, cut_off, 0 if logs else None, tables.markers())
-    return with_unjudged([_named(row) for row in rows], cut_off) + tables.balance_findings()
+    return with_unjudged([with_names(row) for row in rows], cut_off) + tables.balance_findings()
 
 
-def _named(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns the row with the columns of `judge.FINDING_COLUMNS` that name its transaction and customer."""
+def with_names(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the row with the columns of `judge.FINDING_COLUMNS` that name its transaction, customer and currency."""
     transactions = ("transaction_id", "half_transaction_id", "message_transaction_id", "credit_transaction_id", "unnamed")
     customers = ("customer", "credited_customer", "message_customer")
-    return row | {"transaction_id": _first(row, transactions), "customer": _first(row, customers)}
+    return (
+        row
+        | {"transaction_id": _first(row, transactions), "customer": _first(row, customers)}
+        | {"currency": _first(row, ("currency", "message_currency"))}
+    )
 
 
 def _first(row: dict[str, Any], names: Sequence[str]) -> Any:

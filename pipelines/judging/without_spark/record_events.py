@@ -22,6 +22,7 @@ _TEXTS: Final = ("order_id", "customer", "currency")
 _NUMBERS: Final = ("total_cents", "created_at_ms", "version")
 _REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
 _ITEMS_SINCE_VERSION: Final = 2
+_BITS_OF: Final = {"version": 32}
 _SAID_AS: Final = {
     "total_cents": "message_cents", "currency": "message_currency", "customer": "message_customer",
     "created_at_ms": "message_placed_at_ms",
@@ -34,7 +35,12 @@ Row = dict[str, Any]
 
 def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: Progress) -> Iterator[Event]:
     """Yields an event for each record of the route and each damaged stretch. Op messages only decide half messages."""
-    rows = _rows(list(found), route)
+    return events_of_rows(_columns(list(found)), route, progress)
+
+
+def events_of_rows(records: Iterable[Row], route: Route, progress: Progress) -> Iterator[Event]:
+    """Yields the same events for records that are rows already."""
+    rows = [{**row, "role": role} for row in records if (role := _role(row, route)) is not None]
     decided = {offset for row in rows if row["role"] == "op" for offset in _numbers(row["decided_queue_offsets"])}
     for row in rows:
         names = (row["keys"] or "").split(" ")
@@ -43,14 +49,13 @@ def record_events(found: Iterable[LogRecord | Damage], route: Route, progress: P
                 yield _event(row, name or None, row["queue_offset"] in decided, _is_consumed(row, progress))
 
 
-def _rows(found: list[LogRecord | Damage], route: Route) -> list[Row]:
-    """Returns the records that have a role for the route."""
+def _columns(found: list[LogRecord | Damage]) -> list[Row]:
+    """Returns each record's columns."""
     if not found:
         return []
     batch = RecordColumns.of(found)
     columns = [COLUMNS[name](batch) for name in _WANTED]
-    rows = [dict(zip(_WANTED, values, strict=True)) for values in zip(*columns, strict=True)]
-    return [{**row, "role": role} for row in rows if (role := _role(row, route)) is not None]
+    return [dict(zip(_WANTED, values, strict=True)) for values in zip(*columns, strict=True)]
 
 
 def _role(row: Row, route: Route) -> str | None:
@@ -89,9 +94,9 @@ def _is_consumed(row: Row, progress: Progress) -> bool | None:
 
 def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None) -> Row:
     said = _said(row["body"])
-    order_id = said.get("order_id") or key
+    order_id = key if said.get("order_id") is None else said["order_id"]
     at_ms = row["stored_at_ms"]
-    event: Row = {"order_id": order_id, "unnamed": None if order_id else _unnamed(row), "latest_at_ms": at_ms}
+    event: Row = {"order_id": order_id, "unnamed": _unnamed(row) if order_id is None else None, "latest_at_ms": at_ms}
     match row["role"]:
         case "half":
             decided_at_ms = at_ms if is_decided else None
@@ -140,22 +145,38 @@ def _delivery(row: Row, said: Row, key: str | None) -> Row:
 def _said(body: bytes | None) -> Row:
     """Returns the fields of the body that are of their types; none unless it is one JSON object."""
     try:
-        read = json.loads(body or b"")
-    except ValueError:
+        read = json.loads((body or b"").decode(errors="replace"), parse_constant=_refused)
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(read, dict):
         return {}
-    said = {name: read[name] for name in _TEXTS if isinstance(read.get(name), str)}
-    said |= {name: read[name] for name in _NUMBERS if type(read.get(name)) is int}
+    said: Row = {name: text for name in _TEXTS if (text := _text(read.get(name))) is not None}
+    said |= {name: number for name in _NUMBERS if (number := _number(read.get(name), _BITS_OF.get(name, 64))) is not None}
     return said | {"items": read["items"]} if isinstance(read.get("items"), list) else said
 
 
+def _text(value: Any) -> str | None:
+    """Returns the value as Spark reads a field of text: another JSON value is its own text."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _number(value: Any, bits: int) -> int | None:
+    return value if type(value) is int and -(1 << bits - 1) <= value < 1 << bits - 1 else None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def _marks(said: Row) -> int | None:
-    """Returns the sum of the marks of all lines; None for a body without lines, as in version 1, or with one of another shape."""
-    try:
-        return None if "items" not in said else sum(mark_of_item(item["name"], item["quantity"]) for item in said["items"])
-    except (LookupError, TypeError):
-        return None
+    """Returns the sum of the marks of all lines; None for a body without lines, as in version 1."""
+    return None if "items" not in said else sum(map(_mark, said["items"]))
+
+
+def _mark(item: Any) -> int:
+    """Returns the mark of a line; a line of another shape has one that no line of an order has."""
+    fields = item if isinstance(item, dict) else {}
+    return mark_of_item(_text(fields.get("name")), _number(fields.get("quantity"), 64))
 
 
 def _unnamed(row: Row) -> str:

@@ -59,7 +59,7 @@ class TableRows:
         ]
 
 
-def mark_of_item(name: str, quantity: int) -> int:
+def mark_of_item(name: str | None, quantity: int | None) -> int:
     """Returns a number for an article and its quantity. Lists with equal sums of marks have the same lines, in any order."""
     return int.from_bytes(blake2b(f"{quantity} {name}".encode(), digest_size=_MARK_BYTES).digest())
 
@@ -76,7 +76,7 @@ def _order_event(row: Row) -> dict[str, Any]:
         "pay_until_ms": row["pay_until_ms"],
         "paid_at_ms": row["paid_at_ms"],
         "ended_at_ms": row["ended_at_ms"],
-        "expected_points": cents // CENTS_PER_POINT if cents >= 0 else -(-cents // CENTS_PER_POINT),
+        "expected_points": None if cents is None else cents // CENTS_PER_POINT if cents >= 0 else -(-cents // CENTS_PER_POINT),
         "ordered_at_ms": row["created_at_ms"],
         "latest_at_ms": _latest(row["created_at_ms"], row["paid_at_ms"], row["ended_at_ms"]),
     }
@@ -85,7 +85,7 @@ def _order_event(row: Row) -> dict[str, Any]:
 def _item_event(row: Row) -> dict[str, Any]:
     return {
         "order_id": row["order_id"],
-        "item_cents": row["price_cents"] * row["quantity"],
+        "item_cents": _product(row["price_cents"], row["quantity"]),
         "item_mark": mark_of_item(row["name"], row["quantity"]),
     }
 
@@ -146,6 +146,10 @@ def _credit_event(row: Row) -> dict[str, Any]:
             "reversed_at_ms": row["created_at_ms"],
         }
     return common
+
+
+def _product(price_cents: int | None, quantity: int | None) -> int | None:
+    return None if price_cents is None or quantity is None else price_cents * quantity
 
 
 def _latest(*times: int | None) -> int | None:

@@ -115,15 +115,21 @@ def read_table(reading: Reading, address: DatabaseAddress, table: Table, since: 
 
     Raises UnreadableDatabase, or Spark does when the DataFrame is used.
     """
+    options = options_of(address, table)
+    if since is None:
+        return reading.frame(TableSource, options, table.columns)
+    options |= {"sinceColumn": since.column, "since": str(since.value)}
+    return reading.frame(TableSource, options, {**table.columns, since.column: "bigint"})
+
+
+def options_of(address: DatabaseAddress, table: Table) -> dict[str, str]:
+    """Returns the options of TableSource that read the table."""
     options = address.to_options() | {"table": table.name}
     if key := table.key_at(address):
         options["key"] = key
     if table.nullable:
         options["nullable"] = ",".join(table.nullable)
-    if since is None:
-        return reading.frame(TableSource, options, table.columns)
-    options |= {"sinceColumn": since.column, "since": str(since.value)}
-    return reading.frame(TableSource, options, {**table.columns, since.column: "bigint"})
+    return options
 
 
 def read_wrong_balances(address: DatabaseAddress, since_id: int | None = None, also: Iterable[str] = ()) -> pyarrow.Table:

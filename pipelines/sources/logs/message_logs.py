@@ -86,4 +86,9 @@ def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFra
 
     Raises UnreadableStore, or Spark does when the DataFrame is used.
     """
-    return reading.frame(CommitLogSource, {"store": str(store.absolute()), "fromOffset": str(from_offset)}, COLUMNS)
+    return reading.frame(CommitLogSource, options_of_store(store, from_offset), COLUMNS)
+
+
+def options_of_store(store: Path, from_offset: int = 0) -> dict[str, str]:
+    """Returns the options of CommitLogSource that read the store, starting at a commit log offset."""
+    return {"store": str(store.absolute()), "fromOffset": str(from_offset)}

@@ -478,22 +478,29 @@ def _without(said: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in said.items() if name not in names}
 
 
-def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
-    """What one run finds of each book, by its name; None of one that is added up with the healthy ones."""
+CUT_OFF: Final = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
+IDS: Final = {name: f"order-{number}" for number, name in enumerate(ALL)}
+
+
+def written(folder: Path) -> Books:
+    """All of them, as the books of one shop."""
     shop = ShopDatabases(folder)
     books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 20))
-    ids = {name: f"order-{number}" for number, name in enumerate(ALL)}
     for name, strange in ALL.items():
         books.at_ms = AT_MS
-        strange.tell(books, ids[name])
+        strange.tell(books, IDS[name])
     books.log.consume()
     addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
     shop.close()
-    cut_off = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
-    outcome = reconcile(Reading(spark, True), Books(*addresses, (books.log.store,)), cut_off, str(folder / "out"))
+    return Books(*addresses, (books.log.store,))
+
+
+def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
+    """What one run finds of each book, by its name; None of one that is added up with the healthy ones."""
+    outcome = reconcile(Reading(spark, True), written(folder), CUT_OFF, str(folder / "out"))
     found = {row["order_id"] or row["transaction_id"] or row["customer"]: (row["finding"], row["cause"]) for row in outcome.rows}
     healthy = sum(row["count"] for row in outcome.rows if row["finding"] in SUMMED)
-    told = {name: found.pop(order_id, None) for name, order_id in ids.items()}
+    told = {name: found.pop(order_id, None) for name, order_id in IDS.items()}
     found.pop(None, None)  # the sums
     assert not found, f"findings that no book asked for: {found}"
     assert healthy == sum(value is None for value in told.values())
