@@ -106,7 +106,7 @@ format: setup ## Format and sort imports
 	@.venv/bin/ruff check --select I --fix --quiet
 	@.venv/bin/ruff format
 
-LOCK = uv pip compile --quiet broker/pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK = uv pip compile --quiet --no-strip-extras broker/pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, and what each image needs of it
 	$(LOCK) --extra console --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock

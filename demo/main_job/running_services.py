@@ -23,8 +23,8 @@ class RunningServices:
     order_url: str
     order_database_url: str = field(repr=False)
     credit_database_url: str = field(repr=False)
-    broker_store: Path | None
-    """The broker's store, if readable; else None."""
+    broker_stores: tuple[Path, ...]
+    """The brokers' stores; none if they cannot be read."""
     environment: Mapping[str, str] = field(repr=False)
     """The variables by which the reconciliation finds the databases."""
     api_key: str = field(default="", repr=False)
@@ -43,7 +43,7 @@ def services_of(environment: Mapping[str, str]) -> RunningServices:
         environment.get("ORDER_SERVICE_URL") or DEFAULT_ORDER_URL,
         _database_url(environment, "ORDER_DATABASE"),
         _database_url(environment, "CREDIT_DATABASE"),
-        _store(environment.get("BROKER_STORE")),
+        _stores(environment.get("BROKER_STORE")),
         environment,
         _api_key(environment.get("ORDER_API_KEY_FILE") or ""),
     )
@@ -74,9 +74,17 @@ def _api_key(path: str) -> str:
         raise DemoError(str(error)) from None
 
 
-def _store(path: str | None) -> Path | None:
+def _stores(path: str | None) -> tuple[Path, ...]:
+    """Returns the store at the path, or the stores of a cluster's folder."""
     if not path:
-        return None
-    if not any((Path(path) / part).is_dir() for part in ("commitlog", "config")):
+        return ()
+    if _is_store(Path(path)):
+        return (Path(path),)
+    stores = tuple(sorted(filter(_is_store, Path(path).iterdir()))) if Path(path).is_dir() else ()
+    if not stores:
         raise DemoError(f"BROKER_STORE: {path} is no store of a broker, it holds neither commitlog nor config")
-    return Path(path)
+    return stores
+
+
+def _is_store(path: Path) -> bool:
+    return any((path / part).is_dir() for part in ("commitlog", "config"))

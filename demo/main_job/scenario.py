@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
 from demo.books import ShopBooks
-from demo.commit_log import Trace, read_traces
+from demo.commit_log import Trace, read_traces_of
 from demo.half_messages import Kills, Refusals, count_half_messages
 from demo.main_job.running_services import RunningServices, check_services, services_of
 from demo.main_job.supervisor import Supervisor
 from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
 from demo.main_job.verdict import answers_hold, reconcile
 from demo.orders import OrderAnswer, OrderClient, PlacingOutcome, make_orders, place_all
-from demo.processes import Process, Processes
+from demo.processes import Processes
 from demo.story import choose_story, story_table
 from demo.system import QUICK_CHECKS, System
 
@@ -38,6 +38,8 @@ class DemoPlan:
     lost_commit_every: int
     """At every order whose number this divides, the order service dies between local commit and COMMIT."""
     refused_every: int = 20
+    brokers: int = 1
+    """More than one run as a cluster; one of them is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +58,13 @@ def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> 
     failpoint = f"exit-after-local-commit:every={plan.lost_commit_every}"
     order_environment = {"ORDER_LIMIT_CENTS": str(LIMIT_CENTS), "FAILPOINTS": failpoint}
     with Processes(home / "logs") as processes:
-        system = System(processes, home, order_environment=order_environment)
+        system = System(processes, home, order_environment=order_environment, brokers=plan.brokers)
         _start(system, console)
         services = RunningServices(
-            system.order_url, system.order_database_url, system.credit_database_url, system.broker_store, system.environment
+            system.order_url, system.order_database_url, system.credit_database_url, system.broker_stores, system.environment
         )
         with Supervisor(system.order_service) as supervisor:
-            placed = _place(plan, services, console, kill_halfway=system.broker)
+            placed = _place(plan, services, console, kill_halfway=system.kill_a_broker)
             kills = Kills(supervisor.deaths_ms, placed.broker_kills_ms)
             is_settled = _settle_and_tell(plan, placed, kills, services, console)
             return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
@@ -92,7 +94,9 @@ def _start(system: System, console: Console) -> None:
     console.print(f"Started in {time.monotonic() - started:.1f} s, as processes of their own: {names}.", highlight=False)
 
 
-def _place(plan: DemoPlan, services: RunningServices, console: Console, *, kill_halfway: Process | None) -> PlacedOrders:
+def _place(
+    plan: DemoPlan, services: RunningServices, console: Console, *, kill_halfway: Callable[[], str] | None
+) -> PlacedOrders:
     requests = list(make_orders(plan.orders, refused_every=plan.refused_every, limit_cents=LIMIT_CENTS))
     started_ms = _now_ms()
     kills_ms: list[int] = []
@@ -105,10 +109,8 @@ def _place(plan: DemoPlan, services: RunningServices, console: Console, *, kill_
             answered += 1
             show(answered, len(requests))
             if kill_halfway is not None and answered == len(requests) // 2:
-                console.print(f"SIGKILL to the {kill_halfway.name} ({kill_halfway.pid}), and started again.", highlight=False)
                 kills_ms.append(_now_ms())
-                kill_halfway.kill()
-                kill_halfway.start()
+                console.print(f"SIGKILL to the {kill_halfway()}, and started again.", highlight=False)
 
         answers, seconds = place_all(client, requests, concurrency=plan.concurrency, on_answer=on_answer)
     return PlacedOrders(answers, started_ms, seconds, kills_ms)
@@ -122,9 +124,11 @@ def _settle_and_tell(plan: DemoPlan, placed: PlacedOrders, kills: Kills, service
     if kills.order_service_ms:
         console.print(deaths_told(len(kills.order_service_ms), plan.lost_commit_every), highlight=False)
     with ShopBooks(services.order_database_url, services.credit_database_url) as books:
-        is_settled = settle(books, services.broker_store, console)
-        if services.broker_store is not None:
-            traces = [trace for trace in read_traces(services.broker_store) if trace.half.store_timestamp >= placed.started_ms]
+        is_settled = settle(books, services.broker_stores, console)
+        if services.broker_stores:
+            traces = [
+                trace for trace in read_traces_of(services.broker_stores) if trace.half.store_timestamp >= placed.started_ms
+            ]
             refused = sum(answer.outcome is PlacingOutcome.REFUSED for answer in placed.answers)
             _tell_transactions(books, traces, Refusals(LIMIT_CENTS, refused), kills, console)
         return answers_hold(placed.answers, books, console) and is_settled
@@ -144,7 +148,7 @@ def _judge(
     is_settled: bool, services: RunningServices, output: Path, processes: Processes, console: Console, *, is_kept: bool
 ) -> int:
     """Lets Spark compare. Returns 0 only if neither this nor an earlier step found a fault."""
-    verdict = reconcile(services.environment, services.broker_store, output, processes, console, show_output=is_kept)
+    verdict = reconcile(services.environment, services.broker_stores, output, processes, console, show_output=is_kept)
     console.print(WHERE_TO_GO_ON, highlight=False)
     return verdict or int(not is_settled)
 
@@ -153,11 +157,11 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def settle(books: ShopBooks, store: Path | None, console: Console) -> bool:
-    """Returns whether all was settled in time; prints what is missing if not. `store` is the broker's, if readable."""
+def settle(books: ShopBooks, stores: Sequence[Path], console: Console) -> bool:
+    """Returns whether all was settled in time; prints what is missing if not. `stores` are the brokers', as far as readable."""
     deadline = time.monotonic() + SETTLE_SECONDS
     with counting(console, "orders credited", books.placed()) as show:
-        while (credited := books.credited()) < (placed := books.placed()) or _pending(store):
+        while (credited := books.credited()) < (placed := books.placed()) or _pending(stores):
             show(credited, placed)
             if time.monotonic() > deadline:
                 break
@@ -166,12 +170,12 @@ def settle(books: ShopBooks, store: Path | None, console: Console) -> bool:
             show(credited, placed)
             return True
     console.print(
-        f"[red]After {SETTLE_SECONDS} s {credited} of {placed} orders are credited, and {_pending(store)} half messages are "
+        f"[red]After {SETTLE_SECONDS} s {credited} of {placed} orders are credited, and {_pending(stores)} half messages are "
         "not decided.[/red]"
     )
     return False
 
 
-def _pending(store: Path | None) -> int:
+def _pending(stores: Sequence[Path]) -> int:
     """Returns how many half messages wait for a decision."""
-    return 0 if store is None else sum(trace.op is None for trace in read_traces(store))
+    return sum(trace.op is None for trace in read_traces_of(stores))

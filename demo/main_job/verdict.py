@@ -27,7 +27,7 @@ def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Cons
 
 def reconcile(
     environment: Mapping[str, str],
-    store: Path | None,
+    stores: Sequence[Path],
     output: Path,
     processes: Processes,
     console: Console,
@@ -36,12 +36,12 @@ def reconcile(
 ) -> int:
     """Runs the Spark job, which prints on the screen, and returns its exit code. Raises DemoError if it does not end.
 
-    `store` is the broker's, if readable. `show_output` lets the job print the path of its Parquet.
+    `stores` are the brokers', as far as readable. `show_output` lets the job print the path of its Parquet.
     """
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", "--overdue-seconds", "0"]
     arguments += ["--output", str(output)]
     arguments.append("--show-output" if show_output else "--hide-output")
-    if store is not None:
+    for store in stores:
         arguments += ["--store", str(store)]
     job_environment = {**environment, "COLUMNS": str(console.width)}
     job = processes.add("reconciliation", arguments, environment=job_environment, has_log=False)

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 import httpx
 from redis import Redis
 
-from demo.commit_log import ORDERS_TOPIC, Trace, read_traces
+from demo.commit_log import ORDERS_TOPIC, Trace, read_traces, read_traces_of
 from demo.errors import DemoError
 from demo.processes import Process
 from demo.scenarios.failpoints import FailpointFolder
@@ -191,11 +191,13 @@ class Stage:
 
     def is_acknowledged(self) -> bool:
         """Returns whether the credit service has committed an offset behind the run's message."""
-        trace = self._trace()
-        if trace is None or not trace.committed:
-            return False
-        message = trace.committed[0]
-        return asyncio.run(consumer_offset(self.system.namesrv_addr, message.queue_id)) > message.queue_offset
+        for broker_name, store in zip(self.system.broker_names, self.system.broker_stores, strict=True):
+            for trace in read_traces(store):
+                if trace.transaction_id == self.run.transaction_id and trace.committed:
+                    message = trace.committed[0]
+                    reached = asyncio.run(consumer_offset(self.system.namesrv_addr, broker_name, message.queue_id))
+                    return reached > message.queue_offset
+        return False
 
     def _ask(self, method: str, url: str, body: Mapping[str, object]) -> None:
         try:
@@ -208,7 +210,7 @@ class Stage:
 
     def _trace(self) -> Trace | None:
         """Returns the run's transaction in the commit log."""
-        traces = read_traces(self.system.broker_store)
+        traces = read_traces_of(self.system.broker_stores)
         return next((trace for trace in traces if trace.transaction_id == self.run.transaction_id), None)
 
     def _find_transaction(self) -> None:
@@ -218,27 +220,32 @@ class Stage:
 
     def _traces_of_customer(self) -> list[Trace]:
         customer = self.run.customer.encode()
-        return [trace for trace in read_traces(self.system.broker_store) if customer in trace.half.body]
+        return [trace for trace in read_traces_of(self.system.broker_stores) if customer in trace.half.body]
 
 
 async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
     """Returns the number of a transaction's check-backs; 0 for an unknown one. Raises DemoError if no broker answers."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
-            found = await session.brokers[0].show(ShowTransactionRequestHeader(transaction_id=transaction_id))
+            header = ShowTransactionRequestHeader(transaction_id=transaction_id)
+            answers = await session.ask_each(lambda broker: broker.show(header))
     except AdminError as error:
         raise DemoError(str(error)) from None
-    return max((info.checks or 0 for info in found.transactions), default=0)
+    return max((info.checks or 0 for _, found in answers for info in found.transactions), default=0)
 
 
-async def consumer_offset(namesrv_addr: str, queue_id: int) -> int:
-    """Returns the credit service's offset in a queue of the orders; -1 without one. Raises DemoError if no broker answers."""
+async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) -> int:
+    """Returns the credit service's offset in a broker's queue of the orders, or -1. Raises DemoError if no broker answers."""
     try:
         async with opened_session(Target(namesrv_addr)) as session:
-            stats = await consume_stats(session.brokers[0], _CONSUMER_GROUP, ORDERS_TOPIC.decode())
+            answers = await session.ask_each(lambda broker: consume_stats(broker, _CONSUMER_GROUP, ORDERS_TOPIC.decode()))
     except AdminError as error:
         raise DemoError(str(error)) from None
-    return next((offsets.consumer_offset for queue, offsets in stats.offset_table.items() if queue.queue_id == queue_id), -1)
+    for _, stats in answers:
+        for queue, offsets in stats.offset_table.items():
+            if (queue.broker_name, queue.queue_id) == (broker_name, queue_id):
+                return offsets.consumer_offset
+    return -1
 
 
 def _in_words(response: httpx.Response) -> str:

@@ -46,6 +46,9 @@ def main(
     broker_port: Annotated[int, _port("The broker, which takes the port two below as well.")] = 10911,
     redis_port: Annotated[int, _port("Redis.")] = 0,
     orders_every: Annotated[float, typer.Option(min=0, help="Place an order each so many seconds; 0 places none.")] = 0,
+    brokers: Annotated[
+        int, typer.Option(min=1, max=26, help="So many brokers, as a cluster; each listens 10 ports above the last.")
+    ] = 1,
     data: Annotated[Path, typer.Option(help="Where data and logs are; they stay for the next time.")] = Path("data/up"),
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
@@ -56,7 +59,10 @@ def main(
     console = Console(highlight=False)
     ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port)
     try:
-        run(Wanted(data.absolute(), port, ports, orders_every), lambda line: console.print(Text(printable(line)), soft_wrap=True))
+        run(
+            Wanted(data.absolute(), port, ports, orders_every, brokers),
+            lambda line: console.print(Text(printable(line)), soft_wrap=True),
+        )
     except (DemoError, UnusableSettings) as error:
         console.print(Text("\n".join(map(printable, str(error).splitlines()))), soft_wrap=True)
         sys.exit(COULD_NOT_START)

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 from demo.errors import DemoError
-from demo.ports import free_ports, is_taken
+from demo.ports import is_taken
 from demo.processes import Processes
 from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.runs import Runs
 from demo.scenarios.stage import PAYMENT_DEADLINE_S
-from demo.system import Ports, System
+from demo.system import BROKER_PORTS_APART, Ports, System
 from demo.up.keeper import Keeper
 from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
@@ -37,6 +37,7 @@ class Wanted:
     console_port: int
     ports: Ports
     orders_every_s: float
+    brokers: int = 1
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -44,7 +45,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
     begun_s = time.monotonic()
     with ExitStack() as opened:
         state_file = opened.enter_context(StateFile(wanted.data))
-        ports = usable_ports(wanted.ports)
+        ports = usable_ports(wanted.ports, wanted.brokers)
         failpoints = _emptied(wanted.data / "failpoints")
         processes = opened.enter_context(Processes(wanted.data / "logs"))
         order_environment = {"ORDER_FAILPOINTS_FOLDER": str(failpoints), "ORDER_PAYMENT_DEADLINE_S": str(PAYMENT_DEADLINE_S)}
@@ -55,6 +56,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
             credit_environment={"CREDIT_FAILPOINTS_FOLDER": str(failpoints)},
             ports=ports,
             has_inventory=True,
+            brokers=wanted.brokers,
         )
         opened.callback(system.begin_to_stop)
         keeper = Keeper(system)
@@ -108,11 +110,13 @@ async def _tell(
         await asyncio.sleep(_LOOK_EVERY_S)
 
 
-def usable_ports(wanted: Ports) -> Ports:
-    """Returns the wanted ports, with free ones for 0. Raises DemoError if one is taken."""
-    free = iter(free_ports(len(wanted)))
-    chosen = Ports(*(port or next(free) for port in wanted))
-    needed = [*zip(chosen, Ports._fields, strict=True), (chosen.broker - 2, "broker")]
+def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
+    """Returns the wanted ports, with free ones for 0; `broker` is that of the first broker. Raises DemoError if one is taken."""
+    free = Ports.free(brokers)
+    chosen = Ports(*(port or other for port, other in zip(wanted, free, strict=True)))
+    listening = [chosen.broker + number * BROKER_PORTS_APART for number in range(brokers)]
+    needed = [*zip(chosen, Ports._fields, strict=True)]
+    needed += [(port, "broker") for first in listening for port in (first - 2, first) if port != chosen.broker]
     taken = [(port, name) for port, name in needed if is_taken(port)]
     if taken:
         told = ", ".join(f"{port} (--{name}-port)" for port, name in taken)

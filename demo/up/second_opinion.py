@@ -77,5 +77,7 @@ def reconciliation(processes: Processes, system: System) -> Process:
     """Adds the process that compares the system's databases and its commit log."""
     output = system.home / "reconciliation"
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", str(YOUNG_S)]
-    arguments += ["--store", str(system.broker_store), "--output", str(output), "--hide-output"]
+    for store in system.broker_stores:
+        arguments += ["--store", str(store)]
+    arguments += ["--output", str(output), "--hide-output"]
     return processes.add("reconciliation", arguments, environment={**system.environment, "COLUMNS": _COLUMNS})

@@ -369,15 +369,14 @@ class WorkerProcess:
                 continue
             running = child.process.start_thread(child.write, json.loads(task.argument))
             await asyncio.wait([running], timeout=TASK_TIME_LIMIT_S)
-            if failing is not None and running.done():
-                answer = _failed()
-            elif running.done():
-                error = running.exception()
-                answer = TaskAnswer(running.result()) if error is None else TaskAnswer(error=error)
-            else:
+            if not running.done():
                 child.process.kill()
                 child = self._forked()
                 answer = TaskAnswer(error=TimeLimitExceeded(TASK_TIME_LIMIT_S))
+            elif (error := running.exception()) is not None:
+                answer = TaskAnswer(error=error)
+            else:
+                answer = TaskAnswer(running.result()) if failing is None else _failed()
             await self._redis.end(self._process.name, delivery, task, answer)
 
     def _forked(self) -> _Child:

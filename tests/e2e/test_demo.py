@@ -81,6 +81,16 @@ def test_the_demo_ends_consistent_and_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["output"], "its folder is gone"
 
 
+def test_the_demo_on_two_brokers_ends_consistent_although_one_is_killed(tmp_path: Path) -> None:
+    run = DemoRun(tmp_path, "--brokers", "2")
+    assert run.popen.wait(1200) == 0, run.output()
+    output = run.output()
+    assert "SIGKILL to the broker-a (" in output
+    assert_each_half_message_is_explained(output)
+    assert "consistent: 76 orders, 76 credits, 0 lost, 0 doubled" in output
+    run.wait_until_nothing_is_left()
+
+
 def assert_each_half_message_is_explained(output: str) -> None:
     held = int(
         re.search(r"This run left (\d+) half messages in the commit log, one for each attempt to place an order", output)[1]
@@ -133,8 +143,9 @@ def test_ctrl_c_leaves_nothing(tmp_path: Path) -> None:
     run.wait_until_nothing_is_left()
 
 
-def test_kill_9_of_the_demo_itself_leaves_no_process(tmp_path: Path) -> None:
-    run = DemoRun(tmp_path)
+@pytest.mark.parametrize("options", [(), ("--brokers", "2")])
+def test_kill_9_of_the_demo_itself_leaves_no_process(tmp_path: Path, options: tuple[str, ...]) -> None:
+    run = DemoRun(tmp_path, *options)
     run.wait_for("Started in")
     run.popen.kill()
     run.popen.wait()

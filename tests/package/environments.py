@@ -43,7 +43,7 @@ def other_pythons() -> dict[str, Path]:
 
 
 def unhashed(lock: Path, folder: Path) -> Path:
-    """The lock's versions alone: pip wants a hash of our own wheel otherwise."""
-    versions = re.findall(r"^\S+==\S+", lock.read_text(), re.MULTILINE)
-    (folder / "constraints.txt").write_text("\n".join(versions))
+    """The lock's versions alone: pip wants a hash of our own wheel otherwise, and takes no extras in constraints."""
+    versions = re.findall(r"^([\w.-]+)(?:\[[\w,.-]+\])?(==\S+)", lock.read_text(), re.MULTILINE)
+    (folder / "constraints.txt").write_text("\n".join(map("".join, versions)))
     return folder / "constraints.txt"

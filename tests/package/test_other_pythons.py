@@ -15,7 +15,7 @@ from demo.processes import PROJECT_ROOT
 from tests.package.environments import other_pythons, run, unhashed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
-LIBRARIES = ("msgspec", "typer", "rich", "prometheus-client", "pyyaml")
+LIBRARIES = ("msgspec", "librt", "typer", "rich", "prometheus-client", "pyyaml")
 TOOLS = ("pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
 UNIT = ("transaction", "nameserver", "client/instance", "client/transaction")
 COMPONENT = ("testing/apache", "testing/test_as_apache.py")

@@ -52,6 +52,7 @@ MAY_READ = {
 
 ROOTS = {
     "broker/rocketmq_broker/app/broker.py": "it builds the broker",
+    "broker/rocketmq_broker/__main__.py": "it runs a cluster's supervisor",
     "broker/rocketmq_broker/nameserver/__main__.py": "it builds a name server",
     "broker/rocketmq_broker/client/producer/producer.py": "a program makes it, in whichever world it runs",
     "broker/rocketmq_broker/client/transaction/transaction_producer.py": "a program makes it",

@@ -20,6 +20,8 @@ from mmap import mmap
 from types import MappingProxyType
 from typing import Any, Final
 
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+
 from rocketmq_broker.message import ids, properties, sysflag
 from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
 from rocketmq_broker.message.inner_message import InnerMessage
@@ -48,9 +50,6 @@ _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
 _INT32 = struct.Struct(">i")
 _INT64 = struct.Struct(">q")
-_UINT16 = struct.Struct(">H")
-_HOSTS_V4_LENGTH: Final = 16
-_NO_HOST_V6: Final = ~sysflag.HOSTS_V6
 _HOST_V4 = struct.Struct(">4sI")
 _HOST_V6 = struct.Struct(">16sI")
 
@@ -95,32 +94,49 @@ def size_of(message: InnerMessage, store_host: bytes) -> int:
 def encode_message(
     message: InnerMessage, size: int, queue_offset: int, commit_log_offset: int, store_timestamp: int, store_host: bytes
 ) -> bytes:
-    """Encodes a message's record of `size` bytes. Sets the host bits of sysFlag from the hosts."""
+    """Encodes a message's record of `size` bytes; see `write_message`."""
+    writer = BytesWriter()
+    write_message(writer, message, size, queue_offset, commit_log_offset, store_timestamp, store_host)
+    return writer.getvalue()
+
+
+def write_message(
+    writer: BytesWriter,
+    message: InnerMessage,
+    size: int,
+    queue_offset: int,
+    commit_log_offset: int,
+    store_timestamp: int,
+    store_host: bytes,
+) -> None:
+    """Writes a message's record of `size` bytes. Sets the host bits of sysFlag from the hosts.
+
+    Raises ValueError or OverflowError for a length or number that its field cannot hold; then a part may be written.
+    """
     body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
-    if crc is None:
-        crc = body_crc(body)
-    if len(born_host) + len(store_host) == _HOSTS_V4_LENGTH:
-        sys_flag = message.sys_flag & _NO_HOST_V6
-        head = HEAD_V4.pack(
-            size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
-            message.born_timestamp, born_host, store_timestamp, store_host, message.reconsume_times,
-            message.prepared_transaction_offset, len(body),
-        )  # fmt: skip
-    else:
-        sys_flag = sysflag.with_hosts(message.sys_flag, born_host, store_host)
-        head = b"".join(
-            (
-                _UNTIL_BORN_TIMESTAMP.pack(
-                    size, MESSAGE_MAGIC, crc, message.queue_id, message.flag, queue_offset, commit_log_offset, sys_flag,
-                    message.born_timestamp,
-                ),
-                born_host,
-                _INT64.pack(store_timestamp),
-                store_host,
-                _RECONSUME_TO_BODY_LENGTH.pack(message.reconsume_times, message.prepared_transaction_offset, len(body)),
-            )
-        )  # fmt: skip
-    return b"".join((head, body, bytes((len(topic),)), topic, _UINT16.pack(len(encoded)), encoded))
+    if len(topic) > 0xFF or len(encoded) > 0xFFFF:
+        raise ValueError(f"a topic of {len(topic)} bytes or properties of {len(encoded)} bytes do not fit into a record")
+    write_i32_be(writer, size)
+    write_i32_be(writer, MESSAGE_MAGIC)
+    write_i32_be(writer, body_crc(body) if crc is None else crc)
+    write_i32_be(writer, message.queue_id)
+    write_i32_be(writer, message.flag)
+    write_i64_be(writer, queue_offset)
+    write_i64_be(writer, commit_log_offset)
+    write_i32_be(writer, sysflag.with_hosts(message.sys_flag, born_host, store_host))
+    write_i64_be(writer, message.born_timestamp)
+    writer.write(born_host)
+    write_i64_be(writer, store_timestamp)
+    writer.write(store_host)
+    write_i32_be(writer, message.reconsume_times)
+    write_i64_be(writer, message.prepared_transaction_offset)
+    write_i32_be(writer, len(body))
+    writer.write(body)
+    writer.append(len(topic))
+    writer.write(topic)
+    writer.append(len(encoded) >> 8)
+    writer.append(len(encoded) & 0xFF)
+    writer.write(encoded)
 
 
 def encode_blank(size: int) -> bytes:

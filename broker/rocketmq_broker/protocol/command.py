@@ -18,7 +18,7 @@ import msgspec
 from rocketmq_broker.message.text.java_numbers import Int32
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
-from rocketmq_broker.protocol.command_codec import binary_header, frame, json_header, split_binary_header
+from rocketmq_broker.protocol.command_codec import binary_frame, json_frame, json_header, split_binary_header
 from rocketmq_broker.protocol.command_header import CommandHeader, Header, decode_json_header
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, FrameError
 
@@ -109,19 +109,12 @@ class RemotingCommand(msgspec.Struct, gc=False, kw_only=True):
     def encode(self) -> bytes:
         """Encodes the frame of exactly this command, as Apache's Java code writes it."""
         if self.serialize_type is _JSON:
-            header = json_header(
-                self.code,
-                bytes(self.json_fields),
-                self.flag,
-                msgspec.json.encode(self.language),
-                self.opaque,
-                self.remark,
-                self.version,
-            )
-        else:
-            language = self.language if isinstance(self.language, int) else self.language_code
-            header = binary_header(self.code, self.binary_fields, self.flag, language, self.opaque, self.remark, self.version)
-        return frame(self.serialize_type, header, self.body)
+            language = msgspec.json.encode(self.language)
+            fields = bytes(self.json_fields)
+            header = json_header(self.code, fields, self.flag, language, self.opaque, self.remark, self.version)
+            return json_frame(header, self.body)
+        code = self.language if isinstance(self.language, int) else self.language_code
+        return binary_frame(self.code, self.binary_fields, self.flag, code, self.opaque, self.remark, self.version, self.body)
 
 
 def encode_request(
@@ -155,37 +148,36 @@ def encode_answer(
     return _encode(serialize_type, code, header, RESPONSE_FLAG, opaque, remark, body)
 
 
-def decode_command(serialize_type: int, header: bytes, body: bytes) -> RemotingCommand:
-    """Decodes a command from a frame's parts. Raises FrameError if the header is torn or its serializer unknown."""
+def decode_command(serialize_type: int, data: bytes, header_start: int, body_start: int, end: int) -> RemotingCommand:
+    """Decodes the command with the header `data[header_start:body_start]` and the body up to `end`.
+
+    Raises FrameError if the header is torn or its serializer unknown.
+    """
+    if serialize_type == 1:
+        code, language, version, opaque, flag, remark, fields = split_binary_header(data, header_start, body_start)
+        return RemotingCommand(
+            code=code,
+            opaque=opaque,
+            flag=flag,
+            remark=remark,
+            language=language,
+            version=version,
+            binary_fields=fields,
+            serialize_type=SerializeType.ROCKETMQ,
+            body=data[body_start:end],
+        )
     if serialize_type == 0:
         try:
-            command = _decode_json_command(header)
+            command = _decode_json_command(data[header_start:body_start])
         except UNREADABLE_JSON as error:
             raise FrameError(f"a header that is no JSON header of a command: {error}") from None
-        command.body = body
+        command.body = data[body_start:end]
         command.serialize_type, command.binary_fields, command.decoded = _JSON, b"", None
         return command
-    if serialize_type == 1:
-        return _decode_binary_command(header, body)
     raise FrameError(f"a header written by serializer {serialize_type}; known are 0 (JSON) and 1 (ROCKETMQ)")
 
 
 _decode_json_command = msgspec.json.Decoder(RemotingCommand).decode
-
-
-def _decode_binary_command(header: bytes, body: bytes) -> RemotingCommand:
-    code, language, version, opaque, flag, remark, fields = split_binary_header(header)
-    return RemotingCommand(
-        code=code,
-        opaque=opaque,
-        flag=flag,
-        remark=remark,
-        language=language,
-        version=version,
-        binary_fields=fields,
-        serialize_type=SerializeType.ROCKETMQ,
-        body=body,
-    )
 
 
 def _encode(
@@ -199,8 +191,6 @@ def _encode(
 ) -> bytes:
     if serialize_type is _JSON:
         fields = header.encode_json() if header is not None else b""
-        encoded = json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION)
-    else:
-        fields = header.encode_binary() if header is not None else b""
-        encoded = binary_header(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION)
-    return frame(serialize_type, encoded, body)
+        return json_frame(json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION), body)
+    fields = header.encode_binary() if header is not None else b""
+    return binary_frame(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION, body)

@@ -5,15 +5,16 @@ The layouts stand in `rocketmq_broker.protocol.command`. This module has no stru
 
 from __future__ import annotations
 
-import struct
+from typing import Final
 
 import msgspec
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, write_i16_be, write_i32_be
 
 from rocketmq_broker.protocol.errors import FrameError
 
-_LENGTH_AND_HEADER_LENGTH = struct.Struct(">II")
-_BINARY_UNTIL_REMARK = struct.Struct(">hbhiii")
-_INT32 = struct.Struct(">i")
+_BINARY: Final = 1
+_UNTIL_REMARK: Final = 17
+"""Bytes of a binary header before its remark: CODE to REMARKLENGTH."""
 
 
 def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: int, remark: str | None, version: int) -> bytes:
@@ -29,38 +30,62 @@ def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: in
     )
 
 
-def binary_header(code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int) -> bytes:
-    """Encodes a header in binary; `fields` are extension fields in binary."""
-    text = remark.encode() if remark else b""
-    return b"".join(
-        (
-            _BINARY_UNTIL_REMARK.pack(code, language, version, opaque, flag, len(text)),
-            text,
-            _INT32.pack(len(fields)),
-            fields,
-        )
-    )
-
-
-def frame(serialize_type: int, header: bytes, body: bytes) -> bytes:
-    """Encodes the whole frame."""
-    header_length = len(header)
-    lengths = _LENGTH_AND_HEADER_LENGTH.pack(4 + header_length + len(body), serialize_type << 24 | header_length)
+def json_frame(header: bytes, body: bytes) -> bytes:
+    """Encodes the whole frame of a command with a header in JSON."""
+    lengths = (4 + len(header) + len(body)).to_bytes(4, "big") + len(header).to_bytes(4, "big")
     return b"".join((lengths, header, body))
 
 
-def split_binary_header(header: bytes) -> tuple[int, int, int, int, int, str | None, bytes]:
-    """Splits a header into code, language, version, opaque, flag, remark and fields. Raises FrameError for wrong lengths."""
-    try:
-        code, language, version, opaque, flag, remark_length = _BINARY_UNTIL_REMARK.unpack_from(header)
-        remark_end = _BINARY_UNTIL_REMARK.size + remark_length
-        (fields_length,) = _INT32.unpack_from(header, remark_end)
-        remark = header[_BINARY_UNTIL_REMARK.size : remark_end].decode() if remark_length else None
-    except (struct.error, UnicodeDecodeError) as error:
-        raise FrameError(f"a binary header that is torn: {error}") from None
-    fields_start = remark_end + _INT32.size
-    if remark_length < 0 or fields_start + fields_length != len(header):
+def binary_frame(
+    code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int, body: bytes
+) -> bytes:
+    """Encodes the whole frame of a command with a header in binary; `fields` are extension fields in binary."""
+    text = remark.encode() if remark else b""
+    header_length = _UNTIL_REMARK + len(text) + 4 + len(fields)
+    writer = BytesWriter()
+    write_i32_be(writer, 4 + header_length + len(body))
+    write_i32_be(writer, _BINARY << 24 | header_length)
+    write_i16_be(writer, code)
+    writer.append(language & 0xFF)
+    write_i16_be(writer, version)
+    write_i32_be(writer, opaque)
+    write_i32_be(writer, flag)
+    write_i32_be(writer, len(text))
+    writer.write(text)
+    write_i32_be(writer, len(fields))
+    writer.write(fields)
+    writer.write(body)
+    return writer.getvalue()
+
+
+def split_binary_header(data: bytes, start: int, end: int) -> tuple[int, int, int, int, int, str | None, bytes]:
+    """Splits the header `data[start:end]` into code, language, version, opaque, flag, remark and fields.
+
+    Raises FrameError for wrong lengths.
+    """
+    remark_start = start + _UNTIL_REMARK
+    if remark_start + 4 > end:
+        raise FrameError(f"a binary header that is torn: it has {end - start} bytes, and {_UNTIL_REMARK + 4} are the least")
+    language = data[start + 2]
+    remark_length: int = read_i32_be(data, start + 13)
+    fields_start = remark_start + remark_length + 4
+    if remark_length < 0 or fields_start > end:
+        raise FrameError(f"a binary header that is torn: it has {end - start} bytes, and {remark_length} of them are its remark")
+    fields_length: int = read_i32_be(data, fields_start - 4)
+    if fields_start + fields_length != end:
         raise FrameError(
-            f"a binary header of {len(header)} bytes with {remark_length} bytes of remark and {fields_length} of extension fields"
+            f"a binary header of {end - start} bytes with {remark_length} bytes of remark and {fields_length} of extension fields"
         )
-    return code, language, version, opaque, flag, remark, header[fields_start:]
+    try:
+        remark = data[remark_start : fields_start - 4].decode() if remark_length else None
+    except UnicodeDecodeError as error:
+        raise FrameError(f"a binary header that is torn: {error}") from None
+    return (
+        read_i16_be(data, start),
+        language if language < 0x80 else language - 0x100,
+        read_i16_be(data, start + 3),
+        read_i32_be(data, start + 5),
+        read_i32_be(data, start + 9),
+        remark,
+        data[fields_start:end],
+    )

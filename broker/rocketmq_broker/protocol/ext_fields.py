@@ -7,18 +7,15 @@ In binary, entries follow one another; a field that is null has none (RocketMQSe
 Big-endian lengths in bytes; keys and values are UTF-8.
 """
 
+from __future__ import annotations
+
 import functools
-import struct
 from collections.abc import Mapping
 
 import msgspec
+from librt.strings import BytesWriter, read_i16_be, read_i32_be, write_i32_be
 
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, HeaderError
-
-_KEY_LENGTH = struct.Struct(">H")
-_VALUE_LENGTH = struct.Struct(">I")
-_read_key_length = _KEY_LENGTH.unpack_from
-_read_value_length = _VALUE_LENGTH.unpack_from
 
 
 def encode_json(fields: Mapping[str, str]) -> bytes:
@@ -40,18 +37,24 @@ def decode_json(data: bytes | msgspec.Raw) -> dict[str, str]:
 
 def encode_binary(fields: Mapping[str, str]) -> bytes:
     """Encodes the fields in binary."""
-    parts: list[bytes] = []
+    writer = BytesWriter()
     for name, value in fields.items():
-        text = value.encode()
-        parts += (encode_key(name), _VALUE_LENGTH.pack(len(text)), text)
-    return b"".join(parts)
+        write_field(writer, encode_key(name), value.encode())
+    return writer.getvalue()
+
+
+def write_field(writer: BytesWriter, key: bytes, value: bytes) -> None:
+    """Writes one field in binary; `key` is its name from `encode_key`."""
+    writer.write(key)
+    write_i32_be(writer, len(value))
+    writer.write(value)
 
 
 @functools.lru_cache(maxsize=1024)
 def encode_key(name: str) -> bytes:
     """Encodes a field's name in binary, its length before it. Cached: there are some hundred names."""
     key = name.encode()
-    return _KEY_LENGTH.pack(len(key)) + key
+    return len(key).to_bytes(2, "big") + key
 
 
 def decode_binary(data: bytes) -> dict[str, str]:
@@ -61,19 +64,21 @@ def decode_binary(data: bytes) -> dict[str, str]:
     """
     fields: dict[str, str] = {}
     text = data.decode("latin-1")  # one character a byte: right for keys and nearly all values, and cheap to slice
-    position, end = 0, len(data)
+    position = 0
+    end = len(data)
     try:
         while position < end:
-            (key_length,) = _read_key_length(data, position)
-            key_end = position + 2 + key_length
-            (value_length,) = _read_value_length(data, key_end)
+            # The lengths have no sign; the functions read numbers with one.
+            key_length: int = read_i16_be(data, position)
+            key_end = position + 2 + (key_length & 0xFFFF)
+            value_length: int = read_i32_be(data, key_end)
             value_start = key_end + 4
-            value_end = value_start + value_length
-            if value_length:
+            value_end = value_start + (value_length & 0xFFFFFFFF)
+            if value_end > value_start:
                 value = text[value_start:value_end]
                 fields[text[position + 2 : key_end]] = value if value.isascii() else data[value_start:value_end].decode()
             position = value_end
-    except (struct.error, UnicodeDecodeError) as error:
+    except (IndexError, UnicodeDecodeError) as error:
         raise HeaderError("extFields", f"the extension fields of a binary header are torn: {error}") from None
     if position != end:
         raise HeaderError("extFields", f"the extension fields have {end} bytes; their lengths add up to {position}")

@@ -1,7 +1,8 @@
 """The decoder from a stream of bytes to commands (RocketMQ's NettyDecoder)."""
 
-import struct
 from typing import Final
+
+from librt.strings import read_i32_be
 
 from rocketmq_broker.protocol.command import RemotingCommand, decode_command
 from rocketmq_broker.protocol.errors import FrameError, OtherProtocol
@@ -9,8 +10,7 @@ from rocketmq_broker.protocol.other_protocols import meaning, other_protocol
 
 MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
 """The longest frame that Apache's peers accept, 4 bytes of length included."""
-_LENGTHS = struct.Struct(">II")
-_LENGTH = struct.Struct(">i")
+_LENGTH_SIZE: Final = 4
 
 
 class FrameDecoder:
@@ -21,7 +21,7 @@ class FrameDecoder:
         self._max_frame_length = max_frame_length
         self._max_header_length = max_header_length
         self._buffered = bytearray()
-        self._wanted = _LENGTH.size
+        self._wanted = _LENGTH_SIZE
         self.failure: FrameError | None = None
         """The error after which nothing can be decoded; `feed` raises it unless commands came before it in the same bytes."""
 
@@ -65,9 +65,10 @@ class FrameDecoder:
         """Adds the commands of the whole frames at the beginning of `data`; returns the end of the last."""
         position, available = 0, len(data)
         longest = self._max_frame_length - 4
-        self._wanted = _LENGTH.size
+        self._wanted = _LENGTH_SIZE
         while available - position >= 8:
-            length, type_and_header_length = _LENGTHS.unpack_from(data, position)
+            length: int = read_i32_be(data, position)
+            type_and_header_length: int = read_i32_be(data, position + 4)
             end = position + 4 + length
             if end > available or not 4 <= length <= longest:
                 break
@@ -78,15 +79,15 @@ class FrameDecoder:
             if body_start - header_start > self._max_header_length:
                 length = body_start - header_start
                 raise FrameError(f"a frame whose header has {length} bytes: {self._max_header_length} are the most")
-            commands.append(decode_command(type_and_header_length >> 24, data[header_start:body_start], data[body_start:end]))
+            commands.append(decode_command(data[position + 4], data, header_start, body_start, end))
             position = end
-        if available - position >= _LENGTH.size:
+        if available - position >= _LENGTH_SIZE:
             self._wanted = self._frame_length(data, position)
         return position
 
     def _frame_length(self, data: bytes, position: int) -> int:
         """Returns the length of the frame that begins here, its 4 bytes of length included."""
-        length: int = _LENGTH.unpack_from(data, position)[0]
+        length: int = read_i32_be(data, position)
         if (protocol := other_protocol(data[position : position + 4])) is not None:
             raise OtherProtocol(protocol, meaning(protocol))
         if length < 4:

@@ -15,7 +15,7 @@ from pathlib import Path
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import MAX_PROPERTIES_LENGTH
-from rocketmq_broker.message.record import encode_message, size_of
+from rocketmq_broker.message.record import size_of
 from rocketmq_broker.message.sysflag import TRANSACTION_MASK
 from rocketmq_broker.store.backlog import Backlog
 from rocketmq_broker.store.errors import IllegalMessage, StoreUnwritable
@@ -138,7 +138,7 @@ class MessageStore(StoreReader):
         if not is_queued:
             queue_offset = 0
         commit_log_offset = log.reserve(size)
-        end = log.add(encode_message(message, size, queue_offset, commit_log_offset, store_timestamp, self._store_host))
+        end = log.add(message, size, queue_offset, store_timestamp, self._store_host)
         tags_code = message.tags_code
         if tags_code is None:
             tags_code = unit_tags_code(topic, properties, store_timestamp, self.config.delay_levels_ms)

@@ -46,6 +46,8 @@ class SentNames:
     """The unique keys of the messages in one request, each with all its keys."""
 
     keys: Mapping[str, tuple[str, ...]]
+    given_back_by: str | None = None
+    """The consumer group that sends them to its own retry topic, as a client does whose broker did not take a message back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +162,8 @@ class WireWatch:
             self._given_back.add(asked)
         elif isinstance(asked, SentNames):
             self._acknowledged.setdefault(broker, {}).update(asked.keys)
+            if asked.given_back_by is not None:
+                self._given_back.update(GivenBack(asked.given_back_by, unique_key) for unique_key in asked.keys)
 
     def _sent(self, sender: str, receiver: str, command: RemotingCommand) -> SentNames:
         header: SendHeader
@@ -175,7 +179,8 @@ class WireWatch:
         if self._telling is not None:
             for names in named.values():
                 self._telling.tell_sent(sender, receiver, header, names)
-        return SentNames(named)
+        is_retry = header.topic.startswith(topics.RETRY_PREFIX)
+        return SentNames(named, header.topic.removeprefix(topics.RETRY_PREFIX) if is_retry else None)
 
     def _look_at_decision(self, header: EndTransactionRequestHeader) -> Iterator[Violation]:
         transaction_id, decision = header.transaction_id or header.msg_id, _DECISIONS.get(header.commit_or_rollback)

@@ -17,7 +17,7 @@ from rocketmq_broker.acl.needs import FINDERS, StoredUnder
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand, decode_command
-from rocketmq_broker.protocol.command_codec import binary_header, json_header
+from rocketmq_broker.protocol.command_codec import binary_frame, json_header
 from rocketmq_broker.protocol.command_header import CommandHeader, Header
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.ext_fields import encode_binary
@@ -131,8 +131,10 @@ def spellings(fields: dict[str, str]) -> Iterator[tuple[SerializeType, list[tupl
 def command_of(code: int, serializer: SerializeType, fields: bytes) -> RemotingCommand:
     """The command as a frame brings it."""
     if serializer is SerializeType.JSON:
-        return decode_command(0, json_header(code, fields, 0, b'"JAVA"', 1, None, 407), b"")
-    return decode_command(1, binary_header(code, fields, 0, 0, 1, None, 407), b"")
+        header = json_header(code, fields, 0, b'"JAVA"', 1, None, 407)
+        return decode_command(0, header, 0, len(header), len(header))
+    frame = binary_frame(code, fields, 0, 0, 1, None, 407, b"")
+    return decode_command(1, frame, 8, len(frame), len(frame))
 
 
 def signed(code: int, serializer: SerializeType, entries: list[tuple[str, str]]) -> RemotingCommand | None:
@@ -208,7 +210,9 @@ def test_nothing_in_a_json_header_stands_in_for_what_the_frame_says() -> None:
         "code": 33, "opaque": 1, "extFields": {"offset": "7"},
         "(decoded)": {"offset": 145}, "(type)": 1, "(binary)": "AAAA", "(body)": "AAAA",
     }  # fmt: skip
-    command = decode_command(0, json.dumps(smuggled).encode(), b"the frame's")
+    header = json.dumps(smuggled).encode()
+    frame = header + b"the frame's"
+    command = decode_command(0, frame, 0, len(header), len(frame))
     assert (command.serialize_type, command.binary_fields, command.decoded) == (SerializeType.JSON, b"", None)
     assert command.body == b"the frame's"
     assert command.ext_fields() == {"offset": "7"}

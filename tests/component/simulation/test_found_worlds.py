@@ -12,14 +12,52 @@ from simulation.world import play
 SHAPE = replace(WorldShape(), brokers=1, order_services=1, credit_services=1, workers=1, flush_sync=True)
 
 
-def plan_with(*faults: PlannedEvent) -> Plan:
+def plan_with(*faults: PlannedEvent, shape: WorldShape = SHAPE) -> Plan:
     """Returns a plan of the orders of a drawn world, with these faults only."""
     orders = [event for event in plan_of(1).events if event.what == ActionKind.PLACE]
-    return Plan(1, SHAPE.as_settings(), (), 300.0).with_events([*orders, *faults])
+    return Plan(1, shape.as_settings(), (), 300.0).with_events([*orders, *faults])
 
 
 def test_a_broker_whose_disk_broke_its_store_ends_and_is_started_again() -> None:
     ended = play(plan_with(PlannedEvent(30.0, FaultKind.DISK_FAIL_SYNCS, "broker-a", 0.0, {"count": 8})))
     starts = [it for it in ended.happenings if it.kind == "start" and it.text == "broker-a starts"]
     assert len(starts) > 1
+    assert ended.violations == ()
+
+
+def test_a_task_that_its_order_and_its_database_make_fail_leaves_no_error_behind() -> None:
+    ended = play(
+        plan_with(
+            PlannedEvent(1.0, FaultKind.WORKER_FAIL_ORDER, "redis", 60.0, {"nth": 1, "when": "after"}),
+            PlannedEvent(1.0, FaultKind.DATABASE_REFUSE, "credits-database", 60.0, {"rate": 1.0}),
+            shape=replace(SHAPE, credits_by_celery=True),
+        )
+    )
+    assert ended.fired == {FaultKind.WORKER_FAIL_ORDER: 1, FaultKind.DATABASE_REFUSE: 1}
+    assert ended.violations == ()
+
+
+def test_locks_of_a_database_that_overlap_end_with_the_last_one() -> None:
+    locks = [PlannedEvent(at_s, FaultKind.DATABASE_LOCKED, "credits-database", 40.0 - at_s) for at_s in (20.0, 20.5, 21.0)]
+    ended = play(plan_with(*locks))
+    assert ended.fired == {FaultKind.DATABASE_LOCKED: 3}
+    assert ended.violations == ()
+
+
+def test_clocks_and_deaths_at_one_machine_may_overlap() -> None:
+    ended = play(
+        plan_with(
+            PlannedEvent(20.0, FaultKind.CLOCK_LEAP, "broker-a", 60.0, {"by_s": 600.0}),
+            PlannedEvent(25.0, FaultKind.CLOCK_STOP, "broker-a", 20.0),
+            PlannedEvent(30.0, FaultKind.CLOCK_RATE, "broker-a", 60.0, {"rate": 5.0}),
+            PlannedEvent(40.0, FaultKind.PROCESS_KILL_AT_DISK, "broker-a", 1.0, {"nth": 40}),
+            PlannedEvent(41.0, FaultKind.PROCESS_KILL_AT_DISK, "broker-a", 1.0, {"nth": 20}),
+        )
+    )
+    assert ended.fired == {
+        FaultKind.CLOCK_LEAP: 1,
+        FaultKind.CLOCK_STOP: 1,
+        FaultKind.CLOCK_RATE: 1,
+        FaultKind.PROCESS_KILL_AT_DISK: 2,
+    }
     assert ended.violations == ()

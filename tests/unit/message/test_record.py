@@ -222,3 +222,9 @@ def test_the_flag_tells_of_each_host_whether_it_is_an_ipv6_one_whatever_it_said_
     assert flag & sysflag.COMPRESSED
     assert bool(flag & sysflag.BORN_HOST_V6) == (born == "::1")
     assert bool(flag & sysflag.STORE_HOST_V6) == (store == "::1")
+
+
+@pytest.mark.parametrize(("topic", "encoded"), [(b"t" * 256, b""), (b"t", b"p" * 65_536)], ids=["topic", "properties"])
+def test_a_length_that_its_field_cannot_hold_is_refused(topic: bytes, encoded: bytes) -> None:
+    with pytest.raises(ValueError, match="do not fit into a record"):
+        replace(plain_record(), topic=topic, properties=encoded).encode()

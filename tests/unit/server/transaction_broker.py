@@ -360,4 +360,4 @@ def _request(code: int, header: Any, is_oneway: bool) -> RemotingCommand:
 
 def _decode(frame: bytes) -> RemotingCommand:
     header_length = int.from_bytes(frame[5:8], "big")
-    return decode_command(frame[4], frame[8 : 8 + header_length], frame[8 + header_length :])
+    return decode_command(frame[4], frame, 8, 8 + header_length, len(frame))

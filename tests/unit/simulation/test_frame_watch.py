@@ -51,11 +51,11 @@ class Wire:
         (command,) = FrameDecoder().feed(request)
         self.found += self.watch.observe(0, BROKER, CLIENT, encode_response(command, code, header=header, body=body))
 
-    def send(self, name: str, *, is_half: bool = True, code: ResponseCode = ResponseCode.SUCCESS) -> None:
+    def send(self, name: str, *, is_half: bool = True, code: ResponseCode = ResponseCode.SUCCESS, topic: str = "orders") -> None:
         named = {properties.UNIQUE_KEY: f"T-{name}", properties.KEYS: name}
         encoded = properties.encode(named | ({properties.TRANSACTION_PREPARED: "true"} if is_half else {})).decode()
         header = SendMessageRequestHeaderV2(
-            producer_group="g", topic="orders", default_topic="TBW102", default_topic_queue_nums=4, queue_id=0, sys_flag=0,
+            producer_group="g", topic=topic, default_topic="TBW102", default_topic_queue_nums=4, queue_id=0, sys_flag=0,
             born_timestamp=1, flag=0, properties=encoded,
         )  # fmt: skip
         place = SendMessageResponseHeader(msg_id="0" * 32, queue_id=0, queue_offset=0)
@@ -195,6 +195,23 @@ def test_an_offset_past_the_end_is_found(wire: Wire) -> None:
 def test_a_message_that_the_broker_took_back_counts_as_handled(wire: Wire, code: ResponseCode, broken: list[Promise]) -> None:
     wire.pull("a")
     wire.give_back("a", code)
+    wire.say_handled_up_to(1)
+    assert wire.broken == broken
+
+
+@pytest.mark.parametrize(
+    ("group", "code", "broken"),
+    [
+        ("credit_service", ResponseCode.SUCCESS, []),
+        ("credit_service", ResponseCode.SYSTEM_ERROR, [Promise.OFFSET_BEHIND_WORK]),
+        ("inventory_service", ResponseCode.SUCCESS, [Promise.OFFSET_BEHIND_WORK]),
+    ],
+)
+def test_a_message_that_the_broker_took_into_the_retry_topic_of_the_group_counts_as_handled(
+    wire: Wire, group: str, code: ResponseCode, broken: list[Promise]
+) -> None:
+    wire.pull("a")
+    wire.send("a", is_half=False, code=code, topic=topics.retry_topic(group))
     wire.say_handled_up_to(1)
     assert wire.broken == broken
 

@@ -14,6 +14,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
+from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.tasks import Tasks
 
@@ -24,6 +25,7 @@ TIMEOUT_MS = 3000
 UNREGISTER_TIMEOUT_MS = 800
 FIRST_RETRY_S = 0.2
 LAST_RETRY_S = 2.0
+RETRY_IN_OUTAGES_S = 10.0
 
 
 class Heartbeats:
@@ -88,12 +90,13 @@ class Heartbeats:
         await asyncio.gather(*(self._unregister_at(address, header) for address in addresses for header in headers))
 
     async def _beat(self) -> None:
-        rhythm, retry_s = Rhythm(INTERVAL_S), FIRST_RETRY_S
+        rhythm, backoff = Rhythm(INTERVAL_S), Backoff(FIRST_RETRY_S, LAST_RETRY_S, in_outages_s=RETRY_IN_OUTAGES_S)
         while True:
             if await self.send():
-                retry_s, again_s = FIRST_RETRY_S, None
+                backoff.succeeded()
+                again_s = None
             else:
-                retry_s, again_s = min(retry_s * 2, LAST_RETRY_S), retry_s
+                again_s = backoff.next_pause_s()
             try:
                 async with asyncio.timeout_at(rhythm.next_s(again_s)):
                     await self._wake.wait()

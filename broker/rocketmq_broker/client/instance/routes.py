@@ -13,6 +13,7 @@ from rocketmq_broker.client.instance.topic_queues import check_queue_counts, pub
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
@@ -22,6 +23,9 @@ DEFAULT_TOPIC_QUEUE_NUMS = 4
 POLL_INTERVAL_S = 30.0
 MISSING_INTERVAL_S = 2.0
 """Pause before the next request for an unknown topic, or after no name server answered."""
+MISSING_LONG_INTERVAL_S = 10.0
+"""The longest such pause, where a topic has been unknown for minutes."""
+_ASKED_EVERY_S = MISSING_INTERVAL_S, MISSING_LONG_INTERVAL_S
 _SOON_S = 0.5
 _PATIENCE_S = 1.0
 """Wait of a new topic for name servers that hang, where brokers create topics: half of a send at most."""
@@ -157,10 +161,15 @@ class Routes:
 
     async def _poll(self) -> None:
         rhythm = Rhythm(POLL_INTERVAL_S)
+        backoff = Backoff(MISSING_INTERVAL_S, MISSING_INTERVAL_S, in_outages_s=MISSING_LONG_INTERVAL_S)
         while True:
-            all_known = await self._refresh_all()
+            sooner_s = None
+            if await self._refresh_all():
+                backoff.succeeded()
+            else:
+                sooner_s = backoff.next_pause_s()
             try:
-                async with asyncio.timeout_at(rhythm.next_s(None if all_known else MISSING_INTERVAL_S)):
+                async with asyncio.timeout_at(rhythm.next_s(sooner_s)):
                     await self._wake.wait()
             except TimeoutError:
                 continue
@@ -177,10 +186,10 @@ class Routes:
                     known = await self._fetch_cluster()
                 if not known and topic not in self._routes:
                     self._say_once(
-                        topic, "topic %s does not exist yet; it is asked for again every %g s", topic, MISSING_INTERVAL_S
+                        topic, "topic %s does not exist yet; it is asked for again every %g to %g s", topic, *_ASKED_EVERY_S
                     )
             except NameServerUnreachable as error:
-                self._say_once("", "%s; it is tried again every %g s", error, MISSING_INTERVAL_S)
+                self._say_once("", "%s; it is tried again every %g to %g s", error, *_ASKED_EVERY_S)
                 return False
             except (ClientError, ProtocolError) as error:
                 self._say_once(topic, "the route of topic %s cannot be had: %s", topic, error)

@@ -68,7 +68,7 @@ class PendingReplies:
         header = request.decode_header(ReplyMessageRequestHeader)
         try:
             reply = _reply(header, request.body)
-        except (MessageError, struct.error, ValueError) as error:  # a header may have values that no record can hold
+        except (MessageError, struct.error, ValueError, OverflowError) as error:  # values that no record can hold
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the reply cannot be read: {error}") from None
         waiting = self._waiting.get(reply.properties.get(properties.CORRELATION_ID, ""))
         if waiting is None or waiting.done():

@@ -21,6 +21,10 @@ from rocketmq_broker.protocol.queue_table import QueueTable
 logger = logging.getLogger(__name__)
 
 
+TOLD_AGAIN_S = 30.0
+"""How long a broker hears nothing of an offset that does not change. It may have lost what it heard."""
+
+
 class OffsetStore(Protocol):
     """Offsets in memory, and their storage."""
 
@@ -45,6 +49,8 @@ class BrokerOffsetStore:
         self._group = group
         self._requests = requests
         self._offsets: dict[MessageQueue, int] = {}
+        self._told: dict[MessageQueue, tuple[int, float]] = {}
+        """The offset of each queue that its broker was told last, and the event loop's time."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Keeps the offset in memory."""
@@ -53,6 +59,7 @@ class BrokerOffsetStore:
     def forget(self, queue: MessageQueue) -> None:
         """Drops the offset of a queue that another member has now."""
         self._offsets.pop(queue, None)
+        self._told.pop(queue, None)
 
     async def read(self, queue: MessageQueue) -> int | None:
         """Returns the broker's offset. Unlike Apache's client, it never takes an error for 'none': that would skip messages."""
@@ -60,19 +67,26 @@ class BrokerOffsetStore:
         return None if offset is None or offset < 0 else offset
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Sends the offsets to the brokers, one-way unless `confirmed`."""
+        """Sends the offsets to the brokers: all if `confirmed`, else one-way those that are new, or were sent 30 s ago."""
         offsets = {queue: self._offsets[queue] for queue in queues if queue in self._offsets}
         if not confirmed:
-            await asyncio.gather(*(self._tell(queue, offset) for queue, offset in offsets.items()))
+            now_s = asyncio.get_running_loop().time()
+            news = [(queue, offset) for queue, offset in offsets.items() if self._is_news(queue, offset, now_s)]
+            await asyncio.gather(*(self._tell(queue, offset, now_s) for queue, offset in news))
             return
         try:
             await self._requests.commit_offsets(self._group, offsets)
         except ClientError as error:
             logger.debug("not all offsets of %s were sent: %s", self._group, error)
 
-    async def _tell(self, queue: MessageQueue, offset: int) -> None:
+    def _is_news(self, queue: MessageQueue, offset: int, now_s: float) -> bool:
+        told = self._told.get(queue)
+        return told is None or told[0] != offset or now_s - told[1] >= TOLD_AGAIN_S
+
+    async def _tell(self, queue: MessageQueue, offset: int, now_s: float) -> None:
         try:
             await self._requests.commit_offset_oneway(self._group, queue, offset)
+            self._told[queue] = offset, now_s
         except ClientError as error:
             logger.debug("offset %d of %s was not sent: %s", offset, queue, error)
 

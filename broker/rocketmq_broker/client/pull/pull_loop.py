@@ -77,7 +77,7 @@ class PullLoop:
         self._settings = settings
         self._events = events
         self._broker_id = MASTER_ID
-        self._backoff = Backoff(0.1, 3.0)
+        self._backoff = Backoff(0.1, 3.0, in_outages_s=10.0)
         self._failed_before = False
 
     async def run(self) -> None:

@@ -12,12 +12,14 @@ from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.protocol.errors import ProtocolError
+from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
 INTERVAL_S = 20.0
 AGAIN_SOON_S = 1.0
+AGAIN_IN_OUTAGES_S = 10.0
 
 
 class Rebalance:
@@ -54,11 +56,16 @@ class Rebalance:
 
     async def run(self) -> None:
         """Rebalances until it is cancelled."""
+        backoff = Backoff(AGAIN_SOON_S, AGAIN_SOON_S, in_outages_s=AGAIN_IN_OUTAGES_S)
         while True:
             self._wake.clear()
-            is_settled = await self.rebalance()
+            if await self.rebalance():
+                backoff.succeeded()
+                pause_s = INTERVAL_S
+            else:
+                pause_s = backoff.next_pause_s()
             try:
-                async with asyncio.timeout(INTERVAL_S if is_settled else AGAIN_SOON_S):
+                async with asyncio.timeout(pause_s):
                     await self._wake.wait()
             except TimeoutError:
                 continue

@@ -6,15 +6,16 @@ from typing import Final, TypeAlias
 import msgspec
 
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
-from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.ext_fields import encode_key
 
-_MSG_ID = ext_fields.encode_key("msgId")
-_QUEUE_ID = ext_fields.encode_key("queueId")
-_QUEUE_OFFSET = ext_fields.encode_key("queueOffset")
-_MSG_REGION = ext_fields.encode_key("MSG_REGION")
-_TRACE_ON = ext_fields.encode_key("TRACE_ON")
-_TRANSACTION_ID = ext_fields.encode_key("transactionId")
+_MSG_ID = encode_key("msgId")
+_QUEUE_ID = encode_key("queueId")
+_QUEUE_OFFSET = encode_key("queueOffset")
+_MSG_REGION = encode_key("MSG_REGION")
+_TRACE_ON = encode_key("TRACE_ON")
+_TRANSACTION_ID = encode_key("transactionId")
+
 _length = struct.Struct(">I").pack
 
 DEFAULT_REGION_ID: Final = "DefaultRegion"

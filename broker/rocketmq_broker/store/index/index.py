@@ -9,11 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from itertools import islice
-from operator import mul
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rocketmq_broker.message import properties as message_properties
 from rocketmq_broker.message.tags import java_hash_code
@@ -23,6 +21,9 @@ from rocketmq_broker.store.queues.dispatch import DispatchRequest
 from rocketmq_broker.store.queues.unit_files import Unsynced
 from rocketmq_broker.store.settings import StoreConfig
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
 """Entries, or messages without keys; the last message adds all its keys, a thousand at most."""
@@ -31,17 +32,22 @@ _MASK: Final = 0xFFFFFFFF
 _MAX_INT: Final = 0x7FFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
+_CHANGING_LENGTH: Final = 8
+"""The last characters of a key, which change from key to key: the counter and half of the time in an id."""
 _LONGEST_REMEMBERED: Final = 512
-"""Bytes of properties, and of a key, whose hash codes and factors are cached: some MiB in all."""
-_ID_LENGTH: Final = 32
-_BEGINNING_OF_ID: Final = 24
-"""The first of an id's 32 digits: those that name the client, and two of the four bytes of the time."""
-_ID_FACTOR: Final = pow(31, _ID_LENGTH, _MASK + 1)
+_MOST_REMEMBERED: Final = 512
+"""Bytes and number of the texts whose hash codes are remembered: a client chooses the number and the length of its keys."""
+_FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_LONGEST_REMEMBERED)]
+"""The factor of the part before a key, by the key's length."""
 _LAST_MS: Final = 253_402_214_400_000
 """A time on the last day of the year 9999."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
 _KEYS: Final = message_properties.beginning(message_properties.KEYS)
 _KEY_SEPARATOR: Final = message_properties.KEY_SEPARATOR.encode()
+_PAIR_END: Final = b"\x02"
+_remembered_hashes: Final[dict[bytes, list[tuple[int, int]]]] = {}
+_hashes_of_beginnings: Final[dict[bytes, int]] = {}
+_topic_hashes: Final[dict[bytes, int]] = {}
 
 
 class Index:
@@ -223,34 +229,26 @@ class Index:
 
     def _apply(self) -> None:
         """Adds the oldest waiting records to the file, as many as take a few milliseconds."""
-        entries: list[tuple[int, int, int]] = []
+        hashes: list[int] = []
+        records: list[DispatchRequest] = []
         looked_at = 0
         for request in islice(self._waiting, _APPLIED_AT_ONCE):
             looked_at += 1
-            commit_log_offset, properties = request.commit_log_offset, request.properties
-            if not request.is_indexed or commit_log_offset <= self.end_offset:
-                continue
-            # Only short texts are cached: a client chooses the number and the length of its keys.
-            partial_hashes = (_remembered_hashes if len(properties) <= _LONGEST_REMEMBERED else _partial_hashes)(properties)
-            if not partial_hashes:
-                continue
-            topic_hash, store_timestamp = _topic_hash(request.topic), request.store_timestamp
-            for key_hash, factor in partial_hashes:
-                # The same as in _key_hash: a call for each key would cost more than the sum.
-                code = topic_hash * factor + key_hash & _MASK
-                entries.append((code if code <= _MAX_INT else -code & _MAX_INT, commit_log_offset, store_timestamp))
-            if len(entries) >= _APPLIED_AT_ONCE:
+            if request.is_indexed and request.commit_log_offset > self.end_offset:
+                _add_hashes(hashes, request)
+                records += [request] * (len(hashes) - len(records))
+            if len(hashes) >= _APPLIED_AT_ONCE:
                 break
-        applied = self._waiting[:looked_at]
-        while entries:
-            taken = self._writable(entries[0][2]).put(entries)
+        put = 0
+        while put < len(hashes):
+            put += self._writable(records[put].store_timestamp).put(hashes, records, put)
             # Only whole records count: a record's keys may be spread over two files.
-            self.end_offset = entries[taken][1] - 1 if taken < len(entries) else entries[-1][1]
-            del entries[:taken]
-        if applied:
-            self.end_offset = max(self.end_offset, applied[-1].commit_log_offset)
-            self.end_timestamp = applied[-1].store_timestamp
-            del self._waiting[: len(applied)]
+            self.end_offset = records[put].commit_log_offset - 1 if put < len(hashes) else records[-1].commit_log_offset
+        if looked_at:
+            last = self._waiting[looked_at - 1]
+            self.end_offset = max(self.end_offset, last.commit_log_offset)
+            self.end_timestamp = last.store_timestamp
+            del self._waiting[:looked_at]
 
     def _writable(self, store_timestamp: int) -> IndexFile:
         last = self._index_files[-1] if self._index_files else None
@@ -266,6 +264,23 @@ class Index:
         return created
 
 
+def _add_hashes(hashes: list[int], request: DispatchRequest) -> None:
+    """Adds the absolute hash codes of the record's keys, in RocketMQ's order. Every stored message passes here."""
+    properties = request.properties
+    partial_hashes = _remembered_hashes.get(properties)
+    if partial_hashes is None:
+        partial_hashes = [_partial_hash(key) for key in _keys(properties)]
+        # A half message and its message have the same properties, and so do all op messages.
+        if len(properties) <= _LONGEST_REMEMBERED:
+            if len(_remembered_hashes) >= _MOST_REMEMBERED:
+                _remembered_hashes.clear()
+            _remembered_hashes[properties] = partial_hashes
+    if partial_hashes:
+        topic_hash = _topic_hash(request.topic)
+        for key_hash, factor in partial_hashes:
+            hashes.append(_absolute(topic_hash * factor + key_hash))
+
+
 def _keys(properties: bytes) -> list[bytes]:
     """Returns the unique id and the keys, in RocketMQ's order."""
     unique_key = _value(properties, _UNIQUE_KEY)
@@ -276,66 +291,64 @@ def _keys(properties: bytes) -> list[bytes]:
 
 def _value(properties: bytes, name: bytes) -> bytes:
     """Returns the encoded value of a property; not decoded, because every stored message passes here."""
-    if properties.startswith(name):
-        start = len(name)
-    else:
-        start = properties.find(b"\x02" + name)
-        if start < 0:
+    start = 0
+    if not properties.startswith(name):
+        start = properties.find(_PAIR_END + name) + 1
+        if not start:
             return b""
-        start += 1 + len(name)
-    end = properties.find(b"\x02", start)
+    start += len(name)
+    end = properties.find(_PAIR_END, start)
     return properties[start:] if end < 0 else properties[start:end]
 
 
 def _key_hash(topic: bytes, key: bytes) -> int:
     """Computes the absolute hash code of topic#key (IndexFile.indexKeyHashMethod)."""
     key_hash, factor = _partial_hash(key)
-    code = _topic_hash(topic) * factor + key_hash & _MASK
+    return _absolute(_topic_hash(topic) * factor + key_hash)
+
+
+def _absolute(code: int) -> int:
+    """Returns the absolute value of a hash code, of which the last 32 bits count (Math.abs; 0 for the least number)."""
+    code &= _MASK
     return code if code <= _MAX_INT else -code & _MAX_INT
 
 
-def _partial_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
-    """Returns the partial hashes of all keys."""
-    return tuple(map(_partial_hash, _keys(properties)))
-
-
-@lru_cache(maxsize=512)
-def _remembered_hashes(properties: bytes) -> tuple[tuple[int, int], ...]:
-    """Caches the hashes: a half message and its message have the same properties, and so do all op messages."""
-    return _partial_hashes(properties)
+def _topic_hash(topic: bytes) -> int:
+    code = _topic_hashes.get(topic)
+    if code is None:
+        if len(_topic_hashes) >= _MOST_REMEMBERED:
+            _topic_hashes.clear()
+        code = _topic_hashes[topic] = java_hash_code(topic.decode(errors="replace") + "#") & _MASK
+    return code
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
     """Returns the key's part of the hash code, and the factor of the part before it."""
     length = len(key)
-    if length > _LONGEST_REMEMBERED or not key.isascii():
+    if length >= len(_FACTORS) or not key.isascii():
         text = key.decode(errors="replace")
         return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
-    if length == _ID_LENGTH:
-        weights, _ = _weights(_ID_LENGTH - _BEGINNING_OF_ID)
-        return _hash_of_beginning(key[:_BEGINNING_OF_ID]) + sum(map(mul, key[_BEGINNING_OF_ID:], weights)), _ID_FACTOR
-    weights, factor = _weights(length)
-    return sum(map(mul, key, weights)), factor
+    if length <= _CHANGING_LENGTH:
+        return _hash_on(0, key), _FACTORS[length]
+    return _hash_on(_hash_of_beginning(key[:-_CHANGING_LENGTH]), key[-_CHANGING_LENGTH:]), _FACTORS[length]
 
 
-@lru_cache(maxsize=512)
 def _hash_of_beginning(beginning: bytes) -> int:
-    """Returns the beginning's part of an id's hash code. Cached: all ids of a client share it for a minute."""
-    return sum(map(mul, beginning, _weights(_ID_LENGTH)[0]))
+    """Remembers the hash codes: most keys of a client differ only in their last characters."""
+    code = _hashes_of_beginnings.get(beginning)
+    if code is None:
+        if len(_hashes_of_beginnings) >= _MOST_REMEMBERED:
+            _hashes_of_beginnings.clear()
+        code = _hashes_of_beginnings[beginning] = _hash_on(0, beginning)
+    return code
 
 
-@lru_cache(maxsize=_LONGEST_REMEMBERED)
-def _weights(length: int) -> tuple[list[int], int]:
-    """Returns the factors of the characters of a key of that length, and of the part before it."""
-    powers = [1]
-    for _ in range(length):
-        powers.append(powers[-1] * 31 & _MASK)
-    return powers[length - 1 :: -1] if length else [], powers[length]
-
-
-@lru_cache(maxsize=4096)
-def _topic_hash(topic: bytes) -> int:
-    return java_hash_code(topic.decode(errors="replace") + "#") & _MASK
+def _hash_on(before: int, text: bytes) -> int:
+    """Goes on from a hash code with an ASCII text."""
+    code: i64 = before
+    for byte in text:
+        code = (code * 31 + byte) & _MASK
+    return code
 
 
 def _file_name(timestamp_ms: int) -> str:

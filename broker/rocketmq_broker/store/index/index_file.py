@@ -14,11 +14,16 @@ its entries when the file is opened after a crash.
 from __future__ import annotations
 
 import struct
+import sys
+from array import array
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
+
 from rocketmq_broker.store.files import OpenFiles, create_file_lazily
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
 HEADER_SIZE: Final = 40
 SLOT_SIZE: Final = 4
@@ -27,6 +32,7 @@ ENTRY: Final = struct.Struct(">iqii")
 _HEADER: Final = struct.Struct(">qqqqii")
 _SLOT: Final = struct.Struct(">i")
 _PAGE: Final = 4096
+_SLOTS_OF_PAGE: Final = _PAGE // SLOT_SIZE
 _BLOCK: Final = 512
 _PASSED_OVER: Final = 1000
 _MAX_INT: Final = 0x7FFFFFFF
@@ -71,7 +77,7 @@ class IndexFile:
         """The state on disk."""
         self.is_new = False
         """Whether its name may not be on disk yet."""
-        self._slot_table: bytearray | None = None
+        self._slot_table: array[int] | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
         self._slots_written: IndexHeader | None = None
@@ -84,7 +90,7 @@ class IndexFile:
         create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
         index_file.is_new = True
-        index_file._slot_table = bytearray(slots * SLOT_SIZE)
+        index_file._slot_table = _slots_of(bytes(slots * SLOT_SIZE))
         if before is not None:
             end, offset = before.end_timestamp, before.end_offset
             index_file.header = IndexHeader(end, end, offset, offset)
@@ -116,41 +122,48 @@ class IndexFile:
             not self._waiting_entries and not self._dirty_pages and self._slots_written is None and self._header_written is None
         )
 
-    def put(self, entries: Sequence[tuple[int, int, int]]) -> int:
-        """Adds entries of key hash, commit log offset and store timestamp, in memory, while there is room. Returns their number.
+    def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
+        """Adds the entries of the key hashes after `start`, each with the record at its place, in memory, while there is room.
 
-        See IndexFile.putKey. Hot: one pass with minimal work for each.
+        Returns their number. See IndexFile.putKey. Hot: one pass with minimal work for each.
         """
-        taken = entries[: self.entries - self.header.entry_count]
-        if not taken:
+        end = min(start + self.entries - self.header.entry_count, len(hashes))
+        if start >= end:
             return 0
         begin, _, begin_offset, _, slot_count, number = self.header
         if number <= 1:
-            _, begin_offset, begin = taken[0]
-        slots, waiting, dirty_pages, slot_number = self._loaded_slots(), self._waiting_entries, self._dirty_pages, self.slots
+            begin, begin_offset = records[start].store_timestamp, records[start].commit_log_offset
+        slots, dirty_pages, slot_number = self._loaded_slots(), self._dirty_pages, self.slots
+        waiting = BytesWriter()
         stored_ms, seconds = begin, 0
-        for key_hash, commit_log_offset, store_timestamp in taken:
-            at = key_hash % slot_number * SLOT_SIZE
-            (older,) = _SLOT.unpack_from(slots, at)
+        for at in range(start, end):
+            key_hash, record = hashes[at], records[at]
+            slot = key_hash % slot_number
+            older = slots[slot]
             if not 0 < older < number:
                 older = 0
                 slot_count += 1
-            if store_timestamp != stored_ms:
-                stored_ms = store_timestamp
-                seconds = min(max((store_timestamp - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
-            waiting += ENTRY.pack(key_hash, commit_log_offset, seconds, older)
-            _SLOT.pack_into(slots, at, number)
-            dirty_pages.add(at // _PAGE)
+            if record.store_timestamp != stored_ms:
+                stored_ms = record.store_timestamp
+                seconds = min(max((stored_ms - begin) // 1000, 0), _MAX_INT) if begin > 0 else 0
+            write_i32_be(waiting, key_hash)
+            write_i64_be(waiting, record.commit_log_offset)
+            write_i32_be(waiting, seconds)
+            write_i32_be(waiting, older)
+            slots[slot] = number
+            dirty_pages.add(slot // _SLOTS_OF_PAGE)
             number += 1
-        self.header = IndexHeader(begin, taken[-1][2], begin_offset, taken[-1][1], slot_count, number)
-        return len(taken)
+        self._waiting_entries += waiting.getvalue()
+        last = records[end - 1]
+        self.header = IndexHeader(begin, last.store_timestamp, begin_offset, last.commit_log_offset, slot_count, number)
+        return end - start
 
     def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
         """Yields the commit log offsets of entries with that hash stored between the times, newest first (selectPhyOffset).
 
         Yields None after each thousand entries of the slot that do not match: a slot may have a million of them.
         """
-        (number,) = _SLOT.unpack(self._slot(key_hash % self.slots))
+        number = self._slot(key_hash % self.slots)
         limit = self.header.entry_count
         begin_timestamp = self.header.begin_timestamp
         first, block, passed_over = 0, b"", 0
@@ -194,9 +207,10 @@ class IndexFile:
             self._header_written = self._slots_written
             self._slots_written = None
         if self._dirty_pages:
-            slots = memoryview(self._loaded_slots())
+            slots = self._loaded_slots()
             for first, end in _runs(sorted(self._dirty_pages)):
-                self._write(HEADER_SIZE + first * _PAGE, slots[first * _PAGE : end * _PAGE])
+                part = slots[first * _SLOTS_OF_PAGE : end * _SLOTS_OF_PAGE]
+                self._write(HEADER_SIZE + first * _PAGE, _bytes_of(part))
             self._dirty_pages.clear()
             self._slots_written = self.header
 
@@ -205,14 +219,14 @@ class IndexFile:
         slots = self._loaded_slots()
         count = self.header.entry_count
         led_back = 0
-        for at in range(0, len(slots), _PAGE):
-            numbers = _numbers(slots[at : at + _PAGE])
+        for first in range(0, len(slots), _SLOTS_OF_PAGE):
+            numbers = slots[first : first + _SLOTS_OF_PAGE]
             if max(numbers) < count and min(numbers) >= 0:
                 continue
-            for offset, number in enumerate(numbers):
+            for slot, number in enumerate(numbers, first):
                 if number >= count or number < 0:
-                    _SLOT.pack_into(slots, at + offset * SLOT_SIZE, self._older_than(number, count))
-                    self._dirty_pages.add(at // _PAGE)
+                    slots[slot] = self._older_than(number, count)
+                    self._dirty_pages.add(first // _SLOTS_OF_PAGE)
                     led_back += 1
         return led_back
 
@@ -232,17 +246,17 @@ class IndexFile:
             number = older if older < number else 0
         return max(number, 0)
 
-    def _loaded_slots(self) -> bytearray:
+    def _loaded_slots(self) -> array[int]:
         if self._slot_table is None:
             size = self.slots * SLOT_SIZE
-            self._slot_table = bytearray(self._read(HEADER_SIZE, size).ljust(size, b"\0"))
+            self._slot_table = _slots_of(self._read(HEADER_SIZE, size).ljust(size, b"\0"))
         return self._slot_table
 
-    def _slot(self, slot: int) -> bytes:
-        at = slot * SLOT_SIZE
+    def _slot(self, slot: int) -> int:
         if self._slot_table is not None:
-            return bytes(self._slot_table[at : at + SLOT_SIZE])
-        return self._read(HEADER_SIZE + at, SLOT_SIZE)
+            return self._slot_table[slot]
+        number: int = _SLOT.unpack(self._read(HEADER_SIZE + slot * SLOT_SIZE, SLOT_SIZE))[0]
+        return number
 
     def _entries_before(self, number: int) -> tuple[int, bytes]:
         """Returns some entries that end with that one, and the number of the first. Entries of a slot may lie close together."""
@@ -263,9 +277,19 @@ class IndexFile:
         self._files.write(self._open.get(self.path), data, position)
 
 
-def _numbers(slots: bytearray) -> tuple[int, ...]:
-    """Returns the slots' numbers, many times faster than one by one."""
-    return struct.unpack(f">{len(slots) // SLOT_SIZE}i", slots)
+def _slots_of(data: bytes) -> array[int]:
+    """Decodes slots."""
+    slots = array("i", data)
+    if sys.byteorder == "little":
+        slots.byteswap()
+    return slots
+
+
+def _bytes_of(slots: array[int]) -> bytes:
+    """Encodes slots, which it changes."""
+    if sys.byteorder == "little":
+        slots.byteswap()
+    return slots.tobytes()
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,17 @@ from __future__ import annotations
 import struct
 from collections import deque
 
-from rocketmq_broker.message.record import BLANK_MAGIC, MESSAGE_MAGIC, SIZE_AND_MAGIC, STORE_TIMESTAMP_POSITION, encode_blank
+from librt.strings import BytesWriter
+
+from rocketmq_broker.message.inner_message import InnerMessage
+from rocketmq_broker.message.record import (
+    BLANK_MAGIC,
+    MESSAGE_MAGIC,
+    SIZE_AND_MAGIC,
+    STORE_TIMESTAMP_POSITION,
+    encode_blank,
+    write_message,
+)
 from rocketmq_broker.message.sysflag import BORN_HOST_V6
 from rocketmq_broker.store.errors import RecordLost, RecordNotFound
 from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record
@@ -37,9 +47,11 @@ class CommitLog:
         self.end = 0
         """The offset of the next record, after the batch."""
         self._segment_end = 0
-        self._parts: list[bytes] = []
-        self._parts_position = 0
-        self._closed: list[tuple[int, list[bytes]]] = []
+        self._batch = BytesWriter()
+        """The records of the batch that go into the last segment."""
+        self._batch_position = 0
+        self._closed: list[tuple[int, bytes]] = []
+        """The positions and bytes of the batch that go into the segments before."""
         self._is_tail_dirty = False
         self.keeps_unflushed = False
         """Whether written data is kept until `flushed` is called."""
@@ -52,9 +64,9 @@ class CommitLog:
 
     def begin_at(self, position: int) -> None:
         """Sets the offset of the next record, and drops the batch."""
-        self.written_position = self.end = self._parts_position = position
+        self.written_position = self.end = self._batch_position = position
         self._segment_end = self.segments.start_of(position) + self.segments.segment_size
-        self._parts = []
+        self._batch = BytesWriter()
         self._closed = []
 
     def fits(self, size: int) -> bool:
@@ -64,17 +76,25 @@ class CommitLog:
     def reserve(self, size: int) -> int:
         """Returns the offset of the next record, which will have that size; closes the segment where it does not fit."""
         if self.end + size + BLANK_MIN_SIZE > self._segment_end:
-            self._parts.append(encode_blank(self._segment_end - self.end))
-            self._closed.append((self._parts_position, self._parts))
-            self._parts = []
-            self.end = self._parts_position = self._segment_end
+            self._batch.write(encode_blank(self._segment_end - self.end))
+            self._closed.append((self._batch_position, self._batch.getvalue()))
+            self._batch = BytesWriter()
+            self.end = self._batch_position = self._segment_end
             self._segment_end += self.segments.segment_size
         return self.end
 
-    def add(self, record: bytes) -> int:
-        """Adds the record at the offset from `reserve`. Returns the offset after it."""
-        self._parts.append(record)
-        self.end += len(record)
+    def add(self, message: InnerMessage, size: int, queue_offset: int, store_timestamp: int, store_host: bytes) -> int:
+        """Adds the message's record of `size` bytes at the offset from `reserve`. Returns the offset after it.
+
+        Raises ValueError or OverflowError for a number that its field cannot hold, and adds nothing.
+        """
+        begin = len(self._batch)
+        try:
+            write_message(self._batch, message, size, queue_offset, self.end, store_timestamp, store_host)
+        except (ValueError, OverflowError):
+            self._batch.truncate(begin)
+            raise
+        self.end += size
         return self.end
 
     def write(self) -> int:
@@ -85,11 +105,10 @@ class CommitLog:
             return self.end
         self._is_tail_dirty = True
         written: list[tuple[int, bytes]] = []
-        for position, parts in (*self._closed, (self._parts_position, self._parts)):
-            if parts:
+        for position, data in (*self._closed, (self._batch_position, self._batch.getvalue())):
+            if data:
                 if not self.segments.has(position):
                     self.segments.create(self.segments.start_of(position))
-                data = parts[0] if len(parts) == 1 else b"".join(parts)
                 self.segments.write(position, data)
                 written.append((position, data))
         if self.keeps_unflushed:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from librt.strings import BytesWriter, write_i32_be, write_i64_be
 
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.store.queues.dispatch import DispatchRequest
@@ -80,10 +81,12 @@ class ConsumeQueue:
             for each in requests:
                 self.put(each.queue_offset, each.commit_log_offset, each.size, each.tags_code)
             return
-        numbers: list[int] = []
+        units = BytesWriter()
         for each in requests:
-            numbers += (each.commit_log_offset, each.size, each.tags_code)
-        self.files.append(_units_struct(len(requests)).pack(*numbers))
+            write_i64_be(units, each.commit_log_offset)
+            write_i32_be(units, each.size)
+            write_i64_be(units, each.tags_code)
+        self.files.append(units.getvalue())
         self.max_offset = last.queue_offset + 1
         self.max_commit_log_offset = last.commit_log_offset + last.size
 
@@ -194,8 +197,3 @@ class ConsumeQueue:
             if self.unit(first) is None:
                 first = self.start_of_next_file(first)
         return None
-
-
-@lru_cache(maxsize=512)
-def _units_struct(count: int) -> struct.Struct:
-    return struct.Struct(">" + "qiq" * count)

@@ -12,6 +12,7 @@ import os
 import random
 import zlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -29,6 +30,13 @@ _WRITES_BACK_EVERY: Final = 64
 _READS: Final = ("read", "next_data", "list", "size", "is_directory", "open_directory", "lock", "is_still")
 
 
+@dataclass(slots=True)
+class _DeathDue:
+    operations_left: int
+    """The process dies at the operation that makes this 0."""
+    on_death: Callable[[], object]
+
+
 class SimulatedDisk:
     """All files of one machine, and what is wrong with them."""
 
@@ -43,8 +51,7 @@ class SimulatedDisk:
         self._is_full = False
         self._writes_to_fail = 0
         self._syncs_to_fail = 0
-        self._left_to_live = 0
-        self._on_death: Callable[[], object] | None = None
+        self._deaths_due: list[_DeathDue] = []
         self._full_met: Fired = nothing
         self._slow_met: Fired = nothing
         self._failed_write_met: Fired = nothing
@@ -132,15 +139,16 @@ class SimulatedDisk:
         """Kills a process directly before or after the n-th next operation that changes or syncs anything; 1 is the next one.
 
         `on_death` is called then, and `Killed` is raised, so that the code that asked for the operation does not go on.
+        Each call counts by itself. Of two deaths at one operation the second comes at the next operation.
         """
-        self._left_to_live, self._on_death = operations, on_death
+        self._deaths_due.append(_DeathDue(operations, on_death))
 
     def live(self) -> None:
-        """Takes back `die_after`."""
-        self._on_death = None
+        """Takes back each `die_after`."""
+        self._deaths_due.clear()
 
     def mend(self) -> None:
-        """Takes back `die_after`, and the writes and syncs that were still to fail."""
+        """Takes back each `die_after`, and the writes and syncs that were still to fail."""
         self.live()
         self._writes_to_fail = self._syncs_to_fail = 0
 
@@ -159,14 +167,9 @@ class SimulatedDisk:
     ) -> None:
         """Does one operation, unless the process dies at it. Raises OSError, Killed."""
         self._history.mix(self.name, what, *parts)
-        if self._on_death is None:
+        if not self._deaths_due or (death := self._death_at_this_operation()) is None:
             deed(*given)
             return
-        self._left_to_live -= 1
-        if self._left_to_live > 0:
-            deed(*given)
-            return
-        on_death, self._on_death = self._on_death, None
         is_done = self._deaths.random() < 0.5
         if is_done:
             try:
@@ -177,9 +180,18 @@ class SimulatedDisk:
             file, data, position = given
             self._memory.write(file, self._part_of(data), position)
         self._fault(f"dies {'after' if is_done else 'at'} {what} {parts[0]!s}")
-        on_death()
+        death.on_death()
         self.kill(files)
         raise Killed
+
+    def _death_at_this_operation(self) -> _DeathDue | None:
+        """Counts an operation for each death to come, and takes out the first one whose time has come."""
+        for death in self._deaths_due:
+            death.operations_left -= 1
+        due = next((death for death in self._deaths_due if death.operations_left <= 0), None)
+        if due is not None:
+            self._deaths_due.remove(due)
+        return due
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
         """Writes all, or a part where the disk is full or fails. Raises OSError."""

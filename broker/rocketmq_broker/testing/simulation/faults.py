@@ -133,15 +133,14 @@ async def _freeze(faults: FaultInjector, fault: PlannedEvent) -> None:
 
 
 async def _leap(faults: FaultInjector, fault: PlannedEvent) -> None:
-    clock, by_s = faults.program(fault).machine.clock, fault.number("by_s")
-    clock.leap(by_s, faults.once(fault))
-    await _lasts(fault, lambda: clock.leap(-by_s))
+    clock = faults.program(fault).machine.clock
+    await _lasts(fault, clock.leap(fault.number("by_s"), faults.once(fault)))
 
 
 async def _rate(faults: FaultInjector, fault: PlannedEvent) -> None:
     clock = faults.program(fault).machine.clock
-    clock.run_at(fault.number("rate") if "rate" in fault.parameters else 0.0, faults.once(fault))
-    await _lasts(fault, clock.set_right)
+    rate = fault.number("rate") if "rate" in fault.parameters else 0.0
+    await _lasts(fault, clock.run_at(rate, faults.once(fault)))
 
 
 # links

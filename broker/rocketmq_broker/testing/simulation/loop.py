@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import heapq
 import socket
+from asyncio import format_helpers
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -38,6 +39,54 @@ class NothingLeft(Exception):
     """No callback and no timer is left: the awaited event cannot come."""
 
 
+class _LoopCallback(asyncio.Handle):
+    """A callback that runs at the loop's next turn. asyncio's own asks the loop about its debug mode first."""
+
+    __slots__ = ()
+
+    def __init__(  # the constructor of asyncio.Handle would cost as much as the callback
+        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: SimulatedLoop, context: contextvars.Context
+    ) -> None:
+        self._context = context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+
+
+class _LoopTimer(asyncio.TimerHandle):
+    """A callback that runs at its time."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        when_s: float,
+        callback: Callable[..., Any],
+        args: tuple[Any, ...],
+        loop: SimulatedLoop,
+        context: contextvars.Context,
+    ) -> None:
+        self._context = context
+        self._loop = loop
+        self._callback = callback
+        self._args = args
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
+        self._when = when_s
+        self._scheduled = True
+
+
+class _Due(float):
+    """The time of a timer, with the timer. The heap compares times as plain numbers, without Python's code."""
+
+    __slots__ = ("timer",)
+    timer: _LoopTimer
+
+
 class SimulatedLoop(asyncio.BaseEventLoop):
     """asyncio's own loop without a selector. Callbacks run in the order in which asyncio runs them, each by its process."""
 
@@ -62,6 +111,28 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def steady_ns(self) -> int:
         """Returns nanoseconds since a fixed moment, the same as that of `time`."""
         return _BEGINS_S * NS_IN_S + self._now_ns
+
+    def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
+        """Schedules the callback for the loop's next turn."""
+        handle = _LoopCallback(callback, args, self, contextvars.copy_context() if context is None else context)
+        self._ready.append(handle)  # type: ignore[attr-defined]
+        return handle
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Schedules the callback for so many seconds later."""
+        return self.call_at(self._now_s + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Schedules the callback for a time of `time`."""
+        timer = _LoopTimer(when, callback, args, self, contextvars.copy_context() if context is None else context)
+        due = _Due(when)
+        due.timer = timer
+        heapq.heappush(self._scheduled, due)  # type: ignore[attr-defined]
+        return timer
 
     def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
         """Runs the function in a simulated thread of the current process; at once if there is none."""
@@ -108,40 +179,52 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined]
         self.turns += 1
-        self._forget_cancelled()
+        if self._timer_cancelled_count:
+            self._forget_cancelled(timers)
         if not ready and not self._stopping:  # type: ignore[attr-defined]
             if not timers:
                 raise NothingLeft("nothing is left to happen in this world, and its end has not come")
-            self._pass_time_to(timers[0].when())
-        while timers and timers[0].when() <= self._now_s:
-            timer = heapq.heappop(timers)
+            self._pass_time_to(timers[0].timer.when())
+        now_s = self._now_s
+        while timers and timers[0] <= now_s:
+            timer = heapq.heappop(timers).timer
             timer._scheduled = False
             ready.append(timer)
         for _ in range(len(ready)):
             handle = ready.popleft()
-            if handle.cancelled():
+            if handle._cancelled:
                 continue
-            owner = handle._context.get(OWNER)
-            if owner is None or owner.is_running:
-                handle._run()
-            else:
+            context = handle._context
+            owner = context.get(OWNER)
+            if owner is not None and not owner.is_running:
                 owner.keep(handle)
+                continue
+            try:
+                context.run(handle._callback, *handle._args)
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                self._tell(error, handle)
+
+    def _tell(self, error: BaseException, handle: Any) -> None:
+        """Tells an error of a callback as asyncio's handles do."""
+        callback = format_helpers._format_callback_source(handle._callback, handle._args)
+        self.call_exception_handler({"message": f"Exception in callback {callback}", "exception": error, "handle": handle})
 
     def _pass_time_to(self, when_s: float) -> None:
         if when_s > self._now_s:
             self._now_s = when_s
             self._now_ns = round((when_s - _BEGINS_S) * NS_IN_S)
 
-    def _forget_cancelled(self) -> None:
-        timers = self._scheduled  # type: ignore[attr-defined]
+    def _forget_cancelled(self, timers: list[_Due]) -> None:
         if self._timer_cancelled_count > max(_FEWEST_CANCELLED, len(timers) // 2):
-            for timer in timers:
-                timer._scheduled = not timer.cancelled()
-            timers[:] = [timer for timer in timers if timer._scheduled]
+            for due in timers:
+                due.timer._scheduled = not due.timer.cancelled()
+            timers[:] = [due for due in timers if due.timer._scheduled]
             heapq.heapify(timers)
             self._timer_cancelled_count: int = 0
-        while timers and timers[0].cancelled():
-            heapq.heappop(timers)._scheduled = False
+        while timers and timers[0].timer.cancelled():
+            heapq.heappop(timers).timer._scheduled = False
             self._timer_cancelled_count -= 1
 
     def _check_closed(self) -> None:

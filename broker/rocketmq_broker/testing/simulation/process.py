@@ -27,39 +27,90 @@ class Killed(BaseException):
 
 
 class WallClock:
-    """The wall clock of one machine. Its steady clock is the world's."""
+    """The wall clock of one machine. Its steady clock is the world's.
+
+    What is wrong with it may overlap, and ends one by one. Of several rates the one that began last counts.
+    """
 
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
         """`starts_ms` is the date at which the world began, in milliseconds since the epoch."""
         self._loop = loop
         self._starts_ns = starts_ms * 1_000_000
         self._shown_ns = self._starts_ns + loop.elapsed_ns()
+        """What it showed at `_since_ns`, without its leaps."""
         self._since_ns = loop.elapsed_ns()
         self._rate = 1.0
-        self._met: Fired | None = None
+        self._leapt_ns = 0
+        self._faults = 0
+        self._leaps: dict[int, int] = {}
+        """Nanoseconds of each leap, by the number of its fault."""
+        self._rates: dict[int, float] = {}
+        self._unread: dict[int, Fired] = {}
 
     def now_ns(self) -> int:
         """Returns nanoseconds since the epoch."""
-        if self._met is not None:
-            met, self._met = self._met, None
-            met()
-        return self._shown_ns + round((self._loop.elapsed_ns() - self._since_ns) * self._rate)
+        if self._unread:
+            unread, self._unread = self._unread, {}
+            for fired in unread.values():
+                fired()
+        return self._leapt_ns + self._without_leaps_ns()
 
-    def leap(self, seconds: float, fired: Fired | None = None) -> None:
-        """Sets the clock forward or back. `fired` is called when somebody reads it next."""
-        self._shown_ns += round(seconds * NS_IN_S)
-        self._met = fired
+    def leap(self, seconds: float, fired: Fired | None = None) -> Callable[[], None]:
+        """Sets the clock forward or back. Returns what leaps back. `fired` is called when somebody reads it before that."""
+        number = self._new_fault(fired)
+        self._leaps[number] = round(seconds * NS_IN_S)
+        self._leapt_ns = sum(self._leaps.values())
 
-    def run_at(self, rate: float, fired: Fired | None = None) -> None:
-        """Lets the clock run at that rate: 1 is right, 0 stands still. `fired` is called when somebody reads it next."""
-        self._met = None
-        self._shown_ns, self._since_ns, self._rate = self.now_ns(), self._loop.elapsed_ns(), rate
-        self._met = fired
+        def leap_back() -> None:
+            self._unread.pop(number, None)
+            self._leaps.pop(number, None)
+            self._leapt_ns = sum(self._leaps.values())
+
+        return leap_back
+
+    def run_at(self, rate: float, fired: Fired | None = None) -> Callable[[], None]:
+        """Lets the clock run at that rate: 1 is right, 0 stands still. Returns what ends this.
+
+        After the last of its ends the clock shows the right time again, but for its leaps. `fired` is called when somebody reads
+        the clock before the end.
+        """
+        number = self._new_fault(fired)
+        self._rates[number] = rate
+        self._go_on_at(rate)
+
+        def end() -> None:
+            self._unread.pop(number, None)
+            if self._rates.pop(number, None) is None:
+                return
+            if self._rates:
+                self._go_on_at([*self._rates.values()][-1])
+            else:
+                self._run_right()
+
+        return end
 
     def set_right(self) -> None:
-        """Shows the right time again, and runs at the right rate."""
+        """Shows the right time again, and runs at the right rate: ends everything that is wrong with it."""
+        self._leaps.clear()
+        self._rates.clear()
+        self._unread.clear()
+        self._leapt_ns = 0
+        self._run_right()
+
+    def _without_leaps_ns(self) -> int:
+        return self._shown_ns + round((self._loop.elapsed_ns() - self._since_ns) * self._rate)
+
+    def _new_fault(self, fired: Fired | None) -> int:
+        self._faults += 1
+        if fired is not None:
+            self._unread[self._faults] = fired
+        return self._faults
+
+    def _go_on_at(self, rate: float) -> None:
+        self._shown_ns, self._since_ns, self._rate = self._without_leaps_ns(), self._loop.elapsed_ns(), rate
+
+    def _run_right(self) -> None:
         self._shown_ns, self._since_ns, self._rate = self._starts_ns, 0, 1.0
-        self._met = None
 
 
 class SimulatedProcess:

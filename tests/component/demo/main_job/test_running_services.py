@@ -49,7 +49,7 @@ def test_a_store_without_a_commit_log_is_named(tmp_path: Path) -> None:
     with pytest.raises(DemoError, match=f"BROKER_STORE: {tmp_path} is no store of a broker"):
         services_of({**DATABASES, "BROKER_STORE": str(tmp_path)})
     (tmp_path / "config").mkdir()  # a broker makes the folder commitlog for its first message
-    assert services_of({**DATABASES, "BROKER_STORE": str(tmp_path)}).broker_store == tmp_path
+    assert services_of({**DATABASES, "BROKER_STORE": str(tmp_path)}).broker_stores == (tmp_path,)
 
 
 def test_a_url_that_names_no_database_is_one_sentence() -> None:

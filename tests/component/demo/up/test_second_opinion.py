@@ -57,7 +57,9 @@ def test_an_exit_code_is_a_sentence(exit_code: int, meaning: str) -> None:
 
 
 def test_the_process_reads_the_databases_and_the_store_of_the_system(group: Processes, tmp_path: Path) -> None:
-    system = SimpleNamespace(home=tmp_path, broker_store=tmp_path / "store", environment={"ORDER_DATABASE_URL": "sqlite:///x"})
+    system = SimpleNamespace(
+        home=tmp_path, broker_stores=(tmp_path / "store",), environment={"ORDER_DATABASE_URL": "sqlite:///x"}
+    )
     process = reconciliation(group, cast(System, system))
     assert process.environment["ORDER_DATABASE_URL"] == "sqlite:///x"
     assert not process.is_running

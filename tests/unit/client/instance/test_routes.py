@@ -235,8 +235,8 @@ async def test_the_log_says_once_what_is_missing(caplog: pytest.LogCaptureFixtur
             assert not await routes._refresh_all()
     said = [record.getMessage() for record in caplog.records]
     assert said == [
-        "topic orders does not exist yet; it is asked for again every 2 s",
-        "no name server answers; it is tried again every 2 s",
+        "topic orders does not exist yet; it is asked for again every 2 to 10 s",
+        "no name server answers; it is tried again every 2 to 10 s",
     ]
 
 

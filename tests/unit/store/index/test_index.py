@@ -15,6 +15,7 @@ from rocketmq_broker.store import MessageStore, StoreConfig
 from rocketmq_broker.store.files import OpenFiles, OsFileSystem
 from rocketmq_broker.store.index.index import _file_name, _key_hash
 from rocketmq_broker.store.index.index_file import IndexFile
+from rocketmq_broker.store.queues.dispatch import DispatchRequest
 from tests.unit.store.conftest import NOW, append, crash, send, small_config
 
 
@@ -273,12 +274,18 @@ def test_slots_far_apart_are_on_disk_after_a_crash(tmp_path: Path) -> None:
     again.close()
 
 
+def put(index_file: IndexFile, *entries: tuple[int, int]) -> int:
+    """Puts entries of key hash and commit log offset. Returns the number of those that had room."""
+    records = [DispatchRequest(b"orders", 0, 0, offset, 100, 0, NOW, b"", True, True) for _, offset in entries]
+    return index_file.put([key_hash for key_hash, _ in entries], records, 0)
+
+
 def test_a_full_index_file_takes_no_more_and_loses_nothing(tmp_path: Path) -> None:
     open_files = OpenFiles(OsFileSystem(), 4)
     index_file = IndexFile.create(tmp_path / "20231114221320000", 16, 4, open_files, None)
-    assert index_file.put([(number, number * 100, NOW) for number in range(5)]) == 3
+    assert put(index_file, *((number, number * 100) for number in range(5))) == 3
     assert index_file.is_full
-    assert index_file.put([(9, 900, NOW)]) == 0
+    assert put(index_file, (9, 900)) == 0
     assert [list(index_file.find(number, 0, NOW * 2)) for number in (0, 1, 2, 3, 9)] == [[0], [100], [200], [], []]
     open_files.close()
 
@@ -313,9 +320,9 @@ def test_a_file_that_a_crash_cut_short_at_its_creation_gets_its_size(config: Sto
 def test_a_walk_along_a_slot_pauses_every_thousand_entries_and_finds_what_lies_behind(tmp_path: Path) -> None:
     open_files = OpenFiles(OsFileSystem(), 4)
     index_file = IndexFile.create(tmp_path / "20231114221320000", 1, 5000, open_files, None)
-    index_file.put([(7, 100, NOW), *((9, 200 + number, NOW) for number in range(3500)), (7, 9000, NOW)])
+    put(index_file, (7, 100), *((9, 200 + number) for number in range(3500)), (7, 9000))
     index_file.write()
-    index_file.put([(7, 9100, NOW)])
+    put(index_file, (7, 9100))
     assert list(index_file.find(7, 0, NOW * 2)) == [9100, 9000, None, None, None, 100]
     open_files.close()
 

@@ -31,7 +31,7 @@ def test_no_record_begins_in_the_last_bytes_of_the_log(store: MessageStore) -> N
 def test_a_message_that_cannot_be_encoded_harms_none_before_or_after_it(store: MessageStore, config: StoreConfig) -> None:
     send(store, b"1" * 500)
     for size in (10, 500):
-        with pytest.raises(struct.error):
+        with pytest.raises((ValueError, OverflowError)):
             append(store, b"x" * size, flag=1 << 40)
         store.publish(store.write())
     assert len(list(config.commit_log_directory.iterdir())) == 1

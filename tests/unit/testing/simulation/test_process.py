@@ -172,16 +172,55 @@ def test_a_wall_clock_runs_at_its_rate(rate: float, shown_s: int) -> None:
     assert process.world.wall_ms() - STARTS_MS == pytest.approx(shown_s * 1000, abs=1)
 
 
-def test_a_wrong_wall_clock_tells_that_somebody_reads_it() -> None:
+def test_a_wrong_wall_clock_tells_each_cause_that_somebody_reads_it() -> None:
     clock, read = Alone().process().clock, list[str]()
     clock.run_at(2, lambda: read.append("fast"))
-    clock.leap(5, lambda: read.append("leap"))
+    leap_back = clock.leap(5, lambda: read.append("leap"))
     clock.now_ns()
     clock.now_ns()
-    clock.leap(-5, lambda: read.append("back"))
+    leap_back()
+    clock.now_ns()
+    assert read == ["fast", "leap"]
+
+
+def test_a_wrong_wall_clock_that_nobody_reads_before_its_end_tells_nothing() -> None:
+    clock, read = Alone().process().clock, list[str]()
+    end, leap_back = clock.run_at(2, lambda: read.append("fast")), clock.leap(5, lambda: read.append("leap"))
+    end()
+    leap_back()
+    clock.now_ns()
+    clock.run_at(0, lambda: read.append("stands"))
     clock.set_right()
     clock.now_ns()
-    assert read == ["leap"]
+    assert read == []
+
+
+def test_what_is_wrong_with_a_wall_clock_ends_one_by_one() -> None:
+    world = Alone()
+    process = world.process()
+
+    def wrong_by_s() -> float:
+        return round(process.world.wall_ms() / 1000 - STARTS_MS / 1000 - world.now_s, 3)
+
+    def pass_s(seconds: float) -> None:
+        world.run(asyncio.sleep(seconds))
+
+    leap_back, stand_end = process.clock.leap(60), process.clock.run_at(0)
+    pass_s(10)
+    assert wrong_by_s() == 50
+    fast_end = process.clock.run_at(3)
+    pass_s(10)
+    assert wrong_by_s() == 70
+    fast_end()
+    pass_s(10)
+    assert wrong_by_s() == 60
+    stand_end()
+    assert wrong_by_s() == 60
+    leap_back()
+    assert wrong_by_s() == 0
+    stand_end()
+    leap_back()
+    assert wrong_by_s() == 0
 
 
 def test_a_wall_clock_leaps_and_the_steady_clock_does_not() -> None:

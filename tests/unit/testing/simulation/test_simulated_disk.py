@@ -6,6 +6,7 @@ import asyncio
 import errno
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -113,6 +114,16 @@ def test_a_death_may_take_the_machine_with_it() -> None:
             files.sync(file)
         left.add(content(disk))
     assert left == {b"old", b"new"}
+
+
+def test_each_death_comes_at_its_own_operation() -> None:
+    disk, deaths = a_disk(), list[str]()
+    for name, operations in (("third", 3), ("first", 1), ("also third", 3)):
+        disk.die_after(operations, lambda name=name: deaths.append(name))
+    for file_name in "abcd":
+        with suppress(Killed):
+            disk.opened().open(Path("/", file_name), create=True)
+    assert deaths == ["first", "third", "also third"]
 
 
 def test_a_death_that_is_taken_back_does_not_come() -> None:
