@@ -13,12 +13,12 @@ test: LANES := $(shell expr `getconf _NPROCESSORS_ONLN` '*' 3 / 2)
 SIDE_BY_SIDE = -n $(LANES) --dist loadfile --no-loadscope-reorder
 CORE := message protocol store transaction filter
 
-# With COMPILED=1 a target runs the broker that `make compile` makes in build/compiled; without it, always the Python source.
+# With COMPILED=1 a target runs the broker that `make compile` makes in build/compiled. Without it tests run the Python source,
+# and what is demonstrated or measured runs the compiled broker where build/compiled is of this very source (COMPILED=0: never).
+ON_BEST_BUILD := scripts/broker-build
 ifeq ($(COMPILED),1)
 export ROCKETMQ_BROKER_COMPILED := 1
-export PYTHONSAFEPATH := 1
-export PYTHONPATH := $(CURDIR)/build/compiled:$(CURDIR)
-SIDE_BY_SIDE += -o pythonpath=
+export PYTHONPATH := $(CURDIR)/build/compiled
 endif
 
 help: ## Show this list
@@ -30,7 +30,7 @@ ifeq ($(COMPILED),1)
 	@scripts/compile
 endif
 
-compile: ## Compile the broker's hot modules into build/compiled; any target runs them with COMPILED=1
+compile: ## Compile the broker's hot modules into build/compiled, for demo, up and bench, and any target with COMPILED=1
 	@$(MAKE) --no-print-directory setup COMPILED=1
 
 wheel: setup ## Build wheel and sdist of the broker, and the wheel of the commit log's Spark source, into dist (ROCKETMQ_BROKER_COMPILED=1 compiles the wheel)
@@ -41,10 +41,10 @@ wheel: setup ## Build wheel and sdist of the broker, and the wheel of the commit
 	@ls dist
 
 demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table
-	@$(PYTHON_IN_VENV) -m demo $(DEMO)
+	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo $(DEMO)
 
 up: setup ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
-	@exec $(PYTHON_IN_VENV) -m demo.up $(UP)
+	@exec $(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo.up $(UP)
 
 recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RECORDING="--orders 400", RECORDING="--draw-only")
 	@$(PYTHON_IN_VENV) -m demo.recording $(RECORDING)
@@ -75,10 +75,10 @@ coverage: setup ## Branch coverage of the broker's pure packages by unit tests
 	@$(PYTHON_IN_VENV) -m pytest -q $(wildcard $(foreach package,$(CORE) server,tests/unit/$(package) tests/component/$(package))) $(CORE:%=--cov=rocketmq_broker.%) --cov-report=term-missing:skip-covered
 
 bench: setup ## Measure the broker side by side with Apache RocketMQ (BENCH="--quick", BENCH="--help")
-	@$(PYTHON_IN_VENV) -m benchmarks $(BENCH)
+	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m benchmarks $(BENCH)
 
 bench-orders: setup ## Measure orders/s and POST to credit, beside an outbox (BENCH="--seconds 5 --brokers ours")
-	@$(PYTHON_IN_VENV) -m benchmarks.orders $(BENCH)
+	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m benchmarks.orders $(BENCH)
 
 bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults, beside datacompy and DuckDB (BENCH="--orders 100000")
 	@$(PYTHON_IN_VENV) -m benchmarks.reconciliation $(BENCH)

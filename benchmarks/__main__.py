@@ -16,6 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+import rocketmq_broker
 from benchmarks.side_by_side.environment import environment
 from benchmarks.side_by_side.generator import CannotBuild, build
 from benchmarks.side_by_side.measure import measure
@@ -25,7 +26,8 @@ from benchmarks.side_by_side.sample import Sample
 from demo.processes import ProcessFailed
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
-BROKER = PROJECT_ROOT / "broker" / "rocketmq_broker"
+BROKER = Path(rocketmq_broker.__file__).parent
+"""The Python source, or what `make compile` made of it."""
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
