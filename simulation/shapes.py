@@ -49,7 +49,7 @@ class WorldShape:
     """An order above it fails in its local transaction."""
 
     as_apache: int = 0
-    """4 or 5 for brokers that behave like Apache's of that release line; 0 for this kit's."""
+    """4 or 5 for brokers that behave like Apache's of that release line; 0 for rocketmq-broker's."""
 
     @classmethod
     def of(cls, shape: Mapping[str, Setting]) -> WorldShape:

@@ -96,7 +96,7 @@ def _end_of(files: Files) -> int:
 
 
 def _saved_progress(store: Path) -> int:
-    """Returns the offset up to which this kit's broker had everything on disk, from its progress.json."""
+    """Returns the offset up to which rocketmq_broker had everything on disk, from its progress.json."""
     try:
         position = json.loads((store / "progress.json").read_bytes())["position"]
     except (OSError, ValueError, LookupError, TypeError, RecursionError):

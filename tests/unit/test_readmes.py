@@ -1,9 +1,12 @@
 """The README and its Chinese version lead to what exists, and name the same commands."""
 
+import importlib.metadata
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = ("README.md", "README.zh.md")
@@ -41,3 +44,28 @@ def test_both_show_the_same_path_of_an_hour() -> None:
     chinese = (ROOT / "README.zh.md").read_text()
     assert path
     assert re.findall(r"^\| \[[^]]*\]\(tutorials/([^)]+)\)", chinese, re.MULTILINE) == path
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_a_reader_has_read_it_in_a_minute(readme: str) -> None:
+    assert len((ROOT / readme).read_text().splitlines()) <= 120
+
+
+def needed_by(requirements: list[str]) -> set[str]:
+    """The names of all distributions that pip installs for these, on this Python."""
+    found: set[str] = set()
+    waiting = [Requirement(one) for one in requirements]
+    while waiting:
+        one = waiting.pop()
+        name = re.sub(r"[-_.]+", "-", one.name.lower())
+        if name not in found and (one.marker is None or one.marker.evaluate({"extra": ""})):
+            found.add(name)
+            waiting += [Requirement(further) for further in importlib.metadata.requires(name) or []]
+    return found
+
+
+@pytest.mark.parametrize("readme", [*READMES, "broker/README.md"])
+def test_it_says_how_many_packages_the_broker_brings(readme: str) -> None:
+    project = tomllib.loads((ROOT / "broker" / "pyproject.toml").read_text())["project"]
+    said = re.findall(r"(\d+) (?:packages|个软件包)", (ROOT / readme).read_text())
+    assert said == [str(len(needed_by(project["dependencies"])))]

@@ -39,3 +39,13 @@ def test_a_line_that_says_commit_in_small_letters_says_whose(paper: Path) -> Non
     text = NOT_A_DECISION.sub("", PROGRAM.sub("", paper.read_text()))
     unclear = [line for line in text.splitlines() if re.search(r"\bcommit(s|ted)?\b", line) and not THE_BROKERS.search(line)]
     assert unclear == []
+
+
+def test_the_project_has_one_name() -> None:
+    """It is rocketmq-broker: not a kit, and not called by its subject. Apache's conformance kit is another thing."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").rglob("*.md"), ROOT / "mkdocs.yml"]
+    pages.remove(ROOT / "CHANGELOG.md")
+    other_name = re.compile(
+        r"\b(this|the|teaching) kit\b|^# Transactional messages|site_name: (?!rocketmq-broker$)", re.IGNORECASE | re.M
+    )
+    assert {str(page.relative_to(ROOT)) for page in pages if other_name.search(page.read_text())} == set()

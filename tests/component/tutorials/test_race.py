@@ -215,7 +215,7 @@ def test_a_row_says_its_number_of_orders_where_others_had_more() -> None:
     figures = [made_up(way.name, "none", 0) for way in WAYS]
     figures.append(dataclasses.replace(made_up(WAYS_ON_APACHE[0].name, "none", 0), orders=50))
     called = titles((*WAYS, *WAYS_ON_APACHE), figures)
-    assert [title for title in called.values() if "orders" in title] == ["this kit, on Apache RocketMQ 4.9.7: 50 orders"]
+    assert [title for title in called.values() if "orders" in title] == ["the same, on Apache RocketMQ 4.9.7: 50 orders"]
 
 
 def test_a_percentile_is_one_of_the_values() -> None:

@@ -1,4 +1,4 @@
-"""The race searched by seeds: each losing way is found by a fault that nobody told, and this kit's way loses nothing."""
+"""The race searched by seeds: each losing way is found by a fault that nobody told, and rocketmq-broker's way loses nothing."""
 
 import pytest
 

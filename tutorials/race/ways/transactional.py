@@ -90,10 +90,10 @@ class WithoutBarrier(_Transactional):
 
 
 class WithBarrier(WithoutBarrier):
-    """This kit's way: a check-back that finds no row writes one, ROLLED_BACK, and a late local transaction fails on its key."""
+    """What rocketmq-broker does: a check-back that finds no row writes ROLLED_BACK, and a late local transaction fails."""
 
     name = "with-barrier"
-    title = "transactional, database and barrier (this kit)"
+    title = "transactional, database and barrier"
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         """Writes ROLLED_BACK if there is no row, and answers by the row. Answers UNKNOWN if the database refuses."""
@@ -105,16 +105,16 @@ class WithBarrier(WithoutBarrier):
 
 
 class WithBarrierOnApache(WithBarrier):
-    """This kit's way and this kit's client, on Apache's broker."""
+    """rocketmq-broker's way and client, on Apache's broker."""
 
     name = "with-barrier-on-apache"
-    title = f"this kit, on Apache RocketMQ {ApacheBroker.version}"
+    title = f"the same, on Apache RocketMQ {ApacheBroker.version}"
     broker = ApacheBroker
 
 
 class WithBarrierOnApacheFive(WithBarrier):
-    """This kit's way on RocketMQ 5, which may deliver a committed message twice. The unique key keeps the credits right."""
+    """The same way on RocketMQ 5, which may deliver a committed message twice. The unique key keeps the credits right."""
 
     name = "with-barrier-on-apache-5"
-    title = f"this kit, on Apache RocketMQ {ApacheFiveBroker.version}"
+    title = f"the same, on Apache RocketMQ {ApacheFiveBroker.version}"
     broker = ApacheFiveBroker
