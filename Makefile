@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate diagrams site profile
+.PHONY: help setup compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
@@ -92,6 +92,9 @@ race: setup ## Race the ways to tell another database under faults; draw docs/ra
 simulate: setup ## Play simulated worlds under faults (SEEDS=100000 FIRST=1; SEED=4711 for one world; SIMULATE="--help")
 	@exec $(PYTHON_IN_VENV) -m simulation $(SEEDS:%=--seeds %) $(FIRST:%=--first %) $(SEED:%=--seed %) $(SIMULATE)
 
+protos: setup ## Compile the .proto of RocketMQ 5's API into what the proxy reads
+	@$(PYTHON_IN_VENV) -m scripts.compile_protos
+
 diagrams: setup ## Draw the site's Mermaid diagrams anew, into docs/diagrams (needs chromium and npm)
 	@$(PYTHON_IN_VENV) -m scripts.draw_diagrams
 
@@ -109,7 +112,7 @@ format: setup ## Format and sort imports
 LOCK = uv pip compile --quiet --no-strip-extras broker/pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
 lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, and what each image needs of it
-	$(LOCK) --extra console --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
-	$(LOCK) --extra console -c requirements.lock -o docker/broker.lock
+	$(LOCK) --extra console --extra grpc --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
+	$(LOCK) --extra console --extra grpc -c requirements.lock -o docker/broker.lock
 	$(LOCK) --group pyproject.toml:services -c requirements.lock -o docker/services.lock
-	$(LOCK) --extra console --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock
+	$(LOCK) --extra console --extra grpc --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock

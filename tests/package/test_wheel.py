@@ -92,7 +92,8 @@ def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environ
         "names.remove('rocketmq_broker.testing.plugin')  # which pytest loads\n"
         "console = 'rocketmq_broker.admin.console.'  # the extra `console`\n"
         "simulation = 'rocketmq_broker.testing.simulation.', 'rocketmq_broker.testing.exploring.'  # the extra `simulation`\n"
-        "names = [name for name in names if not (name + '.').startswith((console, *simulation))]\n"
+        "grpc = 'rocketmq_broker.proxy.', 'rocketmq_broker.app.proxy.'  # the extra `grpc`\n"
+        "names = [name for name in names if not (name + '.').startswith((console, *simulation, *grpc))]\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)
@@ -103,6 +104,15 @@ def test_without_its_extra_the_console_says_what_to_install(environment: Path, t
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode != 0
     assert "rocketmq-broker[console]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_its_extra_the_proxy_says_what_to_install(environment: Path, tmp_path: Path) -> None:
+    (tmp_path / "broker.conf").write_text(f"storePathRootDir={tmp_path}\nlistenPort=0\nnamesrvListenPort=0\ngrpcServerPort=0\n")
+    command = [environment / "rocketmq-broker", "-c", "broker.conf"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode != 0
+    assert "rocketmq-broker[grpc]" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -29,10 +29,10 @@ def test_every_dependency_is_in_the_locks_of_those_who_need_it() -> None:
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text())
     of_broker = tomllib.loads((ROOT / "broker" / "pyproject.toml").read_text())["project"]
     broker = names(of_broker["dependencies"])
-    console = names(of_broker["optional-dependencies"]["console"])
+    console, grpc = (names(of_broker["optional-dependencies"][extra]) for extra in ("console", "grpc"))
     services, demo = (names(pyproject["dependency-groups"][group]) for group in ("services", "demo"))
     locked = {image: pins(ROOT / "docker" / f"{image}.lock").keys() for image in ("broker", "services", "demo")}
-    assert broker | console <= locked["broker"]
+    assert broker | console | grpc <= locked["broker"]
     assert not (services - console) & locked["broker"]
     assert broker | services <= locked["services"]
     assert not (demo - console) & locked["services"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rocketmq_broker.acl.account import Account, by_access_key
+from rocketmq_broker.acl.credentials import SessionCredentials
 from rocketmq_broker.acl.errors import AccessDenied
 from rocketmq_broker.acl.needs import Needs, TopicAt, is_a_look, needs_of
 from rocketmq_broker.acl.permission import Permission
@@ -49,6 +50,11 @@ class AccessRules:
         """Returns whether the account may send to the topic now."""
         account = self._accounts.get(access_key)
         return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
+
+    def credentials(self, access_key: str) -> SessionCredentials | None:
+        """Returns the credentials of an account; None if there is no such account."""
+        account = self._accounts.get(access_key)
+        return SessionCredentials(account.access_key, account.secret_key) if account is not None else None
 
     def _account(self, access_key: str | None) -> Account:
         if access_key is None:

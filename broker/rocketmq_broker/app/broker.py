@@ -39,6 +39,7 @@ from rocketmq_broker.world import current_world
 
 if TYPE_CHECKING:
     from rocketmq_broker.metrics import MetricsServer
+    from rocketmq_broker.proxy import GrpcProxy
 
 REFUSALS: dict[type[Exception], ResponseCode] = {
     IllegalMessage: ResponseCode.MESSAGE_ILLEGAL,
@@ -81,10 +82,11 @@ class Broker:
         self._dispatcher = Dispatcher(refusals=REFUSALS)
         self._contexts, client_tls = _tls(settings)
         self._memory = MemoryBudget(settings.server_max_buffered_bytes)
+        self._requests: RequestHandler = self._dispatcher if requests_to is None else requests_to(self._dispatcher)
         self._ports = BrokerPorts(
             settings.bind_address,
             settings.listen_port,
-            self._dispatcher if requests_to is None else requests_to(self._dispatcher),
+            self._requests,
             self._contexts,
             memory=self._memory,
             most_connections=settings.server_max_connections,
@@ -99,6 +101,7 @@ class Broker:
         self._store: OpenedStore | None = None
         self._serving: Serving | None = None
         self._metrics: MetricsServer | None = None
+        self._proxy: GrpcProxy | None = None
         self.cannot_go_on = asyncio.Event()
         """Set when the broker must end; the log gives the reason.
 
@@ -131,6 +134,11 @@ class Broker:
             return None
         return f"http://{_reachable(self._metrics.host)}:{self._metrics.port}/metrics"
 
+    @property
+    def grpc_endpoint(self) -> str | None:
+        """Returns the address for RocketMQ 5's clients; None if the settings do not ask for it."""
+        return None if self._proxy is None else f"{_reachable(self._settings.bind_address)}:{self._proxy.port}"
+
     async def start(self) -> None:
         """Serves requests when it returns. Raises StartError, and then leaves nothing running."""
         try:
@@ -147,6 +155,8 @@ class Broker:
         """
         # No new client is admitted, and nothing starts by itself: no check-back, no delayed delivery, no retention.
         self._ports.stop_listening()
+        if self._proxy is not None:
+            self._proxy.stop_listening()
         serving, store = self._serving, self._store
         await self._tasks.stop()
         # Clients learn of other brokers while this one still answers.
@@ -160,6 +170,8 @@ class Broker:
             await serving.replies.settle(_REPLIES_END_WITHIN_S)
             await serving.replies.stop()
         # All answers are given: the connections send the rest and close.
+        if self._proxy is not None:
+            await self._proxy.stop()
         await self._ports.stop()
         await self._client.close()
         if self._metrics is not None:
@@ -218,6 +230,7 @@ class Broker:
         self._start_metrics(self._serving, store)
         self._start_work(self._serving, store)
         await self._ports.start()
+        await self._start_proxy(self._serving)
         await self._serving.registration.registered()
 
     async def _start_name_server(self) -> None:
@@ -257,6 +270,16 @@ class Broker:
         except OSError as error:
             where = (settings.metrics_host, settings.metrics_prom_exporter_port, "metricsPromExporterPort")
             raise cannot_listen(error, *where) from None
+
+    async def _start_proxy(self, serving: Serving) -> None:
+        if self._settings.grpc_server_port < 0:
+            return
+        # Imported only here: gRPC's library costs memory and start-up time that only its users should pay.
+        from rocketmq_broker.app.proxy import start_proxy
+
+        self._proxy = await start_proxy(
+            self._settings, serving.context, self._requests, self._contexts, self._memory, self._access
+        )
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks, context, pace = self._settings, self._tasks, serving.context, self._pace

@@ -120,18 +120,22 @@ def _refuse_strangers(folder: Path, names: Collection[str], stores: Collection[s
 
 def _settings_of(settings: BrokerSettings, index: int, name: str, namesrv_addr: str, *, is_leaving: bool) -> BrokerSettings:
     listen_port, metrics_port = settings.listen_port, settings.metrics_prom_exporter_port
+    grpc_port = settings.grpc_server_port
     if listen_port:
         listen_port += index * _PORTS_APART
     if metrics_port:
         metrics_port += index
-    if max(listen_port, metrics_port) > _HIGHEST_PORT:
-        raise ClusterMistake(f"{name} would listen on port {max(listen_port, metrics_port)}: the highest is {_HIGHEST_PORT}")
+    if grpc_port > 0:
+        grpc_port += index
+    if (highest := max(listen_port, metrics_port, grpc_port)) > _HIGHEST_PORT:
+        raise ClusterMistake(f"{name} would listen on port {highest}: the highest is {_HIGHEST_PORT}")
     commit_log = settings.store_path_commit_log
     return msgspec.structs.replace(
         settings,
         broker_name=name,
         listen_port=listen_port,
         metrics_prom_exporter_port=metrics_port,
+        grpc_server_port=grpc_port,
         namesrv_addr=namesrv_addr,
         store_path_root_dir=str(settings.store_root / name),
         store_path_commit_log=str(Path(commit_log) / name) if commit_log else "",

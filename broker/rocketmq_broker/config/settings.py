@@ -15,6 +15,8 @@ from rocketmq_broker.protocol.java_properties import parse_properties
 from rocketmq_broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerTls, TlsUnusable, of_config_file
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
+PortOrNone = Annotated[int, Meta(ge=-1, le=65535)]
+"""-1 for no port at all."""
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
@@ -53,6 +55,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     bind_address: str = "127.0.0.1"
     namesrv_addr: str = ""
     namesrv_listen_port: Port = 9876
+    grpc_server_port: PortOrNone = -1
     register_name_server_period: Milliseconds = 30_000
     server_max_connections: Positive = 20_000
     server_max_buffered_bytes: Annotated[int, Meta(ge=2 * LONGEST_FRAME_BYTES)] = 256 * 1024 * 1024

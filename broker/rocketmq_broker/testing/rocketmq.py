@@ -124,6 +124,11 @@ class RocketMQ(Questions):
         return self._running.identity.address
 
     @property
+    def grpc_endpoint(self) -> str | None:
+        """The address for RocketMQ 5's clients; None unless the settings have a `grpcServerPort`."""
+        return self._running.grpc_endpoint
+
+    @property
     def is_running(self) -> bool:
         """True while the broker serves: not before `start`, and not between `crash` and `restart`."""
         return self._broker is not None

@@ -106,7 +106,7 @@ class ServerContexts:
 def _read(settings: ServerTls) -> ssl.SSLContext:
     assert settings.cert_path is not None
     assert settings.key_path is not None
-    context = new_context(ssl.PROTOCOL_TLS_SERVER)
+    context = _new_context()
     load_certificate(context, settings.cert_path, settings.key_path, settings.key_password)
     context.verify_mode = _VERIFY_MODES[settings.need_client_auth]
     if settings.trust_cert_path is not None:
@@ -116,6 +116,13 @@ def _read(settings: ServerTls) -> ssl.SSLContext:
 
 def _make_for_tests() -> ssl.SSLContext:
     with SelfSigned() as made:
-        context = new_context(ssl.PROTOCOL_TLS_SERVER)
+        context = _new_context()
         load_certificate(context, made.cert_path, made.key_path, None)
         return context
+
+
+def _new_context() -> ssl.SSLContext:
+    """Returns a context that also agrees to HTTP/2, without which gRPC's clients end a handshake. Others do not ask."""
+    context = new_context(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["h2"])
+    return context

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from rocketmq_broker.acl import AccessDenied, AccessRules, AccountMistake
+from rocketmq_broker.acl import AccessDenied, AccessRules, AccountMistake, SessionCredentials
 from rocketmq_broker.acl.needs import TopicAt
 from rocketmq_broker.acl.plain_acl import PlainAcl
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -71,6 +71,10 @@ class AccessControl:
             return False
         access_key = self._members[connection]
         return access_key is None or self._rules.may_publish(access_key, topic.decode(errors="replace"))
+
+    def credentials(self, access_key: str) -> SessionCredentials | None:
+        """Returns the credentials of an account in force; None if there is no such account."""
+        return self._rules.credentials(access_key)
 
     def forget(self, connection: Connection) -> None:
         """Forgets a closed connection."""

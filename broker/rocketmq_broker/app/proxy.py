@@ -1,0 +1,44 @@
+"""The proxy for RocketMQ 5's clients, if the settings ask for it."""
+
+from __future__ import annotations
+
+from rocketmq_broker.app.errors import StartError
+from rocketmq_broker.app.ports import listening
+from rocketmq_broker.config import BrokerSettings
+from rocketmq_broker.remoting.connections.connection import RequestHandler
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.tls import ServerContexts
+from rocketmq_broker.server.access import AccessControl
+from rocketmq_broker.server.schedule.delay_levels import parse_delay_levels
+from rocketmq_broker.server.server_context import ServerContext
+
+try:
+    from rocketmq_broker.proxy import GrpcProxy
+except ModuleNotFoundError as missing:
+    reason = f"grpcServerPort: {missing.name} is not installed: pip install 'rocketmq-broker[grpc]'"
+    raise StartError(reason) from None
+
+
+async def start_proxy(
+    settings: BrokerSettings,
+    context: ServerContext,
+    requests: RequestHandler,
+    contexts: ServerContexts,
+    memory: MemoryBudget,
+    access: AccessControl | None,
+) -> GrpcProxy:
+    """Serves RocketMQ 5's clients when it returns. `requests` handles what they ask of the broker. Raises StartError."""
+    proxy = GrpcProxy(
+        context,
+        requests,
+        contexts=contexts,
+        memory=memory,
+        most_connections=settings.server_max_connections,
+        max_message_bytes=settings.max_message_size,
+        delays_ms=parse_delay_levels(settings.message_delay_level),
+        credentials_of=access.credentials if access is not None else None,
+        public_host=settings.broker_ip1,
+    )
+    host, port = settings.bind_address, settings.grpc_server_port
+    await listening(lambda: proxy.start(host, port), host, port, "grpcServerPort")
+    return proxy

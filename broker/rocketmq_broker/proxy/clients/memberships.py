@@ -1,0 +1,94 @@
+"""The groups of a client, registered with the broker by heartbeats as any client's (RocketMQ's ClientActivity)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from rocketmq_broker.protocol.bodies.heartbeat import (
+    EXPRESSION_SQL92,
+    EXPRESSION_TAG,
+    SUBSCRIBE_ALL,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    ProducerData,
+    SubscriptionData,
+)
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
+from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.connections.caller import Caller
+from rocketmq_broker.proxy.connections.session import ClientSession
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+
+_CONSUME_TYPES: Final[dict[api.ClientType, ConsumeType]] = {
+    api.PUSH_CONSUMER: ConsumeType.CONSUME_PASSIVELY,
+    api.SIMPLE_CONSUMER: ConsumeType.CONSUME_ACTIVELY,
+}
+
+
+async def register(caller: Caller, session: ClientSession, settings: api.Settings) -> None:
+    """Sends the broker the client's heartbeat. Raises CallRefused.
+
+    The producer group of these clients is the topic, as with Apache's proxy: their API has no producer groups.
+    """
+    producers: list[ProducerData] = []
+    consumers: list[ConsumerData] = []
+    match settings.WhichOneof("pub_sub"):
+        case "publishing":
+            producers = [ProducerData(group_name=topic.name) for topic in settings.publishing.topics]
+        case "subscription":
+            consumers = [_consumer(settings)]
+        case _:
+            raise CallRefused(api.BAD_REQUEST, "there is no publishing or subscription data in settings")
+    heartbeat = HeartbeatData(client_id=caller.client_id, producer_data_set=producers, consumer_data_set=consumers)
+    await session.invoke(RequestCode.HEART_BEAT, body=heartbeat.encode())
+
+
+async def heartbeat(caller: Caller, session: ClientSession) -> service.HeartbeatResponse:
+    """Keeps the client in its groups. Raises CallRefused if it has not sent its settings since it came."""
+    if session.settings is None or not session.can_be_asked:
+        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings by Telemetry")
+    await register(caller, session, session.settings)
+    return service.HeartbeatResponse(status=OK)
+
+
+async def leave(session: ClientSession) -> service.NotifyClientTerminationResponse:
+    """Takes the client out of its groups. Its session ends with its telemetry, which the client closes next."""
+    settings, session.settings = session.settings, None
+    if settings is not None:
+        groups = [UnregisterClientRequestHeader(client_id="", producer_group=it.name) for it in settings.publishing.topics]
+        if settings.HasField("subscription"):
+            groups.append(UnregisterClientRequestHeader(client_id="", consumer_group=settings.subscription.group.name))
+        for header in groups:
+            await session.invoke(RequestCode.UNREGISTER_CLIENT, header)
+    return service.NotifyClientTerminationResponse(status=OK)
+
+
+def _consumer(settings: api.Settings) -> ConsumerData:
+    consume_type = _CONSUME_TYPES.get(settings.client_type)
+    if consume_type is None:
+        name = api.ClientType.Name(settings.client_type) if settings.client_type in api.ClientType.values() else "unknown"
+        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, f"consumers of type {name} are not supported by this broker")
+    subscription = settings.subscription
+    return ConsumerData(
+        group_name=subscription.group.name,
+        consume_type=consume_type,
+        subscription_data_set=_subscriptions(subscription.subscriptions),
+    )
+
+
+def _subscriptions(entries: Iterable[api.SubscriptionEntry]) -> list[SubscriptionData]:
+    return [
+        SubscriptionData(topic=entry.topic.name, sub_string=expression, expression_type=kind)
+        for entry in entries
+        for expression, kind in [expression_of(entry.expression)]
+    ]
+
+
+def expression_of(expression: api.FilterExpression) -> tuple[str, str]:
+    """Returns the expression of a subscription and its type, in the broker's words."""
+    kind = EXPRESSION_SQL92 if expression.type == api.SQL else EXPRESSION_TAG
+    return expression.expression or SUBSCRIBE_ALL, kind

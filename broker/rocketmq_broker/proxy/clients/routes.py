@@ -1,0 +1,114 @@
+"""Routes and assignments: this broker, under the address by which the client came (RocketMQ's RouteActivity)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from rocketmq_broker.message import permissions, topics
+from rocketmq_broker.message.configs import TopicConfig
+from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+from rocketmq_broker.proxy.protos.definition_pb2 import MessageType, Permission
+from rocketmq_broker.server.topics.topic_table import TopicTable
+
+AUTO_CREATED_QUEUES: Final = 4
+"""The queues of a topic that a send creates, as clients of RocketMQ ask for it; fewer if the broker's default is less."""
+_ALL_TYPES: Final = (api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION)
+_TYPES: Final[dict[str, tuple[MessageType, ...]]] = {
+    "NORMAL": (api.NORMAL,),
+    "FIFO": (api.FIFO,),
+    "DELAY": (api.DELAY,),
+    "TRANSACTION": (api.TRANSACTION,),
+}
+
+
+class TopicRoutes:
+    """The topics of this broker, as clients of RocketMQ 5 see them."""
+
+    def __init__(self, topic_table: TopicTable, broker_name: str, own_address: tuple[str, int]) -> None:
+        """`own_address` is for clients that do not say by which address they came."""
+        self._topics = topic_table
+        self._broker_name = broker_name
+        self._own_address = own_address
+
+    def query_route(self, request: service.QueryRouteRequest) -> service.QueryRouteResponse:
+        """Returns the topic's queues. Raises CallRefused if there is no such topic, and a send may not create it."""
+        config = self.topic(request.topic.name)
+        return service.QueryRouteResponse(
+            status=OK,
+            message_queues=[
+                self._queue(request.topic, queue_id, permission, config, request.endpoints)
+                for queue_id, permission in enumerate(_permissions(config))
+            ],
+        )
+
+    def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
+        """Returns what a consumer receives from: all queues in one, or each of a FIFO topic. Raises CallRefused."""
+        config = self.topic(request.topic.name)
+        if not permissions.is_readable(config.perm) or config.read_queue_nums <= 0:
+            raise CallRefused(api.FORBIDDEN, "no readable queue")
+        queue_ids = range(config.read_queue_nums) if self.is_fifo(request.topic.name) else (-1,)
+        queues = [
+            self._queue(request.topic, queue_id, _permission(config.perm), config, request.endpoints) for queue_id in queue_ids
+        ]
+        return service.QueryAssignmentResponse(status=OK, assignments=[api.Assignment(message_queue=queue) for queue in queues])
+
+    def topic(self, name: str) -> TopicConfig:
+        """Returns the topic's settings: those that a send would create it with, if there is none and it may."""
+        if not name.strip():
+            raise CallRefused(api.ILLEGAL_TOPIC, "the topic's name is blank")
+        config = self._topics.get(name)
+        if config is not None and name not in topics.CONSUMED_BY_THE_BROKER:
+            return config
+        model = self._topics.get(topics.AUTO_CREATE_TOPIC)
+        if model is None or not permissions.is_inherited(model.perm) or not topics.takes_sent_messages(name):
+            raise CallRefused(api.TOPIC_NOT_FOUND, f"No topic route info in name server for the topic: {name}")
+        queues = min(AUTO_CREATED_QUEUES, model.write_queue_nums)
+        return replace(
+            model, topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=model.perm & ~permissions.INHERIT
+        )
+
+    def accepted_types(self, name: str) -> tuple[MessageType, ...]:
+        """Returns the types of messages that the topic takes: all unless the attribute message.type names one."""
+        config = self._topics.get(name)
+        return _accepted(config) if config is not None else _ALL_TYPES
+
+    def is_fifo(self, name: str) -> bool:
+        """Returns whether the topic is for FIFO messages alone, which are consumed queue by queue."""
+        return self.accepted_types(name) == (api.FIFO,)
+
+    def _queue(
+        self, topic: api.Resource, queue_id: int, permission: Permission, config: TopicConfig, endpoints: api.Endpoints
+    ) -> api.MessageQueue:
+        broker = api.Broker(name=self._broker_name, id=0, endpoints=endpoints if endpoints.addresses else self._endpoints())
+        return api.MessageQueue(
+            topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=_accepted(config)
+        )
+
+    def _endpoints(self) -> api.Endpoints:
+        host, port = self._own_address
+        scheme = api.IPv6 if ":" in host else api.IPv4
+        return api.Endpoints(scheme=scheme, addresses=[api.Address(host=host, port=port)])
+
+
+def _accepted(config: TopicConfig) -> tuple[MessageType, ...]:
+    attributes = config.attributes if isinstance(config.attributes, dict) else {}
+    return _TYPES.get(attributes.get("message.type", ""), _ALL_TYPES)
+
+
+def _permission(perm: int) -> Permission:
+    readable, writeable = permissions.is_readable(perm), permissions.is_writeable(perm)
+    if readable and writeable:
+        return api.READ_WRITE
+    return api.READ if readable else api.WRITE if writeable else api.NONE
+
+
+def _permissions(config: TopicConfig) -> list[Permission]:
+    """Returns the permission of each queue: those below both numbers may be read and written."""
+    reads = config.read_queue_nums if permissions.is_readable(config.perm) else 0
+    writes = config.write_queue_nums if permissions.is_writeable(config.perm) else 0
+    both = min(reads, writes)
+    return [api.READ_WRITE] * both + [api.READ] * (reads - both) + [api.WRITE] * (writes - both)

@@ -1,0 +1,60 @@
+"""Telemetry: settings in both directions, and what the broker asks a client meanwhile (RocketMQ's ClientActivity.telemetry)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from google.protobuf.message import DecodeError
+
+from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.clients.client_settings import SettingsAnswers
+from rocketmq_broker.proxy.clients.memberships import register
+from rocketmq_broker.proxy.connections.caller import Caller
+from rocketmq_broker.proxy.connections.session import ClientSession, ClientSessions, Outbox
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+
+logger = logging.getLogger(__name__)
+
+
+class Telemetry:
+    """The telemetry of all clients. A client's session ends with it."""
+
+    def __init__(self, sessions: ClientSessions, answers: SettingsAnswers) -> None:
+        self._sessions = sessions
+        self._answers = answers
+
+    async def serve(self, caller: Caller, requests: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
+        """Reads and writes commands until the client or the session ends. Raises CallRefused for settings that are refused."""
+        session = self._sessions.of(caller)
+        outbox = session.open_telemetry()
+        refusals: list[CallRefused] = []
+        async with asyncio.TaskGroup() as group:
+            reading = group.create_task(self._read(caller, session, outbox, requests, refusals))
+            try:
+                while (command := await outbox.get()) is not None:
+                    await write(command.SerializeToString())
+            finally:
+                reading.cancel()
+                session.telemetry_ended(outbox)
+        if refusals:
+            raise refusals[0]
+
+    async def _read(
+        self, caller: Caller, session: ClientSession, outbox: Outbox, requests: AsyncIterator[bytes], refusals: list[CallRefused]
+    ) -> None:
+        try:
+            async for data in requests:
+                command = service.TelemetryCommand.FromString(data)
+                if command.WhichOneof("command") == "settings":
+                    await register(caller, session, command.settings)
+                    session.settings = command.settings
+                    session.tell(service.TelemetryCommand(status=OK, settings=self._answers.of(caller, command.settings)))
+        except DecodeError:
+            refusals.append(CallRefused(api.BAD_REQUEST, "no TelemetryCommand: the bytes cannot be decoded"))
+        except CallRefused as refusal:
+            refusals.append(refusal)
+        finally:
+            session.telemetry_ended(outbox)

@@ -1,0 +1,1 @@
+"""How clients come in: the port, TLS, sessions, accounts."""

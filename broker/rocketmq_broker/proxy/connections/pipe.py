@@ -1,0 +1,150 @@
+"""A connection inside the process: what one end writes, the other end reads in a later turn of the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any, Final
+
+_HIGH_WATER_BYTES: Final = 64 * 1024
+
+
+class PipeEnd(asyncio.Transport):
+    """One end of a pipe, as a transport for its protocol."""
+
+    def __init__(self, protocol: asyncio.BaseProtocol, peer: tuple[str, int]) -> None:
+        """`peer` is the address of the other end, as the protocol gets it."""
+        super().__init__({"peername": peer})
+        self._loop = asyncio.get_running_loop()
+        self._protocol: Any = protocol
+        self._other: PipeEnd | None = None
+        self._unread: list[bytes] = []
+        self._unread_bytes = 0
+        self._high_water_bytes = _HIGH_WATER_BYTES
+        self._is_paused = self._is_closing = self._is_lost = False
+        self._has_other_ended = self._is_told_to_pause = self._is_delivery_due = False
+
+    def joined_to(self, other: PipeEnd) -> None:
+        """Makes `other` the other end."""
+        self._other = other
+
+    # asyncio.Transport
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Passes the bytes to the other end. They are dropped on a closing pipe."""
+        if data and not self._is_closing and self._other is not None:
+            self._other.receive(bytes(data))
+
+    def writelines(self, list_of_data: Iterable[Any]) -> None:
+        """Passes all the bytes to the other end."""
+        self.write(b"".join(list_of_data))
+
+    def get_write_buffer_size(self) -> int:
+        """Returns the number of bytes that the other end has not read."""
+        return self._other.unread_bytes if self._other is not None else 0
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        """Sets the number of unread bytes above which the protocol must pause; it resumes after all of them are read."""
+        self._high_water_bytes = _HIGH_WATER_BYTES if high is None else high
+
+    def pause_reading(self) -> None:
+        """Keeps what comes until `resume_reading`."""
+        self._is_paused = True
+
+    def resume_reading(self) -> None:
+        """Hands over what came meanwhile."""
+        self._is_paused = False
+        self._deliver_later()
+
+    def is_reading(self) -> bool:
+        """Returns whether the protocol gets what comes."""
+        return not self._is_paused and not self._is_closing
+
+    def is_closing(self) -> bool:
+        """Returns whether the end is closed or closing."""
+        return self._is_closing
+
+    def close(self) -> None:
+        """Closes both ends. The other protocol reads what is written first."""
+        if not self._is_closing:
+            self._is_closing = True
+            self._loop.call_soon(self.lose)
+
+    def abort(self) -> None:
+        """Closes both ends."""
+        self.close()
+
+    # The other end calls these.
+
+    @property
+    def unread_bytes(self) -> int:
+        """Returns the number of bytes that this end has not read."""
+        return self._unread_bytes
+
+    def receive(self, data: bytes) -> None:
+        """Takes bytes of the other end."""
+        if self._is_closing:
+            return
+        self._unread.append(data)
+        self._unread_bytes += len(data)
+        if self._other is not None:
+            self._other.note_unread()
+        self._deliver_later()
+
+    def note_unread(self) -> None:
+        """Tells the protocol to pause or resume writing, as what the other end has not read demands."""
+        unread = self.get_write_buffer_size()
+        if unread > self._high_water_bytes and not self._is_told_to_pause:
+            self._is_told_to_pause = True
+            self._protocol.pause_writing()
+        elif not unread and self._is_told_to_pause:
+            self._is_told_to_pause = False
+            self._protocol.resume_writing()
+
+    def other_ended(self) -> None:
+        """Ends this end too, once everything is read."""
+        self._has_other_ended, self._is_paused = True, False
+        self._deliver_later()
+
+    def lose(self) -> None:
+        """Tells the protocol that the pipe is closed."""
+        if self._is_lost:
+            return
+        self._is_lost = self._is_closing = True
+        self._unread.clear()
+        self._unread_bytes = 0
+        other, self._other = self._other, None
+        if other is not None:
+            other.other_ended()
+        protocol, self._protocol = self._protocol, None
+        protocol.connection_lost(None)
+
+    def _deliver_later(self) -> None:
+        if not self._is_delivery_due and not self._is_lost:
+            self._is_delivery_due = True
+            self._loop.call_soon(self._deliver)
+
+    def _deliver(self) -> None:
+        self._is_delivery_due = False
+        if self._is_paused or self._is_closing:
+            return
+        if self._unread:
+            data = b"".join(self._unread)
+            self._unread.clear()
+            self._unread_bytes = 0
+            self._protocol.data_received(data)
+            if self._other is not None:
+                self._other.note_unread()
+        if self._has_other_ended and not self._unread:
+            self.lose()
+
+
+def join(
+    near: asyncio.BaseProtocol, far: asyncio.BaseProtocol, *, near_address: tuple[str, int], far_address: tuple[str, int]
+) -> None:
+    """Connects two protocols. Each sees the other's address."""
+    near_end, far_end = PipeEnd(near, far_address), PipeEnd(far, near_address)
+    near_end.joined_to(far_end)
+    far_end.joined_to(near_end)
+    far.connection_made(far_end)
+    near.connection_made(near_end)

@@ -1,0 +1,1 @@
+"""The API's messages beside the broker's."""

@@ -1,0 +1,110 @@
+"""A message that a client sends, checked and in the broker's form (RocketMQ's SendMessageActivity.buildMessage)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.errors import IllegalMessage
+from rocketmq_broker.proxy.answers import CallRefused
+from rocketmq_broker.proxy.messages.names import DELIVER_MS, MESSAGE_GROUP, OF_SYSTEM, TRACE_CONTEXT
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+
+_LONGEST_GROUP: Final = 64
+_MOST_PROPERTIES: Final = 128
+
+
+class SentMessages:
+    """Checks sent messages, and returns their properties."""
+
+    def __init__(self, delays_ms: Sequence[int], max_body_bytes: int) -> None:
+        """`delays_ms` are the broker's delay levels, level 1 first."""
+        self._delays_ms = delays_ms
+        self._max_body_bytes = max_body_bytes
+
+    def properties_of(self, message: api.Message, now_ms: int) -> str:
+        """Returns the stored properties. Raises CallRefused that names what is wrong."""
+        system = message.system_properties
+        if len(message.body) > self._max_body_bytes:
+            raise CallRefused(
+                api.MESSAGE_BODY_TOO_LARGE, f"the body has {len(message.body)} bytes; {self._max_body_bytes} are allowed"
+            )
+        named = _user_properties(message)
+        if not system.message_id.strip():
+            raise CallRefused(api.ILLEGAL_MESSAGE_ID, "the message id is blank")
+        named[props.UNIQUE_KEY] = system.message_id
+        named[props.PRODUCER_GROUP] = message.topic.name
+        if system.tag:
+            if not system.tag.strip() or "|" in system.tag:
+                raise CallRefused(api.ILLEGAL_MESSAGE_TAG, "a tag is a word without |")
+            named[props.TAGS] = system.tag
+        if system.keys:
+            named[props.KEYS] = _keys(system.keys)
+        if system.message_group:
+            if not system.message_group.strip() or len(system.message_group.encode()) > _LONGEST_GROUP:
+                raise CallRefused(api.ILLEGAL_MESSAGE_GROUP, f"a message group is a word of 1 to {_LONGEST_GROUP} bytes")
+            named[MESSAGE_GROUP] = system.message_group
+        if system.trace_context:
+            named[TRACE_CONTEXT] = system.trace_context
+        if system.message_type == api.TRANSACTION:
+            named[props.TRANSACTION_PREPARED] = "true"
+            if system.HasField("orphaned_transaction_recovery_duration"):
+                seconds = system.orphaned_transaction_recovery_duration.seconds
+                named[props.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(max(0, seconds))
+        if system.HasField("delivery_timestamp"):
+            named |= self._delay(system.delivery_timestamp.seconds * 1000 + system.delivery_timestamp.nanos // 1_000_000, now_ms)
+        try:
+            return props.encode(named).decode()
+        except IllegalMessage as error:
+            raise CallRefused(api.ILLEGAL_MESSAGE_PROPERTY_KEY, str(error)) from None
+
+    def _delay(self, deliver_ms: int, now_ms: int) -> dict[str, str]:
+        """Returns the delay level whose time is the next one that is not too short: this broker delays by levels alone."""
+        wait_ms = deliver_ms - now_ms
+        level = next((level for level, delay_ms in enumerate(self._delays_ms, 1) if delay_ms >= wait_ms), None)
+        if level is None:
+            raise CallRefused(api.ILLEGAL_DELIVERY_TIME, f"delayed by {wait_ms} ms; {max(self._delays_ms)} are the most")
+        return {DELIVER_MS: str(deliver_ms)} | ({props.DELAY_TIME_LEVEL: str(level)} if wait_ms > 0 else {})
+
+
+def type_of(message: api.Message) -> api.MessageType:
+    """Returns the message's type. Raises CallRefused if its properties say another, as RocketMQ does."""
+    system = message.system_properties
+    stated = system.message_type
+    if stated == api.TRANSACTION and (system.message_group or system.HasField("delivery_timestamp")):
+        reason = "a transactional message has neither a message group nor a delivery time"
+        raise CallRefused(api.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, reason)
+    if stated == api.MESSAGE_TYPE_UNSPECIFIED:
+        return api.FIFO if system.message_group else api.DELAY if system.HasField("delivery_timestamp") else api.NORMAL
+    if stated not in (api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION):
+        name = api.MessageType.Name(stated) if stated in api.MessageType.values() else str(stated)
+        raise CallRefused(api.UNSUPPORTED, f"messages of type {name} are not supported by this broker")
+    return stated
+
+
+def sys_flag_of(message: api.Message) -> int:
+    """Returns the sysFlag: the body's compression, and the begin of a transaction."""
+    system = message.system_properties
+    flag = sysflag.COMPRESSED if system.body_encoding == api.GZIP else 0
+    return flag | sysflag.TRANSACTION_PREPARED if system.message_type == api.TRANSACTION else flag
+
+
+def _user_properties(message: api.Message) -> dict[str, str]:
+    if len(message.user_properties) > _MOST_PROPERTIES:
+        count = len(message.user_properties)
+        raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, f"{count} user properties; {_MOST_PROPERTIES} are allowed")
+    for name in message.user_properties:
+        if name in OF_SYSTEM:
+            raise CallRefused(
+                api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"user property {name!r} is the system's own: choose another name"
+            )
+    return dict(message.user_properties)
+
+
+def _keys(keys: Iterable[str]) -> str:
+    for key in keys:
+        if not key.strip():
+            raise CallRefused(api.ILLEGAL_MESSAGE_KEY, "a key is blank")
+    return props.KEY_SEPARATOR.join(keys)

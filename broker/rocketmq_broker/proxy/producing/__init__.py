@@ -1,0 +1,1 @@
+"""Sending, and transactions with their check-back."""

@@ -1,0 +1,81 @@
+"""SendMessage: each message of a call is sent to the broker as a client's (RocketMQ's SendMessageActivity)."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable
+from typing import Final
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.ids import parse_offset_message_id
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2, SendMessageResponseHeader
+from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.clients.routes import AUTO_CREATED_QUEUES, TopicRoutes
+from rocketmq_broker.proxy.connections.session import ClientSession
+from rocketmq_broker.proxy.messages.sent import SentMessages, sys_flag_of, type_of
+from rocketmq_broker.proxy.producing.transactions import TransactionHandle
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+
+MOST_AT_ONCE: Final = 1024
+_ANY_QUEUE: Final = -1
+
+
+class Sending:
+    """Sends clients' messages. Several of one call are stored one by one, each with its own result."""
+
+    def __init__(self, routes: TopicRoutes, messages: SentMessages, clock: Callable[[], int]) -> None:
+        self._routes = routes
+        self._messages = messages
+        self._clock = clock
+
+    async def send(self, session: ClientSession, request: service.SendMessageRequest) -> service.SendMessageResponse:
+        """Returns each message's place once it is as durable as the settings promise. Raises CallRefused if none may be sent."""
+        if not 0 < len(request.messages) <= MOST_AT_ONCE:
+            raise CallRefused(
+                api.MESSAGE_CORRUPTED, f"{len(request.messages)} messages in a call; 1 to {MOST_AT_ONCE} are allowed"
+            )
+        if any(message.topic != request.messages[0].topic for message in request.messages):
+            raise CallRefused(api.MESSAGE_CORRUPTED, "the messages of a call are for one topic")
+        entries = await asyncio.gather(*(self._send(session, message) for message in request.messages))
+        codes = {entry.status.code for entry in entries}
+        several = api.Status(code=api.MULTIPLE_RESULTS, message="the messages have different results")
+        return service.SendMessageResponse(status=entries[0].status if len(codes) == 1 else several, entries=entries)
+
+    async def _send(self, session: ClientSession, message: api.Message) -> service.SendResultEntry:
+        try:
+            header = self._header(message)
+            answer = await session.invoke(RequestCode.SEND_MESSAGE_V2, header, message.body)
+        except CallRefused as refusal:
+            return service.SendResultEntry(status=refusal.status)
+        stored = answer.decode_header(SendMessageResponseHeader)
+        entry = service.SendResultEntry(status=OK, message_id=message.system_properties.message_id, offset=stored.queue_offset)
+        if message.system_properties.message_type == api.TRANSACTION:
+            handle = TransactionHandle(parse_offset_message_id(stored.msg_id).commit_log_offset, stored.queue_offset)
+            entry.transaction_id = handle.transaction_id(entry.message_id)
+        return entry
+
+    def _header(self, message: api.Message) -> SendMessageRequestHeaderV2:
+        topic, system = message.topic.name, message.system_properties
+        kind = type_of(message)
+        if kind not in self._routes.accepted_types(topic):
+            reason = f"the topic {topic} takes no messages of type {api.MessageType.Name(kind)} (its attribute message.type)"
+            raise CallRefused(api.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, reason)
+        return SendMessageRequestHeaderV2(
+            producer_group=topic,
+            topic=topic,
+            default_topic=topics.AUTO_CREATE_TOPIC,
+            default_topic_queue_nums=AUTO_CREATED_QUEUES,
+            queue_id=self._queue_of_group(topic, system.message_group) if system.message_group else _ANY_QUEUE,
+            sys_flag=sys_flag_of(message),
+            born_timestamp=system.born_timestamp.ToMilliseconds() if system.HasField("born_timestamp") else self._clock(),
+            flag=0,
+            properties=self._messages.properties_of(message, self._clock()),
+        )
+
+    def _queue_of_group(self, topic: str, message_group: str) -> int:
+        """Returns the queue of all messages of the group, as long as the topic's number of queues does not change."""
+        config = self._routes.topic(topic)
+        return zlib.crc32(message_group.encode()) % max(1, config.write_queue_nums)

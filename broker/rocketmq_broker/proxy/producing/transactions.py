@@ -1,0 +1,108 @@
+"""Decisions about transactions, and check-backs over telemetry (RocketMQ's EndTransactionActivity and GrpcClientChannel).
+
+Apache's proxy remembers the offsets of each half message that it passed on, and refuses a decision after a restart. Here the
+transaction id that clients get carries the offsets: it is theirs to hand back, and the broker checks it as it does a header's.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+from rocketmq_broker.message import properties as props
+from rocketmq_broker.message import record, sysflag
+from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.connections.session import ClientSession, ClientSessions
+from rocketmq_broker.proxy.messages.stored import of_stored
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+from rocketmq_broker.remoting.connections.connection import Connection
+from rocketmq_broker.remoting.dispatcher import Handler
+
+logger = logging.getLogger(__name__)
+
+_SEPARATOR: Final = "/"
+_MOST_DIGITS: Final = 19
+_DECISIONS: Final[dict[int, int]] = {
+    api.COMMIT: sysflag.TRANSACTION_COMMIT,
+    api.ROLLBACK: sysflag.TRANSACTION_ROLLBACK,
+    api.TRANSACTION_RESOLUTION_UNSPECIFIED: sysflag.TRANSACTION_NOT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionHandle:
+    """The place of a half message: its commit log offset, and its offset in the queue of half messages."""
+
+    commit_log_offset: int
+    queue_offset: int
+
+    def transaction_id(self, message_id: str) -> str:
+        """Returns the transaction id for clients: `MESSAGE_ID/COMMIT_LOG_OFFSET/QUEUE_OFFSET`."""
+        return _SEPARATOR.join((message_id, str(self.commit_log_offset), str(self.queue_offset)))
+
+    @classmethod
+    def of(cls, transaction_id: str) -> Self:
+        """Returns the handle in a transaction id. Raises CallRefused for one that this broker has not made."""
+        parts = transaction_id.rsplit(_SEPARATOR, 2)
+        if len(parts) != 3 or not all(part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS for part in parts[1:]):
+            raise CallRefused(api.INVALID_TRANSACTION_ID, f"no transaction id of this broker: {transaction_id[:200]!r}")
+        return cls(int(parts[1]), int(parts[2]))
+
+
+async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
+    """Carries out a decision, or takes the answer to a check. Raises CallRefused, where Apache's proxy does not learn of it."""
+    handle = TransactionHandle.of(request.transaction_id)
+    decision = _DECISIONS.get(request.resolution)
+    if decision is None:
+        raise CallRefused(api.BAD_REQUEST, f"resolution {request.resolution}: COMMIT, ROLLBACK or none is expected")
+    header = EndTransactionRequestHeader(
+        producer_group=request.topic.name,
+        tran_state_table_offset=handle.queue_offset,
+        commit_log_offset=handle.commit_log_offset,
+        commit_or_rollback=decision,
+        from_transaction_check=request.source == api.SOURCE_SERVER_CHECK,
+        msg_id=request.message_id,
+        transaction_id=request.message_id,
+    )
+    await session.invoke(RequestCode.END_TRANSACTION, header)
+    return service.EndTransactionResponse(status=OK)
+
+
+class TelemetryChecks:
+    """Passes the broker's checks on to clients."""
+
+    def __init__(self, sessions: ClientSessions) -> None:
+        self._sessions = sessions
+
+    @property
+    def handlers(self) -> Mapping[int, Handler]:
+        """The handlers of what the broker sends: checks, and notices of a group's members, which these clients do not need."""
+        return {
+            RequestCode.CHECK_TRANSACTION_STATE: self._check,
+            RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: lambda connection, command: None,
+        }
+
+    def _check(self, connection: Connection, command: RemotingCommand) -> None:
+        """Asks the client about a transaction. A check that does not reach it is repeated as any unanswered one."""
+        header = command.decode_header(CheckTransactionStateRequestHeader)
+        session = self._sessions.at(connection)
+        if session is None:
+            return
+        try:
+            half = record.to_message(record.decode_record(command.body))
+        except CorruptRecord as error:
+            logger.error("a half message cannot be checked by gRPC: %s", error)
+            return
+        message = of_stored(half, half.properties.get(props.REAL_TOPIC, half.topic))
+        handle = TransactionHandle(header.commit_log_offset, header.tran_state_table_offset)
+        recover = service.RecoverOrphanedTransactionCommand(
+            message=message, transaction_id=handle.transaction_id(half.message_id)
+        )
+        session.tell(service.TelemetryCommand(recover_orphaned_transaction_command=recover))

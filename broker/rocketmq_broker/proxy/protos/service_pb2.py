@@ -1,0 +1,5 @@
+"""The classes of service.proto; service_pb2.pyi names them."""
+
+from rocketmq_broker.proxy.protos.pool import classes_of
+
+globals().update(classes_of("apache/rocketmq/v2/service.proto"))

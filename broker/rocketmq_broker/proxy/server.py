@@ -1,0 +1,141 @@
+"""The proxy: gRPC's server behind the port for clients, and the calls that it serves (RocketMQ's ProxyStartup)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, Final
+
+import grpc.aio
+
+from rocketmq_broker.proxy.answers import CallRefused
+from rocketmq_broker.proxy.calls import Calls
+from rocketmq_broker.proxy.clients.client_settings import SettingsAnswers
+from rocketmq_broker.proxy.clients.memberships import heartbeat, leave
+from rocketmq_broker.proxy.clients.routes import TopicRoutes
+from rocketmq_broker.proxy.clients.telemetry import Telemetry
+from rocketmq_broker.proxy.connections.caller import Caller, CredentialsOf, caller_of
+from rocketmq_broker.proxy.connections.front import Front
+from rocketmq_broker.proxy.connections.session import ClientSessions
+from rocketmq_broker.proxy.messages.sent import SentMessages
+from rocketmq_broker.proxy.producing.sending import Sending
+from rocketmq_broker.proxy.producing.transactions import TelemetryChecks, end_transaction
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.remoting.connections.connection import RequestHandler
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.tls import ServerContexts
+from rocketmq_broker.server.server_context import ServerContext
+
+_BEYOND_THE_BODY_BYTES: Final = 64 * 1024
+_STOPS_WITHIN_S: Final = 1.0
+_MOST_IDLE_MS: Final = 120_000
+_FIRST_RETRY_LEVEL: Final = 2
+"""Delay levels before the third are for other uses than retries, as in RocketMQ (the level of attempt n is n + 2)."""
+
+
+class GrpcProxy:
+    """The broker's port for clients of RocketMQ 5."""
+
+    def __init__(
+        self,
+        context: ServerContext,
+        broker: RequestHandler,
+        *,
+        contexts: ServerContexts,
+        memory: MemoryBudget,
+        most_connections: int,
+        max_message_bytes: int,
+        delays_ms: Sequence[int],
+        credentials_of: CredentialsOf | None,
+        public_host: str,
+    ) -> None:
+        """`broker` handles what clients ask of the broker; `credentials_of` is None where no accounts are needed."""
+        self._context = context
+        self._credentials_of = credentials_of
+        self._max_message_bytes = max_message_bytes
+        self._front = Front(contexts, most_connections)
+        self._sessions = ClientSessions(broker, memory, (context.identity.ip, context.identity.port))
+        self._sessions.requests.add(TelemetryChecks(self._sessions).handlers)
+        self._messages = SentMessages(delays_ms, max_message_bytes)
+        self._delays_ms = delays_ms
+        self._public_host = public_host
+        self._server: Any = None
+
+    @property
+    def port(self) -> int:
+        """Returns the port for clients, once started."""
+        return self._front.port
+
+    async def start(self, host: str, port: int) -> None:
+        """Serves clients when it returns. Raises OSError if the address cannot be used."""
+        await self._front.bind(host, port)
+        options = [
+            ("grpc.max_receive_message_length", 2 * self._max_message_bytes + _BEYOND_THE_BODY_BYTES),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.max_connection_idle_ms", _MOST_IDLE_MS),
+            ("grpc.so_reuseport", 0),
+        ]
+        self._server = grpc.aio.server(options=options)
+        self._server.add_generic_rpc_handlers(self._calls().handlers())
+        port_behind = self._server.add_insecure_port("127.0.0.1:0")
+        await self._server.start()
+        self._front.start(port_behind)
+
+    def stop_listening(self) -> None:
+        """Takes no more connections; open ones stay."""
+        self._front.stop_listening()
+
+    async def stop(self) -> None:
+        """Ends all calls and connections. Call it after the broker has given its answers."""
+        await self._sessions.close()
+        if self._server is not None:
+            await self._server.stop(_STOPS_WITHIN_S)
+        await self._front.stop()
+
+    def _calls(self) -> Calls:
+        context = self._context
+        routes = TopicRoutes(context.topic_table, context.identity.name, (self._public_host, self._front.port))
+        sending = Sending(routes, self._messages, context.clock)
+        answers = SettingsAnswers(
+            group_of=context.subscription_groups.groups.get,
+            is_fifo=routes.is_fifo,
+            max_body_bytes=self._max_message_bytes,
+            retry_delays_ms=self._delays_ms[_FIRST_RETRY_LEVEL:] or self._delays_ms,
+        )
+        sessions = self._sessions
+        calls = Calls(self._caller_of)
+        calls.telemetry(Telemetry(sessions, answers).serve)
+        calls.unary("QueryRoute", _answered(routes.query_route))
+        calls.unary("QueryAssignment", _answered(routes.query_assignment))
+        calls.unary("Heartbeat", lambda caller, request: heartbeat(caller, sessions.of(caller)))
+        calls.unary("NotifyClientTermination", lambda caller, request: leave(sessions.of(caller)))
+        calls.unary("SendMessage", lambda caller, request: sending.send(sessions.of(caller), request))
+        calls.unary("EndTransaction", lambda caller, request: end_transaction(sessions.of(caller), request))
+        for name in ("AckMessage", "ForwardMessageToDeadLetterQueue", "ChangeInvisibleDuration"):
+            calls.unsupported(name)
+        for name in ("UpdateOffset", "GetOffset", "QueryOffset", "RecallMessage", "SyncLiteSubscription"):
+            calls.unsupported(name)
+        for name in ("ReceiveMessage", "PullMessage"):
+            calls.streaming(name, _unsupported_stream(name))
+        return calls
+
+    def _caller_of(self, context: Any) -> Caller:
+        address = self._front.address_of(context.peer())
+        if address is None:
+            raise CallRefused(api.ILLEGAL_ACCESS_POINT, "this is not the port for clients: use grpcServerPort")
+        metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
+        return caller_of(metadata, address, self._credentials_of)
+
+
+def _answered(answer: Callable[[Any], Any]) -> Callable[[Caller, Any], Any]:
+    async def serve(caller: Caller, request: Any) -> Any:
+        return answer(request)
+
+    return serve
+
+
+def _unsupported_stream(name: str) -> Callable[[Caller, Any], AsyncIterator[Any]]:
+    async def refuse(caller: Caller, request: Any) -> AsyncIterator[Any]:
+        raise CallRefused(api.UNSUPPORTED, f"{name} is not supported by this broker")
+        yield
+
+    return refuse

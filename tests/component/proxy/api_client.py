@@ -1,0 +1,78 @@
+"""A client of RocketMQ 5's API that sends what a test wants, damaged bytes among it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import grpc.aio
+
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+
+SERVICE = "/apache.rocketmq.v2.MessagingService/"
+
+
+class ApiClient:
+    def __init__(self, channel: grpc.aio.Channel, endpoint: str, metadata: Mapping[str, str]) -> None:
+        self.channel = channel
+        host, port = endpoint.rsplit(":", 1)
+        self.endpoints = api.Endpoints(scheme=api.IPv4, addresses=[api.Address(host=host, port=int(port))])
+        self.metadata = tuple(metadata.items())
+
+    async def bytes(self, name: str, data: bytes) -> bytes:
+        """The answer to these bytes."""
+        return await self.channel.unary_unary(SERVICE + name)(data, metadata=self.metadata, timeout=30)
+
+    async def call(self, name: str, **fields: Any) -> Any:
+        request, response = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
+        return response.FromString(await self.bytes(name, request(**fields).SerializeToString()))
+
+    async def stream(self, name: str, **fields: Any) -> list[Any]:
+        request, response = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
+        call = self.channel.unary_stream(SERVICE + name)(
+            request(**fields).SerializeToString(), metadata=self.metadata, timeout=60
+        )
+        return [response.FromString(data) async for data in call]
+
+    def telemetry(self) -> Telemetry:
+        return Telemetry(self.channel.stream_stream(SERVICE + "Telemetry")(metadata=self.metadata))
+
+    async def producer(self, *topics: str) -> Telemetry:
+        """Its telemetry, once the broker knows it as a producer."""
+        telemetry = self.telemetry()
+        publishing = api.Publishing(topics=[api.Resource(name=topic) for topic in topics])
+        await telemetry.settle(api.Settings(client_type=api.PRODUCER, access_point=self.endpoints, publishing=publishing))
+        return telemetry
+
+    async def send(self, topic: str, body: bytes, *, message_id: str = "message-1", **system: Any) -> Any:
+        properties = api.SystemProperties(message_id=message_id, **system)
+        message = api.Message(topic=api.Resource(name=topic), body=body, system_properties=properties)
+        return await self.call("SendMessage", messages=[message])
+
+
+class Telemetry:
+    def __init__(self, call: Any) -> None:
+        self._call = call
+
+    async def settle(self, settings: api.Settings) -> api.Settings:
+        """The broker's answer to the settings."""
+        await self._call.write(service.TelemetryCommand(settings=settings).SerializeToString())
+        command = await self.next()
+        assert command.status.code == api.OK
+        return command.settings
+
+    async def next(self) -> service.TelemetryCommand:
+        return service.TelemetryCommand.FromString(await self._call.read())
+
+    def end(self) -> None:
+        self._call.cancel()
+
+
+@asynccontextmanager
+async def connected(endpoint: str | None, **metadata: str) -> AsyncIterator[ApiClient]:
+    assert endpoint is not None
+    given = {"x-mq-client-id": "client-1", **{name.replace("_", "-"): value for name, value in metadata.items()}}
+    async with grpc.aio.insecure_channel(endpoint) as channel:
+        yield ApiClient(channel, endpoint, {name: value for name, value in given.items() if value})

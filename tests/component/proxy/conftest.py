@@ -1,0 +1,22 @@
+"""A broker with the proxy, and a client of its API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from rocketmq_broker.testing import RocketMQ
+from tests.component.proxy.api_client import ApiClient, connected
+
+
+@pytest.fixture
+async def rocketmq() -> AsyncIterator[RocketMQ]:
+    async with RocketMQ({"grpcServerPort": 0, "transactionTimeOut": 1000, "transactionCheckInterval": 1000}) as running:
+        yield running
+
+
+@pytest.fixture
+async def client(rocketmq: RocketMQ) -> AsyncIterator[ApiClient]:
+    async with connected(rocketmq.grpc_endpoint) as client:
+        yield client

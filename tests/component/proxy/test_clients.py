@@ -1,0 +1,169 @@
+"""How clients come in: routes, settings, accounts, other protocols, damaged bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import random
+from pathlib import Path
+
+import grpc
+import pytest
+
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+from rocketmq_broker.testing import RocketMQ
+from tests.component.proxy.api_client import ApiClient, connected
+
+DAMAGED = 300
+UNARY = [
+    "QueryRoute", "QueryAssignment", "Heartbeat", "SendMessage", "EndTransaction", "AckMessage", "ChangeInvisibleDuration",
+    "ForwardMessageToDeadLetterQueue", "RecallMessage", "SyncLiteSubscription", "NotifyClientTermination",
+]  # fmt: skip
+
+
+async def test_a_route_names_the_address_by_which_the_client_came(client: ApiClient) -> None:
+    endpoints = api.Endpoints(scheme=api.DOMAIN_NAME, addresses=[api.Address(host="proxy.example", port=80)])
+    response = await client.call("QueryRoute", topic=api.Resource(name="orders"), endpoints=endpoints)
+    assert response.status.code == api.OK
+    assert [queue.id for queue in response.message_queues] == [0, 1, 2, 3]
+    assert all(queue.broker.endpoints == endpoints for queue in response.message_queues)
+    assert set(response.message_queues[0].accept_message_types) == {api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION}
+
+
+async def test_an_assignment_has_all_queues_in_one(client: ApiClient) -> None:
+    response = await client.call(
+        "QueryAssignment", topic=api.Resource(name="orders"), group=api.Resource(name="group"), endpoints=client.endpoints
+    )
+    assert [assigned.message_queue.id for assigned in response.assignments] == [-1]
+    assert response.assignments[0].message_queue.broker.endpoints == client.endpoints
+
+
+async def test_a_topic_of_the_brokers_own_has_no_route(client: ApiClient) -> None:
+    for name in ("RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "no topic's name"):
+        response = await client.call("QueryRoute", topic=api.Resource(name=name), endpoints=client.endpoints)
+        assert response.status.code == api.TOPIC_NOT_FOUND
+
+
+@pytest.mark.parametrize(("language", "is_on"), [("PYTHON", True), ("JAVA", False)])
+async def test_settings_come_back_with_a_metric_as_the_client_needs_it(rocketmq: RocketMQ, language: str, is_on: bool) -> None:
+    async with connected(rocketmq.grpc_endpoint, x_mq_language=language) as client:
+        publishing = api.Publishing(topics=[api.Resource(name="orders")])
+        settings = await client.telemetry().settle(
+            api.Settings(client_type=api.PRODUCER, access_point=client.endpoints, publishing=publishing)
+        )
+    assert settings.HasField("metric")
+    assert (settings.metric.on, settings.metric.endpoints) == (is_on, client.endpoints)
+    assert settings.publishing.max_body_size == 4 * 1024 * 1024
+    assert settings.backoff_policy.max_attempts == 3
+
+
+async def test_a_consumer_gets_its_group_s_attempts_and_pauses(client: ApiClient) -> None:
+    subscription = api.Subscription(
+        group=api.Resource(name="group"), subscriptions=[api.SubscriptionEntry(topic=api.Resource(name="orders"))]
+    )
+    settings = await client.telemetry().settle(
+        api.Settings(client_type=api.PUSH_CONSUMER, access_point=client.endpoints, subscription=subscription)
+    )
+    assert settings.backoff_policy.max_attempts == 17
+    assert [pause.seconds for pause in settings.backoff_policy.customized_backoff.next][:2] == [10, 30]
+    assert not settings.subscription.fifo
+
+
+async def test_a_heartbeat_without_settings_is_told_so_and_later_keeps_the_client(client: ApiClient) -> None:
+    assert (await client.call("Heartbeat", client_type=api.PRODUCER)).status.code == api.UNRECOGNIZED_CLIENT_TYPE
+    await client.producer("orders")
+    assert (await client.call("Heartbeat", client_type=api.PRODUCER)).status.code == api.OK
+    assert (await client.call("NotifyClientTermination")).status.code == api.OK
+
+
+async def test_what_is_not_there_says_so(client: ApiClient) -> None:
+    for name in ("RecallMessage", "SyncLiteSubscription", "UpdateOffset", "GetOffset", "QueryOffset"):
+        assert (await client.call(name)).status.code == api.NOT_IMPLEMENTED
+    assert [answer.status.code for answer in await client.stream("PullMessage")] == [api.UNSUPPORTED]
+
+
+async def test_a_client_without_an_id_is_told_so(rocketmq: RocketMQ) -> None:
+    async with connected(rocketmq.grpc_endpoint, x_mq_client_id="") as client:
+        assert (await client.call("QueryRoute")).status.code == api.CLIENT_ID_REQUIRED
+
+
+async def test_a_client_of_the_other_protocol_gets_a_sentence_in_the_log_and_an_end(
+    rocketmq: RocketMQ, caplog: pytest.LogCaptureFixture
+) -> None:
+    host, port = str(rocketmq.grpc_endpoint).split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"\x00\x00\x00\x76\x00\x00\x00\x72{}")
+    assert await reader.read() == b""
+    writer.close()
+    assert "it speaks no gRPC: this is grpcServerPort" in caplog.text
+
+
+async def test_gRPC_on_the_other_port_gets_a_sentence_in_the_log_and_an_end(
+    rocketmq: RocketMQ, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(rocketmq.broker_addr) as client:
+        with pytest.raises(grpc.aio.AioRpcError):
+            await client.call("QueryRoute")
+    assert "the peer speaks HTTP, not RocketMQ's remoting protocol" in caplog.text
+
+
+async def test_nobody_comes_by_the_port_behind(rocketmq: RocketMQ) -> None:
+    behind = rocketmq._running._proxy._front._port_behind  # type: ignore[union-attr]
+    async with connected(f"127.0.0.1:{behind}") as client:
+        assert (await client.call("QueryRoute")).status.code == api.ILLEGAL_ACCESS_POINT
+
+
+async def test_damaged_messages_get_answers_and_no_line_in_the_log(client: ApiClient, caplog: pytest.LogCaptureFixture) -> None:
+    chance = random.Random(5)
+    whole = service.SendMessageRequest(
+        messages=[
+            api.Message(
+                topic=api.Resource(name="orders"),
+                body=b"hello",
+                user_properties={"x": "y"},
+                system_properties=api.SystemProperties(message_id="id", keys=["a"], message_type=api.TRANSACTION),
+            )
+        ]
+    ).SerializeToString()
+    caplog.set_level(logging.WARNING)
+    for _ in range(DAMAGED):
+        data = bytearray(whole)
+        for _ in range(chance.randint(1, 8)):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        name = chance.choice(UNARY)
+        answer = getattr(service, f"{name}Response").FromString(
+            await client.bytes(name, bytes(data[: chance.randint(0, len(data))]))
+        )
+        assert answer.status.code not in (api.CODE_UNSPECIFIED, api.INTERNAL_ERROR), name
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+def signed(secret: str, access_key: str = "the-shop", date: str = "20260101T000000Z") -> dict[str, str]:
+    signature = hmac.new(secret.encode(), date.encode(), "sha1").hexdigest()
+    return {
+        "x_mq_date_time": date,
+        "authorization": f"MQv2-HMAC-SHA1 Credential={access_key}, SignedHeaders=x-mq-date-time, Signature={signature}",
+    }
+
+
+async def test_accounts_count_as_on_the_other_port(tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "plain_acl.yml").write_text(
+        "accounts:\n- accessKey: the-shop\n  secretKey: the secret of the shop\n  topicPerms: [orders=PUB]\n"
+    )
+    settings = {"grpcServerPort": 0, "aclEnable": True, "rocketmqHome": tmp_path}
+    async with RocketMQ(settings, store=tmp_path / "store") as rocketmq:
+        codes = []
+        for topic, metadata in [
+            ("orders", signed("the secret of the shop")),
+            ("others", signed("the secret of the shop")),
+            ("orders", signed("another secret")),
+            ("orders", signed("the secret of the shop", "nobody")),
+            ("orders", {"authorization": "nonsense"}),
+            ("orders", {}),
+        ]:
+            async with connected(rocketmq.grpc_endpoint, **metadata) as client:
+                codes.append((await client.send(topic, b"hello")).status.code)
+        assert codes == [api.OK, api.FORBIDDEN, *[api.UNAUTHORIZED] * 4]

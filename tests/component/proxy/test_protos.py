@@ -1,0 +1,21 @@
+"""What is kept of the .proto files is what protoc makes of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from scripts.compile_protos import PROTOS, compiled
+
+
+@pytest.mark.parametrize("name", ["messages.binpb", "definition_pb2.pyi", "service_pb2.pyi"])
+def test_what_is_kept_is_current(name: str) -> None:
+    assert (PROTOS / name).read_bytes() == compiled()[name], "make protos"
+
+
+def test_apache_s_client_has_the_same_names_in_the_same_process() -> None:
+    from rocketmq.grpc_protocol import Code, Resource
+
+    assert Resource.DESCRIPTOR.full_name == api.Resource.DESCRIPTOR.full_name
+    assert Resource is not api.Resource
+    assert Code.OK == api.OK
