@@ -66,7 +66,7 @@ def _keep_the_id_at_each_attempt(patches: Patches) -> None:
 
 
 def _take_silence_for_success(patches: Patches) -> None:
-    target = "rocketmq_broker.client.producer.send_requests:SendRequests.send_message"
+    target = "rocketmq_broker.client.producer.message_sender:SendRequests.send_message"
     ask = patches.original(target)
 
     async def send_message(

@@ -13,7 +13,7 @@ from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
-from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.listener_runners import ListenerThreads
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World

@@ -16,7 +16,7 @@ from rocketmq_broker.client.errors import ClientError, UnreadableAnswer
 from rocketmq_broker.client.instance.unreadable import messages_of, understood
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
-from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.listener_runners import ListenerThreads
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.message import MessageExt, MessageQueue, sysflag

@@ -32,8 +32,7 @@ from rocketmq_broker.server.pulling.pull_processor import PullProcessor
 from rocketmq_broker.server.pulling.query_processor import QueryProcessor
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
 from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
-from rocketmq_broker.server.sending.send_destination import SendDestination
-from rocketmq_broker.server.sending.send_processor import SendProcessor
+from rocketmq_broker.server.sending.send_processor import SendDestination, SendProcessor
 from rocketmq_broker.server.statistics.message_flows import MessageFlows
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits

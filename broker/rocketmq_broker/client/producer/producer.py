@@ -18,9 +18,8 @@ from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance, RequestHandlers
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
-from rocketmq_broker.client.producer.message_sender import MessageSender, SendSettings
+from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests, SendSettings
 from rocketmq_broker.client.producer.replies import PendingReplies
-from rocketmq_broker.client.producer.send_requests import SendRequests
 from rocketmq_broker.client.producer.send_result import SendResult
 from rocketmq_broker.client.producer.sendability import Sendability
 from rocketmq_broker.client.producer.wire_message import check_message

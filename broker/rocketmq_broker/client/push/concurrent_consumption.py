@@ -9,7 +9,7 @@ from collections.abc import Callable
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.listener_call import ListenerCall
-from rocketmq_broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
+from rocketmq_broker.client.push.listener_runners import ListenerRunner, NoThreadLeft
 from rocketmq_broker.client.push.message_return import MessageReturn
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.message import MessageExt, MessageQueue

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.instance import ClientInstance
 from rocketmq_broker.client.listeners import MessageListener
-from rocketmq_broker.client.producer.message_sender import MessageSender, SendSettings
-from rocketmq_broker.client.producer.send_requests import SendRequests
+from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests, SendSettings
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.pull.offset_store import BrokerOffsetStore, LocalFileOffsetStore, OffsetStore
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
@@ -19,12 +18,12 @@ from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.pull.subscription_check import SubscriptionCheck
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
 from rocketmq_broker.client.push.consumer_settings import ConsumerSettings
+from rocketmq_broker.client.push.listener_runners import runner_of
 from rocketmq_broker.client.push.message_return import MessageReturn
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
 from rocketmq_broker.client.push.operators.running_info import ConsumerPortrait
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
-from rocketmq_broker.client.push.runner_choice import runner_of
 from rocketmq_broker.client.rebalance.assignment import Assignment, Consumption
 from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
 from rocketmq_broker.client.rebalance.rebalance import Rebalance

@@ -10,7 +10,7 @@ from rocketmq_broker.client.errors import MessagesWithdrawn
 from rocketmq_broker.client.instance.unreadable import UnreadableMessage
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
-from rocketmq_broker.client.push.listener_runner import ListenerCancelled, ListenerNotRun
+from rocketmq_broker.client.push.listener_runners import ListenerCancelled, ListenerNotRun
 from rocketmq_broker.message import MessageExt
 
 logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from rocketmq_broker.client.instance.unreadable import UnreadableMessage
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push.listener_call import ListenerCall
-from rocketmq_broker.client.push.listener_runner import ListenerRunner, NoThreadLeft
+from rocketmq_broker.client.push.listener_runners import ListenerRunner, NoThreadLeft
 from rocketmq_broker.client.push.message_return import MessageReturn
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_queue import OrderlyQueue, split_at_first_postponed

@@ -7,8 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from rocketmq_broker.client.producer.send_result import LocalTransactionState
-from rocketmq_broker.client.push.listener_runner import ListenerNotRun
-from rocketmq_broker.client.push.runner_choice import Runners
+from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.client.transaction.transaction_decision import end_after_check, state_of_answer
 from rocketmq_broker.message import MessageError, MessageExt, properties

@@ -17,8 +17,7 @@ from rocketmq_broker.client.listeners import TransactionListeners
 from rocketmq_broker.client.producer.producer import Producer, RunningProducer
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from rocketmq_broker.client.producer.wire_message import check_message
-from rocketmq_broker.client.push.listener_runner import ListenerNotRun
-from rocketmq_broker.client.push.runner_choice import Runners
+from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.check_answers import CheckAnswers
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.client.transaction.transaction_decision import (

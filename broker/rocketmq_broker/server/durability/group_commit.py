@@ -2,8 +2,7 @@
 
 All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed, made
 visible and answered; later messages share the next flush. With ASYNC_FLUSH they are made visible and answered once written, and
-flushed every half second.
-"""
+flushed every half second."""
 
 from __future__ import annotations
 
@@ -17,11 +16,10 @@ from rocketmq_broker.protocol.command import Answerable
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.durability.checkpoints import Checkpoints
+from rocketmq_broker.server.durability.file_work import on_thread
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
-from rocketmq_broker.server.durability.next_segment import NextSegment
 from rocketmq_broker.server.durability.put_times import PutTimes
-from rocketmq_broker.server.durability.showing import CommitListener, Showing
-from rocketmq_broker.server.durability.waiting_answers import FrameSink, WaitingAnswers
+from rocketmq_broker.server.durability.showing import CommitListener, FrameSink, Showing, WaitingAnswers
 from rocketmq_broker.server.statistics.histogram import Histogram
 from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
@@ -237,3 +235,40 @@ class GroupCommit:
             )
         elif store.writability.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
             store.writability.note_busy(None)
+
+
+class NextSegment:
+    """Prepares the commit log's next segment in advance (RocketMQ's AllocateMappedFileService), and decides so after each write.
+
+    A new segment must be on disk, with its name, before its messages are acknowledged: that takes two syncs. The log itself makes
+    a segment that is late, or reports why it cannot.
+    """
+
+    def __init__(self, store: MessageStore, tasks: Tasks) -> None:
+        self._store = store
+        self._tasks = tasks
+        self._from_position = 0
+        self._is_under_way = False
+
+    def look(self) -> None:
+        """Has the next segment made on another thread if it is time."""
+        if self._store.written_position < self._from_position or self._is_under_way:
+            return
+        prepared = self._store.next_segment.to_prepare()
+        if prepared is None:
+            self._from_position = self._store.next_segment.prepare_from
+            return
+        self._is_under_way = True
+        self._tasks.start("the next commit log segment", self._make(*prepared))
+
+    async def _make(self, start: int, make: Callable[[], None]) -> None:
+        try:
+            await on_thread(make)
+            self._store.next_segment.adopt(start)
+        except OSError as error:
+            logger.warning("the next commit log segment could not be made ahead of time: %s", error)
+            self._from_position = self._store.written_position + 1
+        finally:
+            self._is_under_way = False
+        # The log may have grown much meanwhile.
+        self.look()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
 from rocketmq_broker.server.sending.send_back_processor import SendBackProcessor
-from rocketmq_broker.server.sending.send_destination import SendDestination
-from rocketmq_broker.server.sending.send_processor import HalfMessageDoor, SendProcessor
+from rocketmq_broker.server.sending.send_processor import HalfMessageDoor, SendDestination, SendProcessor
 from rocketmq_broker.server.server_context import ServerContext
 
 

@@ -33,7 +33,7 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.delay_levels import Place
-from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.server.sending.send_processor import SendDestination
 from rocketmq_broker.server.sending.sent_properties import refuse_too_many_keys, stored_sys_flag, without_brokers_own
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.statistics.traffic import count

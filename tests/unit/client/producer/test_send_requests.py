@@ -3,7 +3,7 @@
 import pytest
 
 from rocketmq_broker.client import BrokerError, MessageQueue, SendStatus, UnreadableAnswer
-from rocketmq_broker.client.producer.send_requests import SendRequests
+from rocketmq_broker.client.producer.message_sender import SendRequests
 from rocketmq_broker.client.producer.wire_message import WireMessage
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import (

@@ -12,7 +12,7 @@ from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.push import concurrent_consumption, orderly_consumption
 from rocketmq_broker.client.push.concurrent_consumption import ConcurrentConsumption
-from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.listener_runners import ListenerThreads
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.message import MessageExt

@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from rocketmq_broker.client.push.listener_runner import ListenerCancelled, ListenerNotRun
-from rocketmq_broker.client.push.listener_tasks import ListenerTasks
-from rocketmq_broker.client.push.listener_threads import ListenerThreads
-from rocketmq_broker.client.push.runner_choice import runner_of
+from rocketmq_broker.client.push.listener_runners import (
+    ListenerCancelled,
+    ListenerNotRun,
+    ListenerTasks,
+    ListenerThreads,
+    runner_of,
+)
 from rocketmq_broker.world import World
 from tests.unit.client.waiting import until
 

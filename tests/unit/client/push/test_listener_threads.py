@@ -6,8 +6,7 @@ from functools import partial
 
 import pytest
 
-from rocketmq_broker.client.push.listener_runner import ListenerNotRun, NoThreadLeft
-from rocketmq_broker.client.push.listener_threads import ListenerThreads
+from rocketmq_broker.client.push.listener_runners import ListenerNotRun, ListenerThreads, NoThreadLeft
 from tests.unit.client.waiting import until
 
 

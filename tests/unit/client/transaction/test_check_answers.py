@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rocketmq_broker.client import LocalTransactionState
-from rocketmq_broker.client.push.runner_choice import Runners
+from rocketmq_broker.client.push.listener_runners import Runners
 from rocketmq_broker.client.transaction.check_answers import CheckAnswers
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.message import Message, MessageExt

@@ -22,9 +22,8 @@ from rocketmq_broker.client import (
     local_transaction,
 )
 from rocketmq_broker.client.instance.instance import ClientInstance
-from rocketmq_broker.client.producer.message_sender import MessageSender
+from rocketmq_broker.client.producer.message_sender import MessageSender, SendRequests
 from rocketmq_broker.client.producer.producer import RunningProducer
-from rocketmq_broker.client.producer.send_requests import SendRequests
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
 from tests.unit.client.waiting import until

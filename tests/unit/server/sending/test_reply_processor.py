@@ -22,7 +22,7 @@ from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.sending import reply_processor
 from rocketmq_broker.server.sending.reply_processor import ReplyProcessor
-from rocketmq_broker.server.sending.send_destination import SendDestination
+from rocketmq_broker.server.sending.send_processor import SendDestination
 from rocketmq_broker.store import StoreUnwritable
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 

@@ -11,7 +11,7 @@ from functools import partial
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.pull_loop import with_real_topic
 from rocketmq_broker.client.pull.withdrawal import Withdrawal
-from rocketmq_broker.client.push.listener_runner import ListenerRunner
+from rocketmq_broker.client.push.listener_runners import ListenerRunner
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult
 from rocketmq_broker.world import World

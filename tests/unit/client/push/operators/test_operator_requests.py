@@ -10,7 +10,7 @@ import pytest
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageExt
 from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.push.consumer_settings import ConsumerSettings
-from rocketmq_broker.client.push.listener_runner import ListenerRunner
+from rocketmq_broker.client.push.listener_runners import ListenerRunner
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests

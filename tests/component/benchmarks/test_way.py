@@ -1,0 +1,29 @@
+"""The files that a message passes through stay few: a door must earn its place."""
+
+from __future__ import annotations
+
+from benchmarks.way import OF_A_MESSAGE, Way, branching_functions, told, way_of_a_message
+from rocketmq_broker.client import Message
+
+
+async def test_a_message_passes_through_forty_files_that_choose() -> None:
+    found = await way_of_a_message()
+    assert len(found.choosing) <= 40, told("message", found)
+    assert "broker/rocketmq_broker/server/transactions/transactional_messages.py" in found.choosing
+
+
+def test_only_what_ran_each_time_is_the_way() -> None:
+    found = Way(OF_A_MESSAGE)
+    with found.followed():
+        Message.of("orders", b"order")
+    assert ("broker/rocketmq_broker/message/message.py", "of") in {function[:2] for function in found.ran}
+    with found.followed():
+        pass
+    assert not found.ran
+    assert not found.hops
+
+
+def test_a_function_counts_with_its_own_branches() -> None:
+    names = {function.name for function in branching_functions("benchmarks/way.py")}
+    assert {"see", "project_file", "main"} <= names
+    assert "told" not in names
