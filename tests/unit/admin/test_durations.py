@@ -1,6 +1,6 @@
 import pytest
 
-from rocketmq_broker.admin.telling.durations import duration_text, parse_duration_ms
+from rocketmq_broker.admin.telling.durations import duration_text, parse_duration_ms, since_text
 
 
 @pytest.mark.parametrize(
@@ -31,3 +31,8 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 )
 def test_durations_are_written_with_their_two_largest_units(duration_ms: int, text: str) -> None:
     assert duration_text(duration_ms) == text
+
+
+@pytest.mark.parametrize(("span_ms", "text"), [(0, "+0 ms"), (-20, "-20 ms"), (99_999, "+99,999 ms"), (460_000, "+7 m 40 s")])
+def test_the_time_since_another_moment_has_its_sign(span_ms: int, text: str) -> None:
+    assert since_text(span_ms) == text

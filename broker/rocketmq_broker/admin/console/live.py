@@ -1,15 +1,22 @@
-"""Parts of pages as server-sent events: drawn again and again, sent when they changed."""
+"""Parts of pages as server-sent events: drawn again and again. The first event has the whole part, later ones what changed."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from difflib import SequenceMatcher
 from typing import Final
 
 MOST_STREAMS: Final = 32
 """The most live pages at a time; further ones stand still and say so."""
 _SILENT_S: Final = 15.0
 """The longest silence before a comment is sent: it reveals closed clients, and keeps proxies from cutting the connection."""
+_MOST_LINES: Final = 4_000
+"""A part with more lines is sent whole: comparing costs more than sending."""
+
+Change = tuple[int, int, list[str]]
+"""The first line that goes and the line after the last one, counted in the old version; and the lines that replace them."""
 
 
 class Streams:
@@ -34,14 +41,15 @@ class Streams:
         return _with_first(await anext(parts), parts)
 
     async def of(self, draw: Callable[[], Awaitable[str]], every_s: float) -> AsyncGenerator[str]:
-        """Yields events with the current part, and with each change."""
+        """Yields an event with the current part, then events with what changed in it."""
         self._open += 1
         try:
-            shown, silent_s = None, 0.0
+            shown: str | None = None
+            silent_s = 0.0
             while not self.stopping.is_set():
-                part = await draw()
+                part = "\n".join((await draw()).splitlines())
                 if part != shown:
-                    yield server_sent_event("part", part)
+                    yield _event_of(shown, part)
                     shown, silent_s = part, 0.0
                 elif silent_s >= _SILENT_S:
                     yield ": nothing changed\n\n"
@@ -68,7 +76,27 @@ async def _with_first(first: str, others: AsyncGenerator[str]) -> AsyncGenerator
         await others.aclose()
 
 
+def _event_of(shown: str | None, part: str) -> str:
+    changes = changes_of(shown, part) if shown is not None else None
+    return server_sent_event("part", part) if changes is None else server_sent_event("changes", changes)
+
+
 def server_sent_event(name: str, data: str) -> str:
     """Formats one event, with a `data` line for each line of `data`."""
     lines = "".join(f"data: {line}\n" for line in data.splitlines() or [""])
     return f"event: {name}\n{lines}\n"
+
+
+def changes_of(old: str, new: str) -> str | None:
+    """Returns the changes as JSON, in the order of lines. None if the whole part is shorter."""
+    before, after = old.split("\n"), new.split("\n")
+    if max(len(before), len(after)) > _MOST_LINES:
+        return None
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    changes: list[Change] = [
+        (begin, end, after[fresh_begin:fresh_end])
+        for what, begin, end, fresh_begin, fresh_end in matcher.get_opcodes()
+        if what != "equal"
+    ]
+    told = json.dumps(changes, ensure_ascii=False, separators=(",", ":"))
+    return told if len(told) < len(new) else None

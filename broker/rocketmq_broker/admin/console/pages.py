@@ -12,8 +12,9 @@ from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from rocketmq_broker.admin.telling.durations import duration_text
+from rocketmq_broker.admin.telling.durations import duration_text, since_text
 from rocketmq_broker.admin.telling.printing import time_text
+from rocketmq_broker.admin.telling.shown_bodies import shown_body
 from rocketmq_broker.message.text.printable import printable
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,8 +40,10 @@ class Pages:
             lstrip_blocks=True,
             finalize=_finalized,
         )
-        self._environment.filters.update(duration=duration_text, clock=clock_text, milliseconds=milliseconds_text, lines=_lines)
-        self._environment.globals.update(url=url, sections=tuple(sections))
+        self._environment.filters.update(
+            duration=duration_text, since=since_text, clock=clock_text, milliseconds=milliseconds_text, lines=_lines
+        )
+        self._environment.globals.update(url=url, sections=tuple(sections), shown_body=shown_body)
 
     def page(self, request: Request, template: str, *, title: str, status: int = 200, **facts: Any) -> HTMLResponse:
         """Renders a whole page. It shows the result of the last form once."""

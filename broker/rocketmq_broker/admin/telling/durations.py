@@ -6,6 +6,7 @@ import re
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _LONGEST_TEXT = 100
+_TO_THE_MILLISECOND_MS = 100_000
 LONGEST_MS = 100 * 365 * 86_400_000
 _PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 
@@ -34,3 +35,9 @@ def duration_text(duration_ms: int) -> str:
     parts = [(seconds // 86_400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s")]
     first = next(index for index, (count, _) in enumerate(parts) if count)
     return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)
+
+
+def since_text(span_ms: int) -> str:
+    """Formats the time since another moment: `+2,000 ms`, and from 100 s `+7 m 40 s`."""
+    sign, span_ms = ("+", span_ms) if span_ms >= 0 else ("-", -span_ms)
+    return f"{sign}{span_ms:,} ms" if span_ms < _TO_THE_MILLISECOND_MS else f"{sign}{duration_text(span_ms)}"

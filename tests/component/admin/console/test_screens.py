@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import pytest
 
+from rocketmq_broker.admin.console.live import changes_of
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import Visitor
@@ -105,6 +107,39 @@ def test_a_decision_without_reason_or_tick_is_refused(
     order(rocketmq, UNKNOWN)
     assert sentence in visitor.posts("/transaction?word=order-1", "/transaction/decide", 404, **fields)
     assert rocketmq.pending()
+
+
+class TestATransactionThatHangs:
+    """After 200 check-backs."""
+
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"transactionCheckMax": 43_200, "transactionTimeOut": 2_000, "transactionCheckInterval": 2_000}
+
+    @pytest.fixture
+    def html(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> str:
+        order(rocketmq, *[UNKNOWN] * 250, body=b'{"customer": "ada", "total": 1.10}')
+        rocketmq.advance(seconds=460)
+        return visitor.html("/transaction?word=order-1")
+
+    def test_its_page_is_one_screen(self, html: str) -> None:
+        number = int(re.findall(r"check-back 3 to (\d+), every 2 s, answered UNKNOWN, for \d m", html)[0])
+        assert number >= 190
+        assert len(html) < 20_000
+        assert html.count("<") < 500
+        assert html.count('class="arrow') < 12
+        height = int(re.findall(r'viewBox="0 0 \d+ (\d+)"', html)[0])
+        assert height < 700
+
+    def test_the_form_stands_before_the_picture_and_the_body_is_there(self, html: str) -> None:
+        assert html.index("Decide by hand") < html.index("<svg class")
+        assert "&#34;customer&#34;: &#34;ada&#34;,\n" in html
+
+    def test_a_refresh_sends_what_changed(self, html: str, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+        rocketmq.advance(seconds=3)
+        later = visitor.html("/transaction?word=order-1")
+        assert later != html
+        assert len(changes_of(html, later) or html) < 4_000
 
 
 class TestWithOneCheck:

@@ -6,6 +6,7 @@ from rocketmq_broker.admin.console.drawing.chart import chart
 from rocketmq_broker.admin.console.drawing.sequence import sequence_diagram
 from rocketmq_broker.admin.console.sampling import Sample, added, charts_of
 from rocketmq_broker.admin.timeline.event import Arrow, Event
+from rocketmq_broker.admin.timeline.folding import FoldedEvent
 
 
 def event(at_ms: int | None, sender: str, receiver: str, label: str = "told", *, is_lost: bool = False) -> Event:
@@ -44,6 +45,23 @@ def test_arrows_come_one_below_the_other_with_the_time_since_the_half_message() 
     assert [row.time for row in rows] == ["+0 ms", "+20 ms", "", "+6,000 ms", "+6,500 ms", "+7,000 ms", "+7,100 ms"]
     assert [row.y for row in rows] == sorted({row.y for row in rows})
     assert [row.toward for row in rows[:4]] == [1, -1, 1, -1]
+
+
+def test_a_long_wait_has_a_mark_between_the_arrows_around_it() -> None:
+    drawn = sequence_diagram(STORY)
+    assert [wait.text for wait in drawn.waits] == ["5 s pass"]
+    assert drawn.rows[2].y < drawn.waits[0].y < drawn.rows[3].y
+    assert drawn.height > drawn.rows[-1].y
+
+
+def test_folded_check_backs_are_one_arrow_and_a_mark_with_their_pace() -> None:
+    arrow = Arrow("broker", "shops", "check-back 3 to 199")
+    fold = FoldedEvent(
+        at_ms=9000, what="", on_record="", arrow=arrow, count=197, until_ms=401_000, pace="every 2 s, answered UNKNOWN"
+    )
+    drawn = sequence_diagram([event(7000, "broker", "shops"), fold, event(403_000, "shops", "broker")])
+    assert [wait.text for wait in drawn.waits] == ["2 s pass", "197 check-backs, every 2 s, answered UNKNOWN", "2 s pass"]
+    assert len(drawn.rows) == 3
 
 
 def test_a_lost_arrow_ends_half_way_and_a_step_for_oneself_is_a_loop() -> None:

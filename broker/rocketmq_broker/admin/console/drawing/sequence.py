@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from rocketmq_broker.admin.telling.durations import duration_text
-from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Event
+from rocketmq_broker.admin.telling.durations import duration_text, since_text
+from rocketmq_broker.admin.timeline.event import BROKER, OPERATOR, Arrow, Event
+from rocketmq_broker.admin.timeline.folding import FoldedEvent
 
 _TIMES_WIDTH: Final = 84
 """Left of the life lines: the time since the half message."""
 _LANE_WIDTH: Final = 172
 _HEAD_HEIGHT: Final = 44
 _ROW_HEIGHT: Final = 40
+_WAIT_HEIGHT: Final = 24
 _FOOT_HEIGHT: Final = 14
+_LONG_WAIT_MS: Final = 1_000
+"""A longer time between two arrows gets a mark: the rows' distance says nothing about time."""
 _LOOP_WIDTH: Final = 26
 _LONGEST_LABEL: Final = 25
 """Letters that fit above an arrow between neighbours."""
 _LONGEST_NAME: Final = 20
-_TO_THE_MILLISECOND_MS: Final = 100_000
 
 
 class Lane(NamedTuple):
@@ -60,6 +63,13 @@ class Row(NamedTuple):
         return 1 if self.end_x >= self.begin_x else -1
 
 
+class WaitMark(NamedTuple):
+    """A band across all life lines, where time passes that the rows do not show."""
+
+    y: int
+    text: str
+
+
 class Diagram(NamedTuple):
     """Lanes and rows in a space of `width` by `height`."""
 
@@ -69,6 +79,7 @@ class Diagram(NamedTuple):
     loop_width: int
     lanes: list[Lane]
     rows: list[Row]
+    waits: list[WaitMark]
 
 
 def sequence_diagram(events: Sequence[Event]) -> Diagram:
@@ -77,26 +88,38 @@ def sequence_diagram(events: Sequence[Event]) -> Diagram:
     names = _lanes(pair for _, arrow in drawn for pair in ((arrow.sender, arrow.receiver),))
     places = {name: _TIMES_WIDTH + _LANE_WIDTH // 2 + index * _LANE_WIDTH for index, name in enumerate(names)}
     begun_ms = next((event.at_ms for event, _ in drawn if event.at_ms is not None), 0)
-    rows = []
-    for index, (event, arrow) in enumerate(drawn):
-        begin_x, end_x = places[arrow.sender], places[arrow.receiver]
-        is_loop = begin_x == end_x
-        rows.append(
-            Row(
-                y=_HEAD_HEIGHT + (index + 1) * _ROW_HEIGHT - 8,
-                begin_x=begin_x,
-                end_x=end_x,
-                label_x=begin_x + _LOOP_WIDTH + 6 if is_loop else (begin_x + end_x) // 2,
-                label=_cut(arrow.label, _LONGEST_LABEL),
-                what=event.what,
-                time=_since(event.at_ms, begun_ms),
-                is_lost=arrow.is_lost,
-            )
-        )
+    rows: list[Row] = []
+    waits: list[WaitMark] = []
+    y, last_ms = _HEAD_HEIGHT, None
+    for event, arrow in drawn:
+        if last_ms is not None and event.at_ms is not None and event.at_ms - last_ms >= _LONG_WAIT_MS:
+            y += _WAIT_HEIGHT
+            waits.append(WaitMark(y - _WAIT_HEIGHT // 2, f"{duration_text(event.at_ms - last_ms)} pass"))
+        y += _ROW_HEIGHT
+        rows.append(_row(event, arrow, y - 8, places, begun_ms))
+        last_ms = event.at_ms if event.at_ms is not None else last_ms
+        if isinstance(event, FoldedEvent):
+            y += _WAIT_HEIGHT
+            waits.append(WaitMark(y - _WAIT_HEIGHT // 2, f"{event.count} check-backs, {event.pace}"))
+            last_ms = event.until_ms if event.until_ms is not None else last_ms
     lanes = [Lane(_cut(name, _LONGEST_NAME), name, x) for name, x in places.items()]
     width = _TIMES_WIDTH + max(1, len(lanes)) * _LANE_WIDTH
-    height = _HEAD_HEIGHT + len(rows) * _ROW_HEIGHT + _FOOT_HEIGHT
-    return Diagram(width, height, _HEAD_HEIGHT, _LOOP_WIDTH, lanes, rows)
+    return Diagram(width, y + _FOOT_HEIGHT, _HEAD_HEIGHT, _LOOP_WIDTH, lanes, rows, waits)
+
+
+def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms: int) -> Row:
+    begin_x, end_x = places[arrow.sender], places[arrow.receiver]
+    is_loop = begin_x == end_x
+    return Row(
+        y=y,
+        begin_x=begin_x,
+        end_x=end_x,
+        label_x=begin_x + _LOOP_WIDTH + 6 if is_loop else (begin_x + end_x) // 2,
+        label=_cut(arrow.label, _LONGEST_LABEL),
+        what=event.what,
+        time="" if event.at_ms is None else since_text(event.at_ms - begun_ms),
+        is_lost=arrow.is_lost,
+    )
 
 
 def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
@@ -118,15 +141,6 @@ def _lanes(pairs: Iterable[tuple[str, str]]) -> list[str]:
         if OPERATOR in (sender, receiver) and OPERATOR not in left:
             left.insert(0, OPERATOR)
     return [*left, BROKER, *right]
-
-
-def _since(at_ms: int | None, begun_ms: int) -> str:
-    if at_ms is None:
-        return ""
-    sign, span_ms = ("+", at_ms - begun_ms) if at_ms >= begun_ms else ("-", begun_ms - at_ms)
-    if span_ms < _TO_THE_MILLISECOND_MS:
-        return f"{sign}{span_ms:,} ms"
-    return f"{sign}{duration_text(span_ms)}"
 
 
 def _cut(text: str, longest: int) -> str:

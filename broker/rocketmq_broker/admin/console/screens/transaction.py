@@ -14,8 +14,10 @@ from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.session import Session
+from rocketmq_broker.admin.telling.bodies import ReadBody, read_body
 from rocketmq_broker.admin.timeline.event import Event, Timeline
 from rocketmq_broker.admin.timeline.evidence import TimelineEvidence, gather
+from rocketmq_broker.admin.timeline.folding import FoldedEvent, folded
 from rocketmq_broker.admin.timeline.telling import tell
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.protocol.bodies import TransactionInfo
@@ -39,6 +41,8 @@ class TransactionFacts(NamedTuple):
     timeline: Timeline
     steps: list[TransactionStep]
     diagram: Diagram
+    body: ReadBody
+    """Of the half message."""
     info: TransactionInfo | None
     half_offset: int
     """The commit log offset of its half message, as last written."""
@@ -80,11 +84,13 @@ async def _facts(address: str, evidence: TimelineEvidence, witnesses: Sequence[W
     keys = (evidence.halves[0].get_property(props.KEYS) or "").split()
     witnessed = [event for witness in witnesses for event in await witness(evidence.transaction_id, keys)]
     timeline = tell(evidence, witnessed)
+    events, body = folded(timeline.events), read_body(evidence.halves[0])
     return TransactionFacts(
         broker=address,
         timeline=timeline,
-        steps=_steps(timeline.events),
-        diagram=sequence_diagram(timeline.events),
+        steps=_steps(events),
+        diagram=sequence_diagram(events),
+        body=body,
         info=evidence.info,
         half_offset=evidence.halves[-1].commit_log_offset,
         first_half_offset=evidence.halves[0].commit_log_offset,
@@ -99,7 +105,7 @@ def _steps(events: Sequence[Event]) -> list[TransactionStep]:
             steps.append(TransactionStep(event, None, None))
             continue
         steps.append(TransactionStep(event, event.at_ms - begun_ms, event.at_ms - last_ms))
-        last_ms = event.at_ms
+        last_ms = event.until_ms if isinstance(event, FoldedEvent) and event.until_ms is not None else event.at_ms
     return steps
 
 

@@ -1,5 +1,6 @@
 "use strict";
-// The server draws a part of the page anew and sends it; this puts it in place. Without scripts the page stands still.
+// The server draws a part of the page again and sends it whole at first, then the lines that changed; this puts it in place.
+// Without scripts the page stands still.
 
 const part = document.querySelector("[data-live]");
 if (part) follow(part);
@@ -11,10 +12,16 @@ function follow(part) {
   const state = document.getElementById("live-state");
   const pause = document.getElementById("live-pause");
   let source = null;
+  let lines = [];
 
+  const show = () => { state.textContent = "live"; put(part, lines.join("\n")); };
   const listen = () => {
     source = new EventSource(part.dataset.live);
-    source.addEventListener("part", (event) => { state.textContent = "live"; put(part, event.data); });
+    source.addEventListener("part", (event) => { lines = event.data.split("\n"); show(); });
+    source.addEventListener("changes", (event) => {
+      for (const [begin, end, fresh] of JSON.parse(event.data).reverse()) lines.splice(begin, end - begin, ...fresh);
+      show();
+    });
     source.onerror = () => { state.textContent = "not live: the console does not answer"; };
     pause.textContent = "Pause";
   };

@@ -1,0 +1,78 @@
+"""A body for a reader: JSON with line breaks, text as it is, or bytes in hex. Only blanks between JSON's tokens change."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from typing import Final, NamedTuple
+
+_LONGEST_JSON: Final = 64 * 1024
+"""Longer JSON is shown as it is."""
+_LONGEST_TEXT: Final = 64 * 1024
+_BYTES_ON_A_LINE: Final = 16
+_MOST_HEX_BYTES: Final = 1024
+_TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+class ShownBody(NamedTuple):
+    """A body as a text of several lines."""
+
+    kind: str
+    """`JSON`, `text` or `hex`."""
+    text: str
+
+
+def shown_body(text: str | None, in_base64: str) -> ShownBody:
+    """Returns the body for a reader. `text` is None for a body that is no text in UTF-8."""
+    if text is None:
+        return ShownBody("hex", _hex(base64.b64decode(in_base64)))
+    if is_json(text):
+        return ShownBody("JSON", _indented(text))
+    cut = f"\n({len(text) - _LONGEST_TEXT:,} more characters)" if len(text) > _LONGEST_TEXT else ""
+    return ShownBody("text", text[:_LONGEST_TEXT] + cut)
+
+
+def is_json(text: str) -> bool:
+    """Returns whether the text is a JSON object or array of a length that is shown with line breaks."""
+    if len(text) > _LONGEST_JSON or not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _indented(text: str) -> str:
+    """Breaks lines between the tokens. The tokens stay as they are: numbers keep their digits, doubled names stay doubled."""
+    depth, parts = 0, [""]
+    tokens = _TOKENS.findall(text)
+    for index, token in enumerate(tokens):
+        is_empty = token in "{[" and tokens[index + 1] in "}]"
+        if token in "{[":
+            depth += 1
+            parts.append(token if is_empty else token + _line(depth))
+        elif token in "}]":
+            depth -= 1
+            parts.append(token if tokens[index - 1] in "{[" else _line(depth) + token)
+        elif token == ",":
+            parts.append(token + _line(depth))
+        else:
+            parts.append(": " if token == ":" else token)
+    return "".join(parts)
+
+
+def _line(depth: int) -> str:
+    return "\n" + "  " * min(depth, 32)
+
+
+def _hex(data: bytes) -> str:
+    lines = []
+    for position in range(0, min(len(data), _MOST_HEX_BYTES), _BYTES_ON_A_LINE):
+        line = data[position : position + _BYTES_ON_A_LINE]
+        readable = "".join(chr(byte) if 0x20 <= byte < 0x7F else "·" for byte in line)
+        lines.append(f"{position:04x}  {line.hex(' '):<47}  {readable}")
+    if len(data) > _MOST_HEX_BYTES:
+        lines.append(f"({len(data) - _MOST_HEX_BYTES:,} more bytes)")
+    return "\n".join(lines)
