@@ -13,6 +13,15 @@ from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 _CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
 
+_RECENT: Final = """
+SELECT t.transaction_id, t.created_at_ms AS at_ms, COALESCE(o.state, t.state) AS state, o.order_id, o.customer, o.total_cents
+FROM transactions t LEFT JOIN orders o ON o.order_id = t.order_id
+WHERE LOWER(COALESCE(o.customer, '')) LIKE LOWER(:customer) ESCAPE '!'
+  AND (COALESCE(o.order_id, '') LIKE :order ESCAPE '!' OR t.transaction_id LIKE :order ESCAPE '!')
+  AND COALESCE(o.state, t.state) LIKE :state ESCAPE '!'
+ORDER BY t.created_at_ms DESC, t.transaction_id DESC LIMIT CAST(:most AS INTEGER)
+"""
+
 
 class Ledgers:
     """Reads the order database and the credit database. Methods raise DemoError if one of them cannot be read."""
@@ -35,6 +44,25 @@ class Ledgers:
         sql = "SELECT order_id, state FROM orders WHERE customer = :customer ORDER BY created_at_ms DESC LIMIT 1"
         rows = rows_of(self._orders, sql, customer=customer)
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
+
+    def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> Sequence[Row[Any]]:
+        """Returns the newest transactions: id, time, state, order id, customer, total. Empty words filter nothing.
+
+        `customer` is a part of the name; `order` begins the id of the order or of the transaction; `state` is exact.
+        """
+        return rows_of(
+            self._orders,
+            _RECENT,
+            customer=f"%{_like(customer)}%",
+            order=f"{_like(order)}%",
+            state=_like(state) or "%",
+            most=str(most),
+        )
+
+    def transaction_states(self) -> list[str]:
+        """Returns the states that orders, and transactions without an order, have at present."""
+        sql = "SELECT DISTINCT COALESCE(o.state, t.state) FROM transactions t LEFT JOIN orders o ON o.order_id = t.order_id"
+        return sorted(str(row[0]) for row in rows_of(self._orders, sql))
 
     def events(self, transaction_id: str) -> list[Event]:
         """Returns both databases' events of a transaction."""
@@ -63,6 +91,11 @@ def _order_event(row: Row[Any]) -> Event:
 def _credit_event(row: Row[Any]) -> Event:
     what = f"{row.points} credit points, stored by the Celery worker"
     return Event(row.created_at_ms, what, CREDIT_DATABASE, Arrow("credit_service", CREDIT_DATABASE, f"{row.points} points"))
+
+
+def _like(word: str) -> str:
+    """Escapes a word for LIKE."""
+    return "".join(f"!{letter}" if letter in "!%_" else letter for letter in word)
 
 
 def _count(engine: Engine, sql: str, customer: str) -> int:

@@ -15,6 +15,7 @@ from demo.scenarios.scenario import Scenario, ScenarioRun, ScenarioStep
 from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion
+from demo.up.shop import Shop
 from rocketmq_broker.admin.console import Deed, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
 from rocketmq_broker.admin.errors import AdminError, Refused
 from rocketmq_broker.admin.timeline.event import Event
@@ -81,15 +82,17 @@ def extension(
     system: System, keeper: Keeper, runs: Runs, second_opinion: SecondOpinion, addresses: Mapping[str, str]
 ) -> Extension:
     """Returns the application's extension of the console."""
-    application = _Application(system, keeper, runs, second_opinion, addresses)
+    application, shop = _Application(system, keeper, runs, second_opinion, addresses), Shop(system, keeper, runs, addresses)
     return Extension(
         sections=(
+            Section("Start", "/"),
             Section("What runs", "/running"),
             Section("Scenarios", "/scenarios"),
             Section("Failpoints", "/failpoints"),
             Section("Second opinion", "/second-opinion"),
         ),
         screens=(
+            Screen("/", "Start", "start.html", shop.find, refresh_s=2.0),
             Screen("/running", "What runs", "running.html", application.find_running),
             Screen("/scenarios", "Scenarios", "scenarios.html", application.find_scenarios),
             Screen("/scenarios/run", "Scenario", "run.html", application.find_run, refresh_s=0.5, heading=application.heading),
@@ -97,6 +100,7 @@ def extension(
             Screen("/second-opinion", "Second opinion", "second_opinion.html", application.find_opinion),
         ),
         deeds=(
+            Deed("/orders/place", shop.place, shop.after_order),
             Deed("/scenarios/start", application.start, application.newest_run),
             Deed("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
             Deed("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),

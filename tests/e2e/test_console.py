@@ -136,7 +136,8 @@ def test_a_second_one_says_what_runs_and_starts_nothing(up: Up) -> None:
 
 
 SCREENS = {
-    "overview": ("/", "All is well."),
+    "start": ("/?customer=ada", "PLACED"),
+    "overview": ("/overview", "All is well."),
     "running": ("/running", "order_service"),
     "scenarios": ("/scenarios", "The order service dies before COMMIT"),
     "failpoints": ("/failpoints", "exit-before-acknowledgement"),

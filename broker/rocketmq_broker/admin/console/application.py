@@ -24,7 +24,7 @@ from rocketmq_broker.admin.console.pages import Pages, Section
 from rocketmq_broker.admin.console.routes import ConsoleRoutes
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
-from rocketmq_broker.admin.console.screens import OWN_SECTIONS, own_deeds, own_screens
+from rocketmq_broker.admin.console.screens import own_deeds, own_screens, own_sections
 from rocketmq_broker.admin.console.screens.transaction import Witness
 from rocketmq_broker.admin.console.settings import ConsoleSettings
 from rocketmq_broker.admin.console.tokens import Tokens
@@ -44,6 +44,7 @@ class Extension:
     sections: Sequence[Section] = ()
     """Entries of the navigation, before the console's own."""
     screens: Sequence[Screen] = ()
+    """One at `/` is the first page; the overview is at `/overview` then."""
     deeds: Sequence[Deed] = ()
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()
@@ -55,9 +56,10 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     added = extension or Extension()
     world, brokers, streams = current_world(), Brokers(target), Streams()
     sampler = Sampler(brokers, world)
-    pages = Pages([*added.sections, *OWN_SECTIONS], [added.templates] if added.templates is not None else [])
+    overview_path = "/overview" if any(screen.path == "/" for screen in added.screens) else "/"
+    pages = Pages([*added.sections, *own_sections(overview_path)], [added.templates] if added.templates is not None else [])
     routes = ConsoleRoutes(brokers, pages, streams, world.wall_ms)
-    screens = [*own_screens(sampler, added.witnesses), *added.screens]
+    screens = [*own_screens(sampler, added.witnesses, overview_path), *added.screens]
     middleware = [
         Middleware(Guard, settings=settings),
         Middleware(

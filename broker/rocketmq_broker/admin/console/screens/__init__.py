@@ -22,8 +22,7 @@ from rocketmq_broker.admin.console.screens import (
 )
 from rocketmq_broker.admin.console.screens.transaction import Witness
 
-OWN_SECTIONS: Final = (
-    Section("Overview", "/"),
+_SECTIONS: Final = (
     Section("Pending", "/pending"),
     Section("Discarded", "/discarded"),
     Section("Dead letters", "/dead-letters"),
@@ -35,10 +34,15 @@ OWN_SECTIONS: Final = (
 )
 
 
-def own_screens(sampler: Sampler, witnesses: Sequence[Witness]) -> list[Screen]:
+def own_sections(overview_path: str) -> list[Section]:
+    """Returns the navigation's entries of the console."""
+    return [Section("Overview", overview_path), *_SECTIONS]
+
+
+def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: str) -> list[Screen]:
     """Returns all screens of the console."""
     return [
-        overview.screen(sampler),
+        overview.screen(sampler, overview_path),
         pending.SCREEN,
         discarded.SCREEN,
         *dead_letters.SCREENS,

@@ -1,13 +1,14 @@
-"""The first page: findings, messages that need a person, and the figures of the last minutes."""
+"""The overview: findings, messages that need a person, and the figures of the last minutes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.brokers import BrokerAddress
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.drawing.chart import Chart
+from rocketmq_broker.admin.console.pages import Section
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
@@ -15,9 +16,16 @@ from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.broker_health import examine_broker
 from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
+_ACT_AT: Final = {
+    "rocketmq-admin pending": Section("Pending", "/pending"),
+    "rocketmq-admin discarded": Section("Discarded", "/discarded"),
+    "rocketmq-admin dead-letters": Section("Dead letters", "/dead-letters"),
+}
+"""By the command that a finding advises: the screen where one does the same."""
+
 
 class OverviewFacts(NamedTuple):
-    """The content of the first page."""
+    """The content of the overview."""
 
     findings: list[HealthFinding]
     charts: list[Chart]
@@ -27,9 +35,14 @@ class OverviewFacts(NamedTuple):
         """The findings that need a person."""
         return [finding for finding in self.findings if finding.is_wrong]
 
+    @staticmethod
+    def act_at(finding: HealthFinding) -> Section | None:
+        """Returns the screen where a person acts on the finding; None if there is none."""
+        return next((screen for command, screen in _ACT_AT.items() if command in (finding.what_to_do or "")), None)
 
-def screen(sampler: Sampler) -> Screen:
-    """Returns the screen, with the sampler's figures."""
+
+def screen(sampler: Sampler, path: str) -> Screen:
+    """Returns the screen at that path, with the sampler's figures."""
 
     async def find(visit: Visit) -> OverviewFacts:
         findings = [
@@ -37,7 +50,7 @@ def screen(sampler: Sampler) -> Screen:
         ]
         return OverviewFacts(findings, sampler.charts())
 
-    return Screen("/", "Overview", "overview.html", find, refresh_s=2.0)
+    return Screen(path, "Overview", "overview.html", find, refresh_s=2.0)
 
 
 async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[HealthFinding]:

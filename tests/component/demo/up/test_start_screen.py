@@ -1,0 +1,153 @@
+"""The start screen of `make up`: what runs, an order by a form, recent transactions with a filter, and the scenarios."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import httpx
+import pytest
+from starlette.testclient import TestClient
+
+from demo.scenarios.failpoints import FailpointFolder
+from demo.scenarios.plays import SCENARIOS
+from demo.scenarios.runs import Runs
+from demo.system import System
+from demo.up.keeper import Health, Keeper
+from demo.up.screens import extension
+from demo.up.second_opinion import SecondOpinion
+from demo.up.shop import Shop
+from rocketmq_broker.admin.console import ConsoleSettings, Visit, create_console
+from rocketmq_broker.admin.console.brokers import Brokers
+from rocketmq_broker.admin.errors import CannotAsk, Refused
+from rocketmq_broker.admin.session import Target
+from rocketmq_broker.testing import SyncRocketMQ
+from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
+
+ORDER_URL = "http://127.0.0.1:8080"
+ADDRESSES = {"order service": ORDER_URL, "name server": "127.0.0.1:9876"}
+ORDERS = [("A-17", "ada", "PLACED"), ("B-18", "grace", "CANCELLED"), ("C-19", "50%_ada", "AWAITING_PAYMENT")]
+
+
+@pytest.fixture
+def system(tmp_path: Path) -> System:
+    """An order database with three orders and the marker of a transaction without one, besides no processes."""
+    with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
+        orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
+        orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms)")
+        orders.executemany("INSERT INTO orders VALUES (?, ?, 2599, 5, ?)", ORDERS)
+        rows = [(f"T{index}", order_id, "COMMITTED", index) for index, (order_id, _, _) in enumerate(ORDERS)]
+        orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", [*rows, ("T9", None, "ROLLED_BACK", 9)])
+        orders.commit()
+    names = {"order_url": ORDER_URL, "order_database_url": f"sqlite:///{tmp_path}/orders.db"}
+    return cast(System, SimpleNamespace(**names, credit_database_url=f"sqlite:///{tmp_path}/credits.db"))
+
+
+@pytest.fixture
+def keeper() -> Keeper:
+    healths = {"broker": Health.READY, "order_service": Health.READY}
+    return cast(Keeper, SimpleNamespace(is_all_ready=True, healths=healths))
+
+
+@pytest.fixture
+def runs(system: System, keeper: Keeper, tmp_path: Path) -> Runs:
+    return Runs(system, keeper, FailpointFolder(tmp_path))
+
+
+@pytest.fixture
+def visitor(system: System, keeper: Keeper, runs: Runs, rocketmq: SyncRocketMQ) -> Iterator[Visitor]:
+    added = extension(system, keeper, runs, cast(SecondOpinion, None), ADDRESSES)
+    app = create_console(ConsoleSettings(), Target(namesrv_addr=rocketmq.namesrv_addr), added)
+    with TestClient(app, base_url=PAGE_OF_CONSOLE) as client:
+        yield Visitor(client)
+
+
+def test_the_first_page_says_what_runs_with_links_and_offers_each_scenario(visitor: Visitor) -> None:
+    html, seen = visitor.html("/"), visitor.sees("/")
+    assert "broker ready order_service ready" in seen
+    assert f'<a href="{ORDER_URL}">order service</a>' in html
+    assert f'href="{ORDER_URL}/docs"' in html
+    assert all(f'name="scenario" value="{scenario.name}"' in html for scenario in SCENARIOS)
+    assert "All is well" in visitor.sees("/overview")
+    assert '<a href="/overview">Overview</a>' in html
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("", ["T9", "T2", "T1", "T0"]),
+        ("customer=ADA", ["T2", "T0"]),
+        ("customer=50%25_", ["T2"]),
+        ("order=A-1", ["T0"]),
+        ("order=T1", ["T1"]),
+        ("state=ROLLED_BACK", ["T9"]),
+        ("state=PLACED&customer=ada", ["T0"]),
+        ("customer=' OR 1=1", []),
+    ],
+)
+def test_recent_transactions_are_filtered_by_customer_order_and_state(query: str, shown: list[str], visitor: Visitor) -> None:
+    seen = visitor.sees(f"/?{query}")
+    found = sorted(
+        (word for word in ("T0", "T1", "T2", "T9") if f"…{word} " in f"{seen} "), key=lambda word: seen.index(f"…{word}")
+    )
+    assert found == shown
+    assert ("No transaction is like that" in seen) is (not shown)
+
+
+def test_the_form_needs_the_token_of_the_page(visitor: Visitor) -> None:
+    assert visitor.client.post("/orders/place", data={"customer": "ada"}).status_code == 403
+
+
+def shop_that_meets(answer: httpx.Response | httpx.TransportError, asked: list[httpx.Request]) -> Shop:
+    def respond(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        if isinstance(answer, httpx.TransportError):
+            raise answer
+        return answer
+
+    return Shop(
+        cast(System, SimpleNamespace(order_url=ORDER_URL)),
+        cast(Keeper, None),
+        cast(Runs, None),
+        ADDRESSES,
+        httpx.MockTransport(respond),
+    )
+
+
+FORM = {"customer": "ada", "article": "book", "quantity": "2", "price": "12.9"}
+
+
+def filled_in(**fields: str) -> Visit:
+    return Visit(Brokers(Target()), {**FORM, **fields}, lambda: 0)
+
+
+async def test_an_order_is_placed_as_the_form_says() -> None:
+    asked: list[httpx.Request] = []
+    shop = shop_that_meets(httpx.Response(201, json={"order": {"order_id": "A-17", "state": "PLACED"}}), asked)
+    assert await shop.place(filled_in()) == "order A-17 of ada is PLACED"
+    items = [{"name": "book", "quantity": 2, "price_cents": 1290}]
+    assert json.loads(asked[0].content) == {"customer": "ada", "items": items, "payment": "now"}
+    await shop.place(filled_in(payment="later"))
+    assert json.loads(asked[1].content)["payment"] == "later"
+    assert shop.after_order(filled_in()) == "/?customer=ada"
+
+
+@pytest.mark.parametrize("fields", [{"quantity": "0"}, {"quantity": "many"}, {"price": "1.999"}, {"price": ""}, {"price": "-1"}])
+async def test_a_form_that_makes_no_sense_reaches_no_service(fields: dict[str, str]) -> None:
+    asked: list[httpx.Request] = []
+    with pytest.raises(Refused):
+        await shop_that_meets(httpx.Response(201), asked).place(filled_in(**fields))
+    assert asked == []
+
+
+async def test_a_refusal_and_a_silence_are_sentences() -> None:
+    refusal = httpx.Response(409, json={"title": "Order refused", "detail": "10000.01 is above the limit"})
+    with pytest.raises(Refused, match=r"answers 409: 10000\.01 is above the limit"):
+        await shop_that_meets(refusal, []).place(filled_in())
+    with pytest.raises(CannotAsk, match="the order service does not answer: refused"):
+        await shop_that_meets(httpx.ConnectError("refused"), []).place(filled_in())
