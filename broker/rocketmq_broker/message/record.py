@@ -20,12 +20,13 @@ from mmap import mmap
 from types import MappingProxyType
 from typing import Any, Final
 
-from librt.strings import BytesWriter, write_i32_be, write_i64_be
+from librt.strings import BytesWriter, read_i32_be, read_i64_be, write_i32_be, write_i64_be
 
 from rocketmq_broker.message import ids, properties, sysflag
 from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.message import MessageExt
+from rocketmq_broker.message.sysflag import HOSTS_V6
 
 LONGEST_BODY: Final = 16 * 1024 * 1024
 """Bytes of an uncompressed body: four times maxMessageSize's default, and the longest frame that peers accept."""
@@ -38,14 +39,20 @@ FIXED_LENGTH: Final = 91
 """Bytes of a record with IPv4 hosts besides body, topic and properties."""
 
 SIZE_AND_MAGIC: Final = struct.Struct(">ii")
+SIZE_LENGTH: Final = 4
 QUEUE_OFFSET_POSITION: Final = 20
 PHYSICAL_OFFSET_POSITION: Final = 28
 SYS_FLAG_POSITION: Final = 36
 STORE_TIMESTAMP_POSITION: Final = 56
-"""The position with an IPv4 born host; 12 more with an IPv6 one."""
+"""The position with an IPv4 born host; HOST_V6_MORE later with an IPv6 one."""
+HOST_V6_MORE: Final = 12
+"""Bytes by which an IPv6 host is longer than an IPv4 one."""
 
 HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
 """Everything before the body, where both hosts are IPv4 addresses."""
+HEAD_V4_LENGTH: Final = 88
+MARKS: Final = struct.Struct(">iiii4xqqi44xi")
+"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; BODYLENGTH, if both hosts are IPv4 addresses."""
 _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
 _INT32 = struct.Struct(">i")
@@ -200,46 +207,60 @@ Head = tuple[int, int, int, int, int, int, int, int, int, bytes, int, bytes, int
 STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH."""
 
 
-def read_fields(data: bytes | memoryview, at: int = 0) -> tuple[Head, int, int, int]:
-    """Reads the head of the record that begins at `at`, and returns it with the positions of body, topic and properties.
+def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_length: int) -> tuple[int, int, int]:
+    """Returns the positions of body, topic and properties of the record that begins at `at`, from what MARKS reads there.
 
-    The one reader of the layout: it verifies lengths, but no checksum. Raises CorruptRecord if the bytes are no whole record.
+    The one place that verifies a record's lengths; no checksum. Raises CorruptRecord if the bytes are no whole record.
     """
-    try:
-        head: Head = HEAD_V4.unpack_from(data, at)
-        body_at = at + HEAD_V4.size
-        if head[7] & sysflag.HOSTS_V6:
-            head, body_at = _read_head_v6(data, at)
-        size, body_length = head[0], head[14]
-        topic_at = body_at + body_length + 1
-        end = at + size
-        if head[1] != MESSAGE_MAGIC or body_length < 0 or size < FIXED_LENGTH or end > len(data) or topic_at + 2 > end:
-            raise CorruptRecord(_what_is_wrong(data, at, size, head[1], body_length))
-        properties_at = topic_at + data[topic_at - 1] + 2
-        parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
-    except (struct.error, IndexError) as error:
-        raise CorruptRecord(f"the record at {at} is torn: {error}") from None
+    until = len(data)
+    body_at = at + HEAD_V4_LENGTH
+    if sys_flag & HOSTS_V6:
+        body_at += 2 * HOST_V6_MORE if sys_flag & HOSTS_V6 == HOSTS_V6 else HOST_V6_MORE
+        if body_at > until:
+            raise CorruptRecord(f"the record at {at} is torn: {until - at} bytes are there")
+        body_length = read_i32_be(data, body_at - 4)
+    topic_at = body_at + body_length + 1
+    end = at + size
+    if magic != MESSAGE_MAGIC or body_length < 0 or end > until or topic_at + 2 > end:
+        raise CorruptRecord(_what_is_wrong(data, at, size, magic, body_length))
+    properties_at = topic_at + data[topic_at - 1] + 2
+    if properties_at > until:
+        raise CorruptRecord(f"the record at {at} is torn: its topic ends beyond the {until - at} bytes that are there")
+    parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
     if parts_end != end:
         raise CorruptRecord(f"the record at {at} has {size} bytes, but its parts add up to {parts_end - at}")
+    return body_at, topic_at, properties_at
+
+
+def read_fields(data: bytes, at: int = 0) -> tuple[Head, int, int, int]:
+    """Reads the head of the record that begins at `at`, and returns it with the positions of body, topic and properties.
+
+    Verifies lengths, but no checksum. Raises CorruptRecord if the bytes are no whole record.
+    """
+    try:
+        size, magic, _, _, _, _, sys_flag, body_length = MARKS.unpack_from(data, at)
+    except struct.error as error:
+        raise CorruptRecord(f"the record at {at} is torn: {error}") from None
+    body_at, topic_at, properties_at = parts_of(data, at, size, magic, sys_flag, body_length)
+    head = HEAD_V4.unpack_from(data, at) if body_at == at + HEAD_V4_LENGTH else _read_head_v6(data, at)
     return head, body_at, topic_at, properties_at
 
 
-def _read_head_v6(data: bytes | memoryview, at: int) -> tuple[Any, int]:
-    """Reads a head with an IPv6 host, and returns it with the position of the body."""
+def _read_head_v6(data: bytes, at: int) -> Any:
+    """Reads a head with an IPv6 host."""
     head = _UNTIL_BORN_TIMESTAMP.unpack_from(data, at)
     sys_flag = head[7]
     at += _UNTIL_BORN_TIMESTAMP.size
-    born_host = bytes(data[at : at + (20 if sys_flag & sysflag.BORN_HOST_V6 else 8)])
+    born_host = data[at : at + (20 if sys_flag & sysflag.BORN_HOST_V6 else 8)]
     at += len(born_host)
     (store_timestamp,) = _INT64.unpack_from(data, at)
     at += _INT64.size
-    store_host = bytes(data[at : at + (20 if sys_flag & sysflag.STORE_HOST_V6 else 8)])
+    store_host = data[at : at + (20 if sys_flag & sysflag.STORE_HOST_V6 else 8)]
     at += len(store_host)
-    tail = _RECONSUME_TO_BODY_LENGTH.unpack_from(data, at)
-    return (*head, born_host, store_timestamp, store_host, *tail), at + _RECONSUME_TO_BODY_LENGTH.size
+    return (*head, born_host, store_timestamp, store_host, *_RECONSUME_TO_BODY_LENGTH.unpack_from(data, at))
 
 
-def _what_is_wrong(data: bytes | memoryview, at: int, size: int, magic: int, body_length: int) -> str:
+def _what_is_wrong(data: bytes, at: int, size: int, magic: int, body_length: int) -> str:
     if magic != MESSAGE_MAGIC:
         return f"no record at {at}: its magic code is {magic & 0xFFFFFFFF:#x}"
     if size < FIXED_LENGTH or at + size > len(data):
@@ -247,7 +268,7 @@ def _what_is_wrong(data: bytes | memoryview, at: int, size: int, magic: int, bod
     return f"the record at {at} says its body has {body_length} bytes; it has {size} in all"
 
 
-def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
+def decode_record(data: bytes, position: int = 0) -> Record:
     """Decodes the record that begins at `position`. Does not verify its checksum: see `Record.is_intact`.
 
     Raises CorruptRecord if the bytes are no whole record.
@@ -259,18 +280,17 @@ def decode_record(data: bytes | memoryview, position: int = 0) -> Record:
     ) = head  # fmt: skip
     return Record(
         size, crc, queue_id, flag, queue_offset, commit_log_offset, sys_flag, born_timestamp, born_host, store_timestamp,
-        store_host, reconsume_times, prepared_transaction_offset, bytes(data[body_at : topic_at - 1]),
-        bytes(data[topic_at : properties_at - 2]), bytes(data[properties_at : position + size]),
+        store_host, reconsume_times, prepared_transaction_offset, data[body_at : topic_at - 1],
+        data[topic_at : properties_at - 2], data[properties_at : position + size],
     )  # fmt: skip
 
 
-def decode_records(data: bytes | memoryview) -> list[Record]:
+def decode_records(data: bytes) -> list[Record]:
     """Decodes successive records, the body of a pull response. Raises CorruptRecord."""
-    view = memoryview(data)
     records = []
     position = 0
-    while position < len(view):
-        record = decode_record(view, position)
+    while position < len(data):
+        record = decode_record(data, position)
         records.append(record)
         position += record.size
     return records
@@ -279,20 +299,26 @@ def decode_records(data: bytes | memoryview) -> list[Record]:
 def records_of(segment: bytes | mmap) -> Iterator[Record]:
     """Yields the records of a commit log segment, in order, until no intact record begins, such as in its unwritten part."""
     position = 0
-    with memoryview(segment) as view, suppress(CorruptRecord):
-        while (record := decode_record(view, position)).is_intact:
+    with suppress(CorruptRecord):
+        while (record := decode_record(_claimed(segment, position))).is_intact:
             yield record
             position += record.size
 
 
+def _claimed(segment: bytes | mmap, position: int) -> bytes:
+    """Returns the bytes that a record at a position claims to have."""
+    size = int.from_bytes(segment[position : position + SIZE_LENGTH], "big")
+    return segment[position : position + min(size, 2 * LONGEST_BODY)]
+
+
 def commit_log_offset_of(data: bytes) -> int:
     """Returns the commit log offset that a record holds itself."""
-    return int(_INT64.unpack_from(data, PHYSICAL_OFFSET_POSITION)[0])
+    return int(read_i64_be(data, PHYSICAL_OFFSET_POSITION))
 
 
 def queue_offset_of(data: bytes) -> int:
     """Returns the queue offset of a whole record."""
-    return int(_INT64.unpack_from(data, QUEUE_OFFSET_POSITION)[0])
+    return int(read_i64_be(data, QUEUE_OFFSET_POSITION))
 
 
 def properties_of(data: bytes) -> bytes:

@@ -54,8 +54,8 @@ def binary_frame(
     writer.write(text)
     write_i32_be(writer, len(fields))
     writer.write(fields)
-    writer.write(body)
-    return writer.getvalue()
+    head = writer.getvalue()
+    return head + body if body else head  # a writer would copy a long body twice
 
 
 def split_binary_header(data: bytes, start: int, end: int) -> tuple[int, int, int, int, int, str | None, bytes]:

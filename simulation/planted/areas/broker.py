@@ -9,6 +9,7 @@ from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 from rocketmq_broker.remoting.connections.connection import Connection
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from rocketmq_broker.transaction import transitions
 from rocketmq_broker.transaction.decision import EndAction, EndDecision, EndRequest, Refusal
 from rocketmq_broker.transaction.pending import _Kind
@@ -100,7 +101,7 @@ def _pass_over_the_rest(patches: Patches) -> None:
 
     def _choose(units: Any, max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None) -> Any:
         wanted, _ = choose(units, max_messages, max_bytes, tags_codes)
-        return wanted, len(units)
+        return wanted, len(units) // UNIT_SIZE
 
     patches.replace(target, _choose)
 

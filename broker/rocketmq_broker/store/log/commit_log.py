@@ -9,29 +9,25 @@ before its flush stays in memory until it is on disk, and is written again befor
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 
-from librt.strings import BytesWriter
+from librt.strings import BytesWriter, read_i64_be
 
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import (
     BLANK_MAGIC,
     MESSAGE_MAGIC,
     SIZE_AND_MAGIC,
-    STORE_TIMESTAMP_POSITION,
     encode_blank,
     write_message,
 )
-from rocketmq_broker.message.sysflag import BORN_HOST_V6
 from rocketmq_broker.store.errors import RecordLost, RecordNotFound
-from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record
+from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record, store_timestamp_position
 from rocketmq_broker.store.log.segments import Segments
 
 BLANK_MIN_SIZE = 8
 
 _FIRST_READ = 4096
-_TIMESTAMP = struct.Struct(">q")
 
 
 class CommitLog:
@@ -166,8 +162,7 @@ class CommitLog:
         _, magic, _, _, _, _, physical_offset, sys_flag = HEAD.unpack_from(head)
         if magic != MESSAGE_MAGIC or physical_offset != commit_log_offset:
             return -1
-        at = STORE_TIMESTAMP_POSITION + (12 if sys_flag & BORN_HOST_V6 else 0)
-        return int(_TIMESTAMP.unpack_from(head, at)[0])
+        return int(read_i64_be(head, store_timestamp_position(sys_flag)))
 
     def is_blank(self, position: int) -> bool:
         """Returns whether a blank record closes the segment here."""

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Final, NamedTuple
+from typing import Final
+
+from librt.strings import read_i64_be
 
 from rocketmq_broker.message import record
 from rocketmq_broker.message.errors import CorruptRecord
+from rocketmq_broker.message.record import HOST_V6_MORE, MARKS, STORE_TIMESTAMP_POSITION, parts_of
+from rocketmq_broker.message.sysflag import BORN_HOST_V6
 
 HEAD: Final = struct.Struct(">iiiiiqqi8x")
 """TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; then BORNTIMESTAMP."""
@@ -19,32 +23,46 @@ MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
 """More bytes than any record has: none is longer than a frame."""
 _ZEROS: Final = bytes(8)
+_crc32: Final = zlib.crc32
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 
-class CheckedRecord(NamedTuple):
+class CheckedRecord:
     """The parts of an intact record that the store itself uses."""
 
-    size: int
-    queue_id: int
-    queue_offset: int
-    sys_flag: int
-    store_timestamp: int
-    topic: bytes
-    properties: bytes
+    __slots__ = ("properties", "queue_id", "queue_offset", "size", "store_timestamp", "sys_flag", "topic")
+
+    def __init__(
+        self, size: int, queue_id: int, queue_offset: int, sys_flag: int, store_timestamp: int, topic: bytes, properties: bytes
+    ) -> None:
+        self.size = size
+        self.queue_id = queue_id
+        self.queue_offset = queue_offset
+        self.sys_flag = sys_flag
+        self.store_timestamp = store_timestamp
+        self.topic = topic
+        self.properties = properties
 
 
 def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
     """Returns the record that begins at `data[at]` and at that commit log offset, or None if it is not whole and intact."""
     try:
-        head, body_at, topic_at, properties_at = record.read_fields(data, at)
-    except CorruptRecord:
+        size, magic, crc, queue_id, queue_offset, physical_offset, sys_flag, body_length = MARKS.unpack_from(data, at)
+        if physical_offset != commit_log_offset:
+            return None
+        body_at, topic_at, properties_at = parts_of(data, at, size, magic, sys_flag, body_length)
+    except (struct.error, CorruptRecord):
         return None
-    size, _, crc, queue_id, _, queue_offset, physical_offset, sys_flag, _, _, store_timestamp, _, _, _, _ = head
-    if physical_offset != commit_log_offset or zlib.crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF != crc:
+    if _crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF != crc:
         return None
+    store_timestamp = read_i64_be(data, at + store_timestamp_position(sys_flag))
     topic, properties = data[topic_at : properties_at - 2], data[properties_at : at + size]
     return CheckedRecord(size, queue_id, queue_offset, sys_flag, store_timestamp, topic, properties)
+
+
+def store_timestamp_position(sys_flag: int) -> int:
+    """Returns the position of the store timestamp in a record with this sysFlag."""
+    return STORE_TIMESTAMP_POSITION + (HOST_V6_MORE if sys_flag & BORN_HOST_V6 else 0)
 
 
 def lacks_bytes(checked: CheckedRecord) -> bool:
@@ -59,20 +77,17 @@ def lacks_bytes(checked: CheckedRecord) -> bool:
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
     """Returns the size of the record at `data[at]`; 0 unless it is whole, intact, and the message of that queue offset.
 
-    It checks less than `check_record`, in two thirds of the time: every pulled message passes here.
+    It makes no object, as `check_record` does: every pulled message passes here.
     """
     try:
-        head, body_at, topic_at, properties_at = record.read_fields(data, at)
-    except CorruptRecord:
+        size, magic, crc, found_id, found_offset, physical_offset, sys_flag, body_length = MARKS.unpack_from(data, at)
+        if physical_offset != commit_log_offset or found_offset != queue_offset or found_id != queue_id:
+            return 0
+        body_at, topic_at, properties_at = parts_of(data, at, size, magic, sys_flag, body_length)
+    except (struct.error, CorruptRecord):
         return 0
-    is_right = (
-        head[6] == commit_log_offset
-        and head[5] == queue_offset
-        and head[3] == queue_id
-        and data[topic_at : properties_at - 2] == topic
-        and zlib.crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF == head[2]
-    )
-    return head[0] if is_right else 0
+    is_right = data[topic_at : properties_at - 2] == topic and _crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF == crc
+    return int(size) if is_right else 0
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:

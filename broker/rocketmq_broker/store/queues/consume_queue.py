@@ -20,6 +20,9 @@ from rocketmq_broker.store.queues.dispatch import DispatchRequest
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsynced
 
 UNIT: Final = struct.Struct(">qiq")
+SIZE_AT: Final = 8
+TAGS_CODE_AT: Final = 12
+"""Where a unit has its size and its tags code."""
 BLANK_SIZE: Final = 0x7FFFFFFF
 """The size of a unit that holds no message."""
 
@@ -106,7 +109,11 @@ class ConsumeQueue:
 
     def units(self, queue_offset: int, count: int) -> list[Unit]:
         """Returns the units at and after an offset; fewer at the end."""
-        return list(map(Unit._make, UNIT.iter_unpack(self.files.read(queue_offset, count))))
+        return list(map(Unit._make, UNIT.iter_unpack(self.encoded_units(queue_offset, count))))
+
+    def encoded_units(self, queue_offset: int, count: int) -> bytes:
+        """Returns the units at and after an offset as the files have them, for readers of many: no objects are made."""
+        return self.files.read(queue_offset, count)
 
     def unit(self, queue_offset: int) -> Unit | None:
         """Returns one unit, or None where there is none."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 
+from librt.strings import read_i32_be
+
 from rocketmq_broker.message.record import properties_of, queue_offset_of
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.record_check import MAX_SIZE
-from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, SIZE_AT, ConsumeQueue
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from rocketmq_broker.store.queues.unit_read import read_units
 
 READ_AT_ONCE: Final = 256 << 10
@@ -41,13 +44,13 @@ class FilteredRecords(NamedTuple):
 
 
 def find_wanted(
-    log: CommitLog, queue: ConsumeQueue, offset: int, units: list[Unit], max_messages: int, max_bytes: int, wants: RecordFilter
+    log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, max_messages: int, max_bytes: int, wants: RecordFilter
 ) -> FilteredRecords:
     """Returns the matching records of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
     for end, size, part in _parts(units):
-        read = read_units(log, queue, offset, part, READ_AT_ONCE)
+        read = read_units(log, queue, offset, units, part, READ_AT_ONCE)
         for record in read.records:
             place = queue_offset_of(record) - offset
             properties = properties_of(record)
@@ -64,20 +67,21 @@ def find_wanted(
             return FilteredRecords(wanted, read.stopped_at, read.is_damaged, cost_ns)
         if read_bytes > MOST_READ:
             return FilteredRecords(wanted, end, cost_ns=cost_ns)
-    return FilteredRecords(wanted, len(units), cost_ns=cost_ns)
+    return FilteredRecords(wanted, len(units) // UNIT_SIZE, cost_ns=cost_ns)
 
 
-def _parts(units: list[Unit]) -> Iterator[tuple[int, int, list[tuple[int, Unit]]]]:
-    """Yields the reads: the place after the last unit, the size of all, and the units with their places."""
-    part: list[tuple[int, Unit]] = []
+def _parts(units: bytes) -> Iterator[tuple[int, int, list[int]]]:
+    """Yields the reads: the place after the last unit, the size of all, and the places of the units."""
+    part: list[int] = []
     size = 0
-    for place, unit in enumerate(units):
-        if unit.size == BLANK_SIZE:
+    for place in range(len(units) // UNIT_SIZE):
+        unit_size: int = read_i32_be(units, place * UNIT_SIZE + SIZE_AT)
+        if unit_size == BLANK_SIZE:
             continue
-        if part and size + unit.size > READ_AT_ONCE:
+        if part and size + unit_size > READ_AT_ONCE:
             yield place, size, part
             part, size = [], 0
-        part.append((place, unit))
-        size += max(unit.size, 0)
+        part.append(place)
+        size += max(unit_size, 0)
     if part:
-        yield len(units), size, part
+        yield len(units) // UNIT_SIZE, size, part

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from librt.strings import read_i32_be, read_i64_be
+
 from rocketmq_broker.store.log.commit_log import CommitLog
-from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, ConsumeQueue, Unit
+from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, SIZE_AT, TAGS_CODE_AT, ConsumeQueue
 from rocketmq_broker.store.queues.filtered_read import FilteredRecords, RecordFilter, find_wanted
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from rocketmq_broker.store.queues.unit_read import read_units
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
 
@@ -35,7 +38,7 @@ def pull_messages(
     if refusal := _offset_outside(queue, offset):
         return _nothing(queue, *refusal)
     is_searched = tags_codes is not None or record_filter is not None
-    units = queue.units(offset, _UNITS_SEARCHED if is_searched else max(max_messages, 1))
+    units = queue.encoded_units(offset, _UNITS_SEARCHED if is_searched else max(max_messages, 1))
     if not units:
         return _nothing(queue, GetMessageStatus.OFFSET_FOUND_NULL, queue.start_of_next_file(offset))
     if record_filter is None:
@@ -56,13 +59,13 @@ def _find(
     log: CommitLog,
     queue: ConsumeQueue,
     offset: int,
-    units: list[Unit],
+    units: bytes,
     max_messages: int,
     max_bytes: int,
     tags_codes: frozenset[int] | None,
 ) -> FilteredRecords:
     wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
-    read = read_units(log, queue, offset, wanted, max_bytes)
+    read = read_units(log, queue, offset, units, wanted, max_bytes)
     return FilteredRecords(read.records, looked_at if read.stopped_at is None else read.stopped_at, read.is_damaged)
 
 
@@ -76,22 +79,26 @@ def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus,
     return None
 
 
-def _choose(
-    units: list[Unit], max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None
-) -> tuple[list[tuple[int, Unit]], int]:
-    """Returns the units to read, each with its place among those given, and the number of examined ones.
+def _choose(units: bytes, max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None) -> tuple[list[int], int]:
+    """Returns the places of the units to read, and the number of examined ones.
 
     It includes damaged units with any tags code: clients check the tags of the messages that they get.
     """
-    wanted: list[tuple[int, Unit]] = []
+    wanted: list[int] = []
     total = 0
-    for index, unit in enumerate(units):
-        if unit.size == BLANK_SIZE:
+    count = len(units) // UNIT_SIZE
+    for place in range(count):
+        size: int = read_i32_be(units, place * UNIT_SIZE + SIZE_AT)
+        if size == BLANK_SIZE or (tags_codes is not None and _is_of_others(units, place, size, tags_codes)):
             continue
-        if tags_codes is not None and unit.tags_code not in tags_codes and unit.holds_message:
-            continue
-        if wanted and (len(wanted) >= max_messages or total + unit.size > max_bytes):
-            return wanted, index
-        wanted.append((index, unit))
-        total += unit.size
-    return wanted, len(units)
+        if (total + size > max_bytes or len(wanted) >= max_messages) and wanted:
+            return wanted, place
+        wanted.append(place)
+        total += size
+    return wanted, count
+
+
+def _is_of_others(units: bytes, place: int, size: int, tags_codes: frozenset[int]) -> bool:
+    at = place * UNIT_SIZE
+    is_damaged = size <= 0 or read_i64_be(units, at) < 0
+    return not is_damaged and read_i64_be(units, at + TAGS_CODE_AT) not in tags_codes

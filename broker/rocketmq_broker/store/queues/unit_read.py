@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
+
+from librt.strings import read_i32_be, read_i64_be
 
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.record_check import MAX_SIZE, intact_size
-from rocketmq_broker.store.queues.consume_queue import ConsumeQueue, Unit
+from rocketmq_broker.store.queues.consume_queue import SIZE_AT, ConsumeQueue
+from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
 MOST_PASSED_OVER: Final = 8 << 10
 """Bytes of other queues' records between two wanted ones: reading them too takes less time than a second read."""
@@ -26,45 +28,60 @@ class UnitsRead(NamedTuple):
     """Whether that unit does not point to its message."""
 
 
-def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, wanted: list[tuple[int, Unit]], max_bytes: int) -> UnitsRead:
-    """Reads the records of some units, each given with its place after `offset`; ends before the first that has none."""
+def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, wanted: list[int], max_bytes: int) -> UnitsRead:
+    """Reads the records of the wanted ones among some units, which begin at queue offset `offset`; ends before the first without.
+
+    `wanted` has their places, ascending.
+    """
     records: list[bytes] = []
     total = 0
-    topic, queue_id = queue.topic, queue.queue_id
-    for length, run in _runs(wanted, log.segments.segment_size):
-        first = run[0][1].commit_log_offset
-        data = log.segments.read(first, min(length, MAX_SIZE))
-        for index, unit in run:
-            begin = unit.commit_log_offset
+    topic, queue_id, segments = queue.topic, queue.queue_id, log.segments
+    number, count = 0, len(wanted)
+    while number < count:
+        first: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
+        length, behind = _run(units, wanted, number, segments.segment_size)
+        data = segments.read(first, min(length, MAX_SIZE))
+        for place in wanted[number:behind]:
+            begin: int = read_i64_be(units, place * UNIT_SIZE)
             at = begin - first
-            size = intact_size(data, at, begin, topic, queue_id, offset + index)
+            size = intact_size(data, at, begin, topic, queue_id, offset + place) if at >= 0 else 0
             if not size:
-                return UnitsRead(records, index, True)
+                return UnitsRead(records, place, True)
             total += size
-            if records and total > max_bytes:
-                return UnitsRead(records, index, False)
+            if total > max_bytes and records:
+                return UnitsRead(records, place, False)
             records.append(data[at : at + size])
+        number = behind
     return UnitsRead(records, None, False)
 
 
-def _runs(wanted: list[tuple[int, Unit]], segment_size: int) -> Iterator[tuple[int, list[tuple[int, Unit]]]]:
-    """Yields units whose records lie close together in one segment, one read each, with its length.
+def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tuple[int, int]:
+    """Returns the bytes of one read, and the number of the first wanted unit behind it.
 
-    The queues of a topic take turns in the log, so records of others lie in between.
+    It begins with the record of the wanted unit `number`, and has those whose records lie close together in one segment: the
+    queues of a topic take turns in the log, so records of others lie in between.
     """
-    run: list[tuple[int, Unit]] = []
-    run_begin = run_end = segment_end = 0
-    for place in wanted:
-        begin, size, _ = place[1]
+    begin: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
+    most = begin - begin % segment_size + segment_size - begin
+    most = min(most, LONGEST_RUN)
+    behind = len(wanted)
+    length = _end_of(units, wanted[behind - 1]) - begin
+    if 0 < length <= most and length <= (behind - number) * MOST_PASSED_OVER:
+        return length, behind
+    length, behind = max(_end_of(units, wanted[number]) - begin, 0), number + 1
+    while behind < len(wanted):
+        at = wanted[behind] * UNIT_SIZE
+        passed_over = read_i64_be(units, at) - begin - length
         # A damaged unit may name any place, and must not shorten the read for the units before it.
-        end = begin + size if size > 0 else begin
-        is_near = run_end <= begin <= run_end + MOST_PASSED_OVER and begin < segment_end and end <= run_begin + LONGEST_RUN
-        if run and not is_near:
-            yield run_end - run_begin, run
-            run = []
-        if not run:
-            run_begin, segment_end = begin, begin - begin % segment_size + segment_size
-        run.append(place)
-        run_end = end
-    if run:
-        yield run_end - run_begin, run
+        end = _end_of(units, wanted[behind]) - begin
+        if not 0 <= passed_over <= MOST_PASSED_OVER or end > most:
+            break
+        length = max(end, length)
+        behind += 1
+    return length, behind
+
+
+def _end_of(units: bytes, place: int) -> int:
+    """Returns the commit log offset after the record of a unit; where it begins, if the unit's size is damaged."""
+    size: int = read_i32_be(units, place * UNIT_SIZE + SIZE_AT)
+    return read_i64_be(units, place * UNIT_SIZE) + max(size, 0)
