@@ -30,6 +30,7 @@ from rocketmq_broker.server.clients import consumer_notices
 from rocketmq_broker.server.clients.lock_processor import LockProcessor
 from rocketmq_broker.server.durability.flusher import Flusher, NewFlushing
 from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.popping import REST_S
 from rocketmq_broker.server.schedule import delayed_delivery
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.statistics.flow_counter import SAMPLE_INTERVAL_S
@@ -289,6 +290,9 @@ class Broker:
         serving.transactions.start(tasks)
         pulls = serving.pull_processor
         tasks.when_due("answering overdue pulls", pulls.answer_overdue, pulls.alarm, rest_s=0)
+        popping = serving.popping
+        tasks.when_due("popped messages", popping.work, popping.alarm, rest_s=REST_S)
+        tasks.every(pace.upkeep_s, "the pop log", popping.check_points.keep)
         notices = context.clients.consumer_notices
         tasks.when_due("notices to consumers", notices.tell, notices.alarm, rest_s=consumer_notices.REST_S)
         delayed = serving.delayed_delivery

@@ -22,6 +22,7 @@ from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
 from rocketmq_broker.server.operators.build import build_operators
 from rocketmq_broker.server.parked import ParkedMessages, build_parked
+from rocketmq_broker.server.popping import Popping, build_popping
 from rocketmq_broker.server.pulling.build import build_pulling
 from rocketmq_broker.server.pulling.pull_processor import PullProcessor
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
@@ -79,6 +80,7 @@ class Serving:
     context: ServerContext
     registration: Registration
     pull_processor: PullProcessor
+    popping: Popping
     delayed_delivery: DelayedDelivery
     transactions: Transactions
     parked: ParkedMessages
@@ -115,9 +117,16 @@ def build_serving(
         longest_sleep_s=pace.longest_sleep_s,
     )
     pull_processor = _pulling(context, settings)
+    popping = build_popping(
+        context,
+        max_bytes=settings.max_transfer_bytes_on_message_in_memory,
+        broker_permission=settings.broker_permission,
+        longest_sleep_s=pace.longest_sleep_s,
+    )
     store.messages.arrival_listener = Arrivals(
         delayed_delivery.on_arrival,
         pull_processor.on_arrival,
+        popping.on_arrival,
         parked.on_arrival,
         counter=_message_flows(context.statistics, store.messages).on_arrival,
     )
@@ -134,6 +143,7 @@ def build_serving(
         context=context,
         registration=registration,
         pull_processor=pull_processor,
+        popping=popping,
         delayed_delivery=delayed_delivery,
         transactions=transactions,
         parked=parked,

@@ -11,6 +11,7 @@ from typing import Final
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
+from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record
 
 RETRIES: Final = "DEAD_LETTER_RETRIES"
@@ -34,3 +35,17 @@ def retried_properties(record: Record, retries: int) -> bytes:
     kept = props.remove(record.properties, (props.RECONSUME_TIME, props.DELAY_TIME_LEVEL))
     longer = props.put(kept, RETRIES, str(retries))
     return longer if len(longer) <= props.MAX_PROPERTIES_LENGTH else kept
+
+
+def with_origin(record: Record) -> bytes:
+    """Returns the properties of a message that is stored for another attempt, with the topic and offset message id of the first.
+
+    Messages keep both to their dead-letter topic.
+    """
+    encoded = record.properties
+    if props.find(encoded, props.RETRY_TOPIC) is None:
+        encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())
+    if not (props.find(encoded, props.ORIGIN_MESSAGE_ID) or "").strip():
+        first_id = offset_message_id(record.store_host, record.commit_log_offset)
+        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, first_id)
+    return encoded

@@ -18,6 +18,11 @@ OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
 PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
 """A topic that is not RocketMQ's: records of what operators did with dead letters and discarded messages."""
 
+POP_LOG_TOPIC: Final = "rmq_sys_POP_LOG_TOPIC"
+"""A topic that is not RocketMQ's: records of what was popped and acknowledged. RocketMQ has rmq_sys_REVIVE_LOG_<cluster>."""
+REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
+"""The group whose offset on the pop log tells where the next start begins to read (PopAckConstants.REVIVE_GROUP)."""
+
 TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
 """The group whose offsets on the half and op topics tell how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
 
@@ -55,10 +60,11 @@ NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
         SELF_TEST_TOPIC,
         OFFSET_MOVED_EVENT_TOPIC,
         PARKED_MARK_TOPIC,
+        POP_LOG_TOPIC,
     }
 )
 
-CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC})
+CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, POP_LOG_TOPIC})
 """Topics whose messages consumers may not see yet: they are delayed or undecided, or record the decisions of others."""
 
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
@@ -74,6 +80,14 @@ def reply_topic(cluster: str) -> str:
 def retry_topic(consumer_group: str) -> str:
     """Returns the topic in which a group's messages wait for another attempt."""
     return RETRY_PREFIX + consumer_group
+
+
+def pop_retry_topic(consumer_group: str, topic: str) -> str:
+    """Returns the topic for the group's popped messages that were not acknowledged in time (KeyBuilder.buildPopRetryTopicV1).
+
+    A retry topic is its own.
+    """
+    return topic if topic.startswith(RETRY_PREFIX) else f"{RETRY_PREFIX}{consumer_group}_{topic}"
 
 
 def dead_letter_topic(consumer_group: str) -> str:

@@ -114,6 +114,13 @@ class RequestCode(IntEnum):
     """One topic's settings, with attributes; a code of RocketMQ 5."""
     LITE_PULL_MESSAGE = 361
     """PULL_MESSAGE from lite pull consumers of RocketMQ 5; brokers of 4.9.7 do not know it."""
+    QUERY_ASSIGNMENT = 400
+    """This code and the following are RocketMQ 5's, for pops."""
+    SET_MESSAGE_REQUEST_MODE = 401
+    POP_MESSAGE = 200_050
+    ACK_MESSAGE = 200_051
+    CHANGE_MESSAGE_INVISIBLETIME = 200_053
+    BATCH_ACK_MESSAGE = 200_151
 
 
 SEND_REQUESTS: Final = frozenset({RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
@@ -177,6 +184,14 @@ class ResponseCode(IntEnum):
     DELETE_ACL_CONFIG_FAILED = 210
     UPDATE_GLOBAL_WHITE_ADDRS_CONFIG_FAILED = 211
     FLOW_CONTROL = 215
+
+
+class PopResponseCode(IntEnum):
+    """Results that only pops have (RocketMQ 5's ResponseCode). Two of the numbers have another meaning in RocketMQ 4."""
+
+    INVALID_PARAMETER = 29
+    POLLING_FULL = 209
+    POLLING_TIMEOUT = 210
 
 
 class LanguageCode(IntEnum):

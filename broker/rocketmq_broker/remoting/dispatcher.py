@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
 
-from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.connections.connection import Connection
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 class RequestRefused(Exception):
     """A request that is answered with an error: its code, and the reason in words."""
 
-    def __init__(self, code: ResponseCode, remark: str) -> None:
+    def __init__(self, code: ResponseCode | PopResponseCode, remark: str) -> None:
         super().__init__(remark)
         self.code = code
         self.remark = remark

@@ -67,10 +67,14 @@ class MessageFilters:
 
     def of_pull(self, header: PullMessageRequestHeader) -> MessageFilter:
         """Returns the filter of a pull with its own subscription. Raises RequestRefused."""
-        if _is_by_tag(header.expression_type):
-            return MessageFilter(parse_tags(header.subscription))
+        return self.of_expression(header.expression_type, header.subscription)
+
+    def of_expression(self, kind: str | None, expression: str | None) -> MessageFilter:
+        """Returns the filter of an expression of that kind: TAG, or SQL92; without a kind by tag. Raises RequestRefused."""
+        if _is_by_tag(kind):
+            return MessageFilter(parse_tags(expression))
         remark = "parse the consumer's subscription failed: "
-        return self._by_sql(header.expression_type, header.subscription, ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
+        return self._by_sql(kind, expression, ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
 
     def of_subscription(self, subscription: SubscriptionData) -> MessageFilter:
         """Returns the filter of a group's subscription. Raises RequestRefused."""

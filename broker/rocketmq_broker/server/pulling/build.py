@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
-from typing import Final
-
 from rocketmq_broker.server.pulling.held_pulls import HeldPulls
 from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.pull_processor import PullProcessor
 from rocketmq_broker.server.pulling.query_processor import QueryProcessor
+from rocketmq_broker.server.pulling.young_queues import young_queue_bytes
 from rocketmq_broker.server.server_context import ServerContext
-
-YOUNG_QUEUE_SHARE_OF_MEMORY: Final = 0.4
-"""While a queue's first message is no older than this part of the log, RocketMQ assumes it to be in memory."""
 
 
 def build_pulling(
@@ -39,14 +34,10 @@ def build_pulling(
         store=context.store,
         offsets=context.offsets,
         offset_commits=context.offset_commits,
-        young_queue_bytes=_young_queue_bytes(),
+        young_queue_bytes=young_queue_bytes(),
     )
     query = QueryProcessor(store=context.store, tasks=context.tasks, steady_ns=context.clock.steady_ns)
     for processor in (pull, offsets, query):
         context.dispatcher.add(processor.handlers)
     context.dispatcher.tell_disconnected(held_pulls.forget)
     return pull
-
-
-def _young_queue_bytes() -> int:
-    return int(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * YOUNG_QUEUE_SHARE_OF_MEMORY)

@@ -21,6 +21,7 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler
+from rocketmq_broker.server.pulling.young_queues import YoungQueues
 from rocketmq_broker.server.topics.names import refuse_illegal_consumer_group
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.store import ConsumerOffsets, MessageStore
@@ -36,7 +37,7 @@ class OffsetProcessor:
         self._store = store
         self._offsets = offsets
         self._commits = offset_commits
-        self._young_queue_bytes = young_queue_bytes
+        self._young = YoungQueues(store, young_queue_bytes)
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -60,7 +61,7 @@ class OffsetProcessor:
         refuse_illegal_consumer_group(header.consumer_group)
         offset = self._offsets.get(header.consumer_group, header.topic, header.queue_id)
         if offset is None or offset < 0:
-            if not self._is_young(header.topic.encode(), header.queue_id):
+            if not self._young.has(header.topic.encode(), header.queue_id):
                 remark = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
                 return encode_response(command, ResponseCode.QUERY_NOT_FOUND, remark=remark)
             offset = 0
@@ -96,10 +97,3 @@ class OffsetProcessor:
         topic = header.topic.encode()
         timestamp = self._store.store_time(topic, header.queue_id, self._store.min_offset(topic, header.queue_id))
         return encode_response(command, ResponseCode.SUCCESS, GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
-
-    def _is_young(self, topic: bytes, queue_id: int) -> bool:
-        """Returns whether the queue still has its first message, near the log's end (checkInDiskByConsumeOffset)."""
-        if self._store.min_offset(topic, queue_id) > 0:
-            return False
-        first = self._store.commit_log_offset(topic, queue_id, 0)
-        return first is None or self._store.commit_log_max_offset - first <= self._young_queue_bytes

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from rocketmq_broker.message import permissions
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.heartbeat import MessageModel, SubscriptionData
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
@@ -20,6 +19,7 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.message_filters import MessageFilter, MessageFilters
 from rocketmq_broker.server.pulling.held_pulls import DEADLINE_STEP_MS, HeldPull, HeldPulls
+from rocketmq_broker.server.pulling.reading_rules import ReadingRules
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.statistics.traffic import count
 from rocketmq_broker.server.topics.names import refuse_offsets
@@ -67,7 +67,7 @@ class PullProcessor:
     ) -> None:
         """`short_polling_ms` replaces the clients' suspension where long polling is disabled."""
         self._store = store
-        self._topics = topic_table
+        self._rules = ReadingRules(topic_table, subscription_groups, broker_permission)
         self._groups = subscription_groups
         self._consumers = consumer_groups
         self._commits = offset_commits
@@ -77,7 +77,6 @@ class PullProcessor:
         self._max_messages = max_messages
         self._max_bytes = max_bytes
         self._short_polling_ms = short_polling_ms
-        self._broker_permission = broker_permission
         self._clock = clock
         self.alarm = Alarm()
         """Rings when the time of a pull is up sooner than the last `answer_overdue` said."""
@@ -93,7 +92,7 @@ class PullProcessor:
     def pull(self, connection: Connection, command: RemotingCommand) -> bytes | None:
         """Answers with messages of one queue, starting at an offset."""
         header = command.decode_header(PullMessageRequestHeader)
-        self._refuse_forbidden(header)
+        self._rules.refuse_forbidden(header.consumer_group, header.topic, header.queue_id)
         if header.sys_flag & pull_sysflag.COMMIT_OFFSET:
             refuse_offsets(header.consumer_group, header.topic)
         pull = HeldPull(
@@ -210,22 +209,6 @@ class PullProcessor:
         if self._short_polling_ms is not None:
             return self._short_polling_ms
         return max(0, min(header.suspend_timeout_millis, LONGEST_SUSPENSION_MS))
-
-    def _refuse_forbidden(self, header: PullMessageRequestHeader) -> None:
-        """Raises RequestRefused unless the broker, the group and the topic allow the pull."""
-        if not permissions.is_readable(self._broker_permission):
-            raise RequestRefused(ResponseCode.NO_PERMISSION, "the broker pulling message is forbidden")
-        if not self._groups.for_consuming(header.consumer_group).consume_enable:
-            raise RequestRefused(ResponseCode.NO_PERMISSION, f"subscription group no permission, {header.consumer_group}")
-        config = self._topics.existing(header.topic)
-        if not permissions.is_readable(config.perm):
-            raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] pulling message is forbidden")
-        if not 0 <= header.queue_id < config.read_queue_nums:
-            raise RequestRefused(
-                ResponseCode.SYSTEM_ERROR,
-                f"queueId[{header.queue_id}] is illegal, topic:[{header.topic}] "
-                f"topicConfig.readQueueNums:[{config.read_queue_nums}]",
-            )
 
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
         """Returns the filter of the pull itself, or of the group's heartbeats. Raises RequestRefused."""

@@ -8,7 +8,7 @@ from typing import Final
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
-from rocketmq_broker.message.ids import offset_message_id
+from rocketmq_broker.message.dead_letters import with_origin
 from rocketmq_broker.message.record import Record, decode_record, moved_message
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeType
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -106,7 +106,7 @@ class SendBackProcessor:
 
     def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
         most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
-        encoded = props.put(_with_origin(record), props.WAIT_STORE_MSG_OK, "false")
+        encoded = props.put(with_origin(record), props.WAIT_STORE_MSG_OK, "false")
         if record.reconsume_times >= most or header.delay_level < 0:
             topic = self._topics.dead_letter_topic(header.group).topic_name
             return Place(topic.encode(), 0, props.put(encoded, props.DELAY_TIME_LEVEL, "0"))
@@ -123,14 +123,3 @@ def _origin_topic(record: Record) -> bytes:
     """Returns the topic of the first attempt."""
     origin = props.find(record.properties, props.RETRY_TOPIC)
     return origin.encode() if origin is not None else record.topic
-
-
-def _with_origin(record: Record) -> bytes:
-    """Returns the properties with the topic and the offset message id of the first attempt."""
-    encoded = record.properties
-    if props.find(encoded, props.RETRY_TOPIC) is None:
-        encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())
-    if not (props.find(encoded, props.ORIGIN_MESSAGE_ID) or "").strip():
-        first_id = offset_message_id(record.store_host, record.commit_log_offset)
-        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, first_id)
-    return encoded

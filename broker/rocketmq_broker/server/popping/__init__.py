@@ -1,0 +1,9 @@
+"""Pop consumption: the broker divides the messages of a group, hides what a consumer has, and brings back what it does not
+acknowledge in time."""
+
+from rocketmq_broker.server.popping.build import build_popping
+from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle, PopError, TooManyPops
+from rocketmq_broker.server.popping.popped import PoppedMessage
+from rocketmq_broker.server.popping.popping import REST_S, Popping
+
+__all__ = ["REST_S", "HandleExpired", "IllegalHandle", "PopError", "PoppedMessage", "Popping", "TooManyPops", "build_popping"]

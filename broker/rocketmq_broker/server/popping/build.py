@@ -1,0 +1,48 @@
+"""Builds the parts of this room, and connects them to the rest of the broker."""
+
+from __future__ import annotations
+
+from rocketmq_broker.server.popping.check_points import CheckPoints
+from rocketmq_broker.server.popping.pop_log import PopLog
+from rocketmq_broker.server.popping.popping import Popping
+from rocketmq_broker.server.popping.reviver import Reviver
+from rocketmq_broker.server.pulling.reading_rules import ReadingRules
+from rocketmq_broker.server.pulling.young_queues import YoungQueues, young_queue_bytes
+from rocketmq_broker.server.server_context import ServerContext
+
+
+def build_popping(context: ServerContext, *, max_bytes: int, broker_permission: int, longest_sleep_s: float) -> Popping:
+    """Reads the pop log and builds the parts. The caller has to report arrivals."""
+    check_points = CheckPoints(
+        PopLog(context.store, context.topic_table), context.offsets, context.offset_commits, clock=context.clock
+    )
+    check_points.recover()
+    reviver = Reviver(
+        store=context.store,
+        check_points=check_points,
+        group_commit=context.group_commit,
+        topic_table=context.topic_table,
+        subscription_groups=context.subscription_groups,
+        statistics=context.statistics,
+        clock=context.clock,
+    )
+    popping = Popping(
+        store=context.store,
+        check_points=check_points,
+        reviver=reviver,
+        rules=ReadingRules(context.topic_table, context.subscription_groups, broker_permission),
+        young_queues=YoungQueues(context.store, young_queue_bytes()),
+        message_filters=context.clients.message_filters,
+        group_commit=context.group_commit,
+        statistics=context.statistics,
+        broker_name=context.identity.name,
+        max_bytes=max_bytes,
+        clock=context.clock,
+        random=context.random,
+        longest_sleep_s=longest_sleep_s,
+    )
+    check_points.on_shown = popping.on_shown
+    context.clock.tell(popping.clock_stepped)
+    context.group_commit.listeners.append(check_points)
+    context.dispatcher.tell_disconnected(popping.waiting.forget)
+    return popping

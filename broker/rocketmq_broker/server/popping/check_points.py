@@ -1,0 +1,165 @@
+"""Check points: what is hidden and settled counts at once in memory, and for good with its entry in the pop log.
+
+A pop moves the group's offset in the queue, the very offset that pulls commit. A crash may bring the offset of some seconds ago
+back; then the entries of the pop log move it again. So a message that was acknowledged does not come a second time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.server.popping.hidden_messages import CheckPoint, Hidden, HiddenMessages
+from rocketmq_broker.server.popping.pop_log import AckEntry, GroupQueue, PopEntry, PopLog
+from rocketmq_broker.server.topics.offset_commits import OffsetCommits
+from rocketmq_broker.store import ConsumerOffsets
+
+MOST_ENTRIES_KEPT: Final = 50_000
+"""Of the pop log, for the next start to read. Older ones that still hide a message are written again."""
+_WRITTEN_AGAIN_AT_ONCE: Final = 500
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unconfirmed:
+    """A change whose entry may not be durable yet, and what was before it."""
+
+    end_position: int
+    queue: GroupQueue
+    hidden_before: dict[int, Hidden | None]
+    offset_before: int | None
+    """The group's offset in the queue; None if it stayed."""
+
+
+class CheckPoints:
+    """The verbs `hide` and `settle`. Each returns the commit log offset after its entry, and raises StoreUnwritable unchanged."""
+
+    def __init__(self, log: PopLog, offsets: ConsumerOffsets, offset_commits: OffsetCommits, *, clock: Callable[[], int]) -> None:
+        self.hidden = HiddenMessages()
+        self.on_shown: Callable[[GroupQueue], None] = lambda queue: None
+        """Called when a queue may have messages again that no pop got before."""
+        self._log = log
+        self._offsets = offsets
+        self._commits = offset_commits
+        self._clock = clock
+        self._unconfirmed: deque[_Unconfirmed] = deque()
+        self._needed_from = 0
+        """The offset in the pop log that the last `keep` found."""
+
+    def recover(self) -> None:
+        """Reads the pop log. Call it once, before the first pop."""
+        self._needed_from = self._offsets.get(topics.REVIVE_GROUP, topics.POP_LOG_TOPIC, 0) or 0
+        if not self._log.end:
+            return
+        for log_offset, entry in self._log.entries(self._needed_from):
+            if isinstance(entry, PopEntry):
+                self._apply(CheckPoint(entry, log_offset))
+            else:
+                self._remove(entry.queue, entry.offsets)
+        if self.hidden.count:
+            logger.info("%d popped messages are not acknowledged", self.hidden.count)
+
+    def position(self, queue: GroupQueue) -> int | None:
+        """Returns the queue offset of the group's next message; None for a group that is new here."""
+        return self._offsets.get(*queue)
+
+    def set_position(self, queue: GroupQueue, offset: int) -> None:
+        """Corrects the offset of a group to one that the queue has. Raises RequestRefused."""
+        self._commits.commit(*queue, offset)
+
+    def hide(self, entry: PopEntry) -> int:
+        """Hides messages from a group, for the first time or for another one. Also raises RequestRefused."""
+        queue = entry.queue
+        if self._offsets.get(*queue) is None:
+            self._commits.commit(*queue, entry.start_offset)
+        appended = self._log.append(entry, self._clock())
+        check_point = CheckPoint(entry, appended.queue_offset)
+        offset_before = self._offsets.get(*queue)
+        self._note(appended.end_position, queue, self._apply(check_point), offset_before)
+        return appended.end_position
+
+    def settle(self, queue: GroupQueue, offsets: list[int]) -> int:
+        """Ends the invisible time of messages that the group shall not get again from this queue."""
+        end_position = self._log.append(AckEntry(*queue, offsets), self._clock()).end_position
+        offset_before = self._offsets.get(*queue)
+        self._note(end_position, queue, self._remove(queue, offsets), offset_before)
+        return end_position
+
+    def ordered(self, queue: GroupQueue) -> dict[int, Hidden]:
+        """Returns the messages of orderly pops that lock the queue, by offset."""
+        found = self.hidden.of(queue)
+        return {offset: found[offset] for offset in sorted(found) if found[offset].check_point.is_ordered}
+
+    def confirm(self, position: int) -> None:
+        """Notes that entries before this commit log offset are durable."""
+        while self._unconfirmed and self._unconfirmed[0].end_position <= position:
+            self._unconfirmed.popleft()
+
+    def take_back(self, position: int) -> None:
+        """Undoes the changes whose entries at or after that commit log offset are lost."""
+        while self._unconfirmed and self._unconfirmed[-1].end_position > position:
+            change = self._unconfirmed.pop()
+            for offset, before in change.hidden_before.items():
+                self.hidden.put(change.queue, offset, before)
+                if before is not None:
+                    self.hidden.watch(before.check_point, before.visible_ms)
+            if change.offset_before is not None:
+                self._offsets.commit(*change.queue, change.offset_before)
+            self.on_shown(change.queue)
+
+    def keep(self) -> None:
+        """Notes from where on the next start needs the pop log, and keeps that part short. Call it every few seconds.
+
+        The offset is committed one call late: the groups' offsets that make older entries needless are on the disk by then.
+        """
+        end = self._log.end
+        if not end:
+            return
+        self._offsets.commit(topics.REVIVE_GROUP, topics.POP_LOG_TOPIC, 0, self._needed_from)
+        live = self.hidden.live()
+        self._needed_from = live[0].log_offset if live else end
+        if end - self._needed_from > MOST_ENTRIES_KEPT:
+            for check_point in live[:_WRITTEN_AGAIN_AT_ONCE]:
+                self._write_again(check_point)
+
+    def _note(
+        self, end_position: int, queue: GroupQueue, hidden_before: dict[int, Hidden | None], offset_before: int | None
+    ) -> None:
+        has_moved = self._offsets.get(*queue) != offset_before
+        self._unconfirmed.append(_Unconfirmed(end_position, queue, hidden_before, offset_before if has_moved else None))
+
+    def _apply(self, check_point: CheckPoint) -> dict[int, Hidden | None]:
+        entry = check_point.entry
+        if not check_point.is_ordered:
+            self._move(entry.queue, entry.start_offset, entry.next_offset)
+        return self.hidden.hide(check_point)
+
+    def _remove(self, queue: GroupQueue, offsets: list[int]) -> dict[int, Hidden | None]:
+        before = {offset: self.hidden.put(queue, offset, None) for offset in offsets}
+        for hidden in before.values():
+            if hidden is not None and hidden.check_point.is_ordered and not self.ordered(queue):
+                self._move(queue, hidden.check_point.entry.start_offset, hidden.check_point.entry.next_offset)
+                self.on_shown(queue)
+                break
+        return before
+
+    def _move(self, queue: GroupQueue, start_offset: int, next_offset: int) -> None:
+        """Moves the group's offset, unless somebody set it elsewhere meanwhile."""
+        known = self._offsets.get(*queue)
+        if known is None or start_offset <= known < next_offset:
+            self._offsets.commit(*queue, next_offset)
+
+    def _write_again(self, check_point: CheckPoint) -> None:
+        entry = check_point.entry
+        left = self.hidden.held_by(check_point)
+        start_offset = entry.start_offset if check_point.is_ordered else entry.next_offset
+        invisible_ms = max(hidden.visible_ms for _, hidden in left) - entry.pop_time_ms
+        offsets = [offset for offset, _ in left]
+        self.hide(replace(entry, start_offset=start_offset, offsets=offsets, invisible_ms=invisible_ms))

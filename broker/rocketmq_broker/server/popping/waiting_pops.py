@@ -1,0 +1,116 @@
+"""Waiting pops: each found nothing, and waits for a message or for its time-out (RocketMQ's PopLongPollingService)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketmq_broker.server.clients.message_filters import MessageFilter
+from rocketmq_broker.server.popping.errors import TooManyPops
+from rocketmq_broker.server.popping.popped import Popped
+
+MOST_WAITING: Final = 100_000
+"""RocketMQ's maxPopPollingSize."""
+MOST_OF_AN_OWNER: Final = 8_192
+LONGEST_POLL_MS: Final = 120_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopRequest:
+    """The parameters of a pop."""
+
+    group: str
+    topic: str
+    queue_id: int
+    """-1 for all queues."""
+    max_messages: int
+    invisible_ms: int
+    message_filter: MessageFilter
+    is_ordered: bool = False
+    attempt_id: str | None = None
+    begins_at_end: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class WaitingPop:
+    """A pop that waits."""
+
+    request: PopRequest
+    topics: tuple[bytes, ...]
+    """The topics whose messages it waits for."""
+    deadline_ms: int
+    deliver: Callable[[Popped | None], None]
+    """Called once, with the messages, or with None when the time is up."""
+    owner: object = None
+    """The connection that asked, for example."""
+    is_over: bool = field(default=False, init=False)
+
+
+class WaitingPops:
+    """The waiting pops by topic and by deadline, those who came first before the others."""
+
+    def __init__(self) -> None:
+        self._by_topic: dict[bytes, dict[WaitingPop, None]] = {}
+        self._deadlines: list[tuple[int, int, WaitingPop]] = []
+        self._of_owner: Counter[object] = Counter()
+        self._number = 0
+        self.count = 0
+
+    def hold(self, pop: WaitingPop) -> None:
+        """Adds a pop. Raises TooManyPops."""
+        if self.count >= MOST_WAITING or self._of_owner[pop.owner] >= MOST_OF_AN_OWNER:
+            raise TooManyPops(f"{self.count} pops wait for messages: no other can")
+        for topic in pop.topics:
+            self._by_topic.setdefault(topic, {})[pop] = None
+        self._of_owner[pop.owner] += 1
+        self.count += 1
+        self._number += 1
+        heapq.heappush(self._deadlines, (pop.deadline_ms, self._number, pop))
+        if len(self._deadlines) > 2 * self.count + 1000:
+            self._deadlines = [entry for entry in self._deadlines if not entry[2].is_over]
+            heapq.heapify(self._deadlines)
+
+    def remove(self, pop: WaitingPop) -> None:
+        """Removes a pop that got its messages, or that nobody waits for."""
+        if pop.is_over:
+            return
+        pop.is_over = True
+        self.count -= 1
+        self._of_owner[pop.owner] -= 1
+        if not self._of_owner[pop.owner]:
+            del self._of_owner[pop.owner]
+        for topic in pop.topics:
+            del self._by_topic[topic][pop]
+            if not self._by_topic[topic]:
+                del self._by_topic[topic]
+
+    def has(self, topic: bytes) -> bool:
+        """Returns whether a pop waits for messages of the topic."""
+        return topic in self._by_topic
+
+    def of(self, topic: bytes) -> list[WaitingPop]:
+        """Returns the pops that wait for messages of the topic."""
+        return list(self._by_topic.get(topic, ()))
+
+    def take_due(self, now_ms: int) -> list[WaitingPop]:
+        """Takes the pops whose time is up."""
+        due = []
+        while self._deadlines and (self._deadlines[0][2].is_over or self._deadlines[0][0] <= now_ms):
+            pop = heapq.heappop(self._deadlines)[2]
+            if not pop.is_over:
+                self.remove(pop)
+                due.append(pop)
+        return due
+
+    def next_due_ms(self) -> int | None:
+        """Returns the next deadline, or an earlier time; None without pops."""
+        return self._deadlines[0][0] if self._deadlines else None
+
+    def forget(self, owner: object) -> None:
+        """Forgets the pops of a connection that ended."""
+        if owner in self._of_owner:
+            for pop in [pop for _, _, pop in self._deadlines if pop.owner is owner]:
+                self.remove(pop)

@@ -1,0 +1,264 @@
+"""Pops, acknowledgements, and what becomes of messages that nobody acknowledges."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rocketmq_broker.client import Message, Producer
+from rocketmq_broker.message.record import decode_record
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.popping import HandleExpired, IllegalHandle, PoppedMessage
+from rocketmq_broker.testing import RocketMQ
+from tests.component.server.popping.conftest import Pops, Send, bodies
+
+
+async def pop(pops: Pops, **changes: Any) -> list[PoppedMessage]:
+    return await pops().pop("credits", "orders", **{"invisible_ms": 10_000, **changes})
+
+
+async def test_a_popped_message_is_hidden_from_the_rest_of_its_group(pops: Pops, send: Send) -> None:
+    await send("1", "2", "3")
+    assert bodies(await pop(pops, max_messages=2)) == ["1", "2"]
+    assert bodies(await pop(pops)) == ["3"]
+    assert await pop(pops) == []
+    assert bodies(await pops().pop("shipping", "orders")) == ["1", "2", "3"]
+
+
+async def test_a_pop_looks_into_all_queues_or_into_one(pops: Pops, send: Send) -> None:
+    await send("1", queue_id=0)
+    await send("2", queue_id=1)
+    assert bodies(await pop(pops, queue_id=1)) == ["2"]
+    await send("3", queue_id=1)
+    assert sorted(bodies(await pop(pops))) == ["1", "3"]
+
+
+async def test_an_acknowledged_message_does_not_come_again(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1", "2")
+    first, _ = await pop(pops)
+    await pops().ack("credits", "orders", first.handle)
+    await rocketmq.advance(seconds=11)
+    assert bodies(await pop(pops)) == ["2"]
+
+
+async def test_a_message_that_is_not_acknowledged_comes_again_as_the_next_attempt(
+    rocketmq: RocketMQ, pops: Pops, send: Send
+) -> None:
+    await send("1")
+    (first,) = await pop(pops)
+    await rocketmq.advance(seconds=9)
+    assert await pop(pops) == []
+    await rocketmq.advance(seconds=2)
+    (again,) = await pop(pops)
+    assert (first.attempt, again.attempt, bodies([again])) == (1, 2, ["1"])
+    assert decode_record(again.record).topic == b"%RETRY%credits_orders"
+    await pops().ack("credits", "orders", again.handle)
+    await rocketmq.advance(seconds=11)
+    assert await pop(pops) == []
+
+
+async def test_after_the_last_attempt_a_message_is_a_dead_letter(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1")
+    attempts = 0
+    while await pop(pops):
+        attempts += 1
+        await rocketmq.advance(seconds=11)
+    await rocketmq.settle()
+    (letter,) = await rocketmq.messages("%DLQ%credits")
+    assert (attempts, letter.body) == (17, b"1")
+    assert letter.properties["RETRY_TOPIC"] == "orders"
+
+
+async def test_a_consumer_can_give_a_message_up(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1")
+    (message,) = await pop(pops)
+    await pops().to_dead_letters("credits", "orders", message.handle)
+    await rocketmq.advance(seconds=11)
+    assert await pop(pops) == []
+    assert [letter.body for letter in await rocketmq.messages("%DLQ%credits")] == [b"1"]
+
+
+async def test_a_second_acknowledgement_changes_nothing(pops: Pops, send: Send) -> None:
+    await send("1")
+    (message,) = await pop(pops)
+    await pops().ack("credits", "orders", message.handle)
+    await pops().ack("credits", "orders", message.handle)
+
+
+async def test_an_acknowledgement_that_comes_too_late_is_refused(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1")
+    (message,) = await pop(pops)
+    await rocketmq.advance(seconds=11)
+    with pytest.raises(HandleExpired, match="is over"):
+        await pops().ack("credits", "orders", message.handle)
+
+
+async def test_a_handle_of_another_broker_is_refused(pops: Pops, send: Send) -> None:
+    await send("1")
+    (message,) = await pop(pops)
+    parts = message.handle.split(" ")
+    with pytest.raises(IllegalHandle, match="is for the broker elsewhere"):
+        await pops().ack("credits", "orders", " ".join([*parts[:5], "elsewhere", *parts[6:]]))
+
+
+async def test_the_invisible_time_can_be_changed(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("longer", "shorter")
+    longer, shorter = await pop(pops)
+    renewed = await pops().change_invisible_time("credits", "orders", longer.handle, 60_000)
+    await pops().change_invisible_time("credits", "orders", shorter.handle, 1_000)
+    await rocketmq.advance(seconds=2)
+    assert bodies(await pop(pops)) == ["shorter"]
+    with pytest.raises(HandleExpired, match="has another handle"):
+        await pops().ack("credits", "orders", longer.handle)
+    await rocketmq.advance(seconds=30)
+    await pops().ack("credits", "orders", renewed)
+
+
+async def test_a_pop_waits_for_a_message(pops: Pops, send: Send) -> None:
+    waiting = asyncio.create_task(pop(pops, poll_ms=30_000))
+    await asyncio.sleep(1)
+    await send("1")
+    assert bodies(await waiting) == ["1"]
+
+
+async def test_a_pop_waits_for_a_message_that_is_not_acknowledged(pops: Pops, send: Send) -> None:
+    await send("1")
+    await pop(pops)
+    assert bodies(await pop(pops, poll_ms=30_000)) == ["1"]
+
+
+async def test_a_pop_whose_time_is_up_gets_nothing(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1")
+    await pop(pops, invisible_ms=60_000)
+    assert await pop(pops, poll_ms=30_000) == []
+
+
+async def test_nobody_gets_the_messages_of_a_pop_that_was_cancelled(pops: Pops, send: Send) -> None:
+    waiting = asyncio.create_task(pop(pops, poll_ms=30_000))
+    await asyncio.sleep(1)
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    assert pops().waiting.count == 0
+    await send("1")
+    assert bodies(await pop(pops)) == ["1"]
+
+
+async def test_each_waiting_pop_of_a_group_gets_a_message_of_its_own(pops: Pops, send: Send) -> None:
+    waiting = [asyncio.create_task(pop(pops, poll_ms=30_000, max_messages=1)) for _ in range(3)]
+    await asyncio.sleep(1)
+    await send("1", "2", "3")
+    assert [bodies(await one) for one in waiting] == [["1"], ["2"], ["3"]]
+
+
+async def test_only_wanted_messages_come(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1", tags="paid")
+    await send("2", tags="placed")
+    assert bodies(await pop(pops, expression="placed")) == ["2"]
+    await rocketmq.advance(seconds=11)
+    assert bodies(await pop(pops, expression="placed")) == ["2"]
+
+
+async def test_the_messages_of_an_orderly_pop_lock_their_queue(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1", "2", "3", queue_id=0)
+    await send("other queue", queue_id=1)
+    first, second = await pop(pops, fifo=True, queue_id=0, max_messages=2)
+    assert bodies(await pop(pops, fifo=True)) == ["other queue"]
+    await pops().ack("credits", "orders", first.handle)
+    assert await pop(pops, fifo=True) == []
+    waiting = asyncio.create_task(pop(pops, fifo=True, poll_ms=5_000))
+    await asyncio.sleep(1)
+    await pops().ack("credits", "orders", second.handle)
+    assert bodies(await waiting) == ["3"]
+
+
+async def test_an_orderly_pop_gets_in_order_what_was_not_acknowledged(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1", "2", "3", queue_id=0)
+    first, *_ = await pop(pops, fifo=True, queue_id=0)
+    await pops().ack("credits", "orders", first.handle)
+    await rocketmq.advance(seconds=11)
+    again = await pop(pops, fifo=True, queue_id=0)
+    assert [(message.attempt, body) for message, body in zip(again, bodies(again), strict=True)] == [(2, "2"), (2, "3")]
+    for message in again:
+        await pops().ack("credits", "orders", message.handle)
+    await rocketmq.advance(seconds=11)
+    assert await pop(pops, fifo=True, queue_id=0) == []
+
+
+async def test_the_same_attempt_of_an_orderly_pop_gets_its_messages_again(pops: Pops, send: Send) -> None:
+    await send("1", "2", queue_id=0)
+    once = await pop(pops, fifo=True, queue_id=0, attempt_id="a")
+    again = await pop(pops, fifo=True, queue_id=0, attempt_id="a")
+    assert bodies(once) == bodies(again) == ["1", "2"]
+    assert [message.attempt for message in again] == [1, 1]
+    assert await pop(pops, fifo=True, queue_id=0, attempt_id="b") == []
+
+
+async def test_the_change_of_one_message_of_an_orderly_pop_holds_its_queue(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:
+    await send("1", "2", queue_id=0)
+    first, second = await pop(pops, fifo=True, queue_id=0)
+    await pops().change_invisible_time("credits", "orders", first.handle, 1_000)
+    renewed = await pops().change_invisible_time("credits", "orders", second.handle, 30_000)
+    await rocketmq.advance(seconds=20)
+    assert await pop(pops, fifo=True, queue_id=0) == []
+    await pops().ack("credits", "orders", renewed)
+    assert bodies(await pop(pops, fifo=True, queue_id=0)) == ["1"]
+
+
+async def test_a_group_whose_offset_is_set_back_gets_hidden_messages_no_second_time(pops: Pops, send: Send) -> None:
+    await send("1", "2")
+    first, _ = await pop(pops)
+    await pops().ack("credits", "orders", first.handle)
+    pops().check_points._offsets.commit("credits", "orders", 0, 0)
+    assert bodies(await pop(pops)) == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("group", "topic", "changes", "code"),
+    [
+        ("credits", "no-such-topic", {}, ResponseCode.TOPIC_NOT_EXIST),
+        ("credits", "RMQ_SYS_TRANS_HALF_TOPIC", {}, ResponseCode.NO_PERMISSION),
+        ("credits", "rmq_sys_POP_LOG_TOPIC", {}, ResponseCode.NO_PERMISSION),
+        ("credits", "SCHEDULE_TOPIC_XXXX", {}, ResponseCode.NO_PERMISSION),
+        ("CID_RMQ_SYS_TRANS", "orders", {}, ResponseCode.NO_PERMISSION),
+        ("credits", "orders", {"queue_id": 2}, ResponseCode.SYSTEM_ERROR),
+        ("credits", "orders", {"max_messages": 33}, 29),
+        ("credits", "orders", {"max_messages": 0}, 29),
+        ("credits", "orders", {"invisible_ms": 0}, 29),
+        ("credits", "orders", {"invisible_ms": 12 * 3600 * 1000 + 1}, 29),
+        ("g" * 120, "orders", {}, 29),
+        ("credits", "orders", {"expression": "||"}, ResponseCode.SUBSCRIPTION_PARSE_FAILED),
+    ],
+)
+async def test_a_pop_that_is_not_possible_is_refused(
+    pops: Pops, send: Send, group: str, topic: str, changes: dict[str, Any], code: int
+) -> None:
+    await send("1")
+    with pytest.raises(RequestRefused) as refused:
+        await pops().pop(group, topic, **changes)
+    assert refused.value.code == code
+
+
+async def test_a_group_that_begins_at_the_end_gets_what_comes_later(
+    rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await send("before")
+    monkeypatch.setattr(pops()._young_queues, "_most_bytes", 0)
+    assert await pop(pops) == []
+    await send("after")
+    assert bodies(await pop(pops)) == ["after"]
+    assert bodies(await pops().pop("from-the-first", "orders", begin_at_end=False)) == ["before", "after"]
+
+
+async def test_a_topic_deleted_meanwhile_brings_nothing_back(
+    rocketmq: RocketMQ, producer: Producer, pops: Pops, send: Send
+) -> None:
+    await send("1")
+    await pop(pops)
+    broker = rocketmq._broker._serving.context
+    broker.store.forget_topic(b"orders")
+    await rocketmq.advance(seconds=11)
+    assert pops().check_points.hidden.count == 0
+    await producer.send(Message.of("orders", "2"))
