@@ -15,7 +15,7 @@ from rocketmq_broker.acl.permission import Permission
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.ids import parse_offset_message_id
 from rocketmq_broker.protocol import headers, pull_sysflag
-from rocketmq_broker.protocol.bodies import LockBatchRequestBody
+from rocketmq_broker.protocol.bodies import BatchAckMessageRequestBody, LockBatchRequestBody, QueryAssignmentRequestBody
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
@@ -48,6 +48,7 @@ ADMIN_CODES: Final = frozenset(
         RequestCode.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
         RequestCode.GET_BROKER_CLUSTER_ACL_CONFIG,
         RequestCode.RESUME_CHECK_HALF_MESSAGE,
+        RequestCode.SET_MESSAGE_REQUEST_MODE,
         RequestCode.TRIGGER_DELETE_FILES,
         RequestCode.DELETE_EXPIRED_COMMITLOG,
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
@@ -219,6 +220,23 @@ def _heartbeat(command: RemotingCommand, topic_at: TopicAt) -> Resources:
     return needed
 
 
+def _popped(topic: str, group: str) -> Resources:
+    """Needs SUB of the group, and of the topic that was popped; the group's pop retry topic may stand for it."""
+    return {**_topic(topic.removeprefix(topics.pop_retry_topic(group, "")), Permission.SUB), **_groups([group])}
+
+
+def _batch_ack(command: RemotingCommand, topic_at: TopicAt) -> Resources:
+    needed: Resources = {}
+    for ack in BatchAckMessageRequestBody.decode(command.body).acks:
+        needed |= _popped(ack.topic, ack.consumer_group)
+    return needed
+
+
+def _assignment(command: RemotingCommand, topic_at: TopicAt) -> Resources:
+    wanted = QueryAssignmentRequestBody.decode(command.body)
+    return _topic_and_group(wanted.topic, wanted.consumer_group)
+
+
 def _locks(command: RemotingCommand, topic_at: TopicAt) -> Resources:
     return _groups([LockBatchRequestBody.decode(command.body).consumer_group])
 
@@ -234,6 +252,15 @@ FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.END_TRANSACTION: _of(headers.EndTransactionRequestHeader, _end_transaction),
     RequestCode.PULL_MESSAGE: _PULL,
     RequestCode.LITE_PULL_MESSAGE: _PULL,
+    RequestCode.POP_MESSAGE: _of(
+        headers.PopMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+    ),
+    RequestCode.ACK_MESSAGE: _of(headers.AckMessageRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)),
+    RequestCode.BATCH_ACK_MESSAGE: _batch_ack,
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: _of(
+        headers.ChangeInvisibleTimeRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)
+    ),
+    RequestCode.QUERY_ASSIGNMENT: _assignment,
     RequestCode.QUERY_MESSAGE: _of(headers.QueryMessageRequestHeader, lambda header, _: _topic(header.topic, Permission.SUB)),
     RequestCode.VIEW_MESSAGE_BY_ID: _of(headers.ViewMessageRequestHeader, lambda header, at: _stored_at(header.offset, at)),
     RequestCode.CONSUMER_SEND_MSG_BACK: _of(headers.ConsumerSendMsgBackRequestHeader, _send_back),

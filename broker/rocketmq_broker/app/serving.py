@@ -119,6 +119,7 @@ def build_serving(
     pull_processor = _pulling(context, settings)
     popping = build_popping(
         context,
+        route_of=registration.route_of,
         max_bytes=settings.max_transfer_bytes_on_message_in_memory,
         broker_permission=settings.broker_permission,
         longest_sleep_s=pace.longest_sleep_s,

@@ -6,8 +6,11 @@ import pytest
 from rocketmq_broker.protocol import CommandHeader, headers
 
 APACHE = {
+    "AckMessageRequestHeader": "consumerGroup! topic! queueId! extraInfo! offset!",
     "AddWritePermOfBrokerRequestHeader": "brokerName!",
     "AddWritePermOfBrokerResponseHeader": "addTopicCount!",
+    "ChangeInvisibleTimeRequestHeader": "consumerGroup! topic! queueId! extraInfo! offset! invisibleTime!",
+    "ChangeInvisibleTimeResponseHeader": "popTime! invisibleTime! reviveQid!",
     "CheckTransactionStateRequestHeader": "tranStateTableOffset! commitLogOffset! msgId transactionId offsetMsgId",
     "CloneGroupOffsetRequestHeader": "srcGroup! destGroup! topic offline",
     "ConsumeMessageDirectlyResultRequestHeader": "consumerGroup! clientId msgId brokerName",
@@ -49,6 +52,10 @@ APACHE = {
     "GetTopicStatsInfoRequestHeader": "topic!",
     "GetTopicsByClusterRequestHeader": "cluster!",
     "NotifyConsumerIdsChangedRequestHeader": "consumerGroup!",
+    "PopMessageRequestHeader": (
+        "consumerGroup! topic! queueId! maxMsgNums! invisibleTime! pollTime! bornTime! initMode! expType exp order attemptId"
+    ),
+    "PopMessageResponseHeader": "popTime! invisibleTime! reviveQid! restNum! startOffsetInfo msgOffsetInfo orderCountInfo",
     "PullMessageRequestHeader": (
         "consumerGroup! topic! queueId! queueOffset! maxMsgNums! sysFlag! commitOffset! suspendTimeoutMillis! "
         "subscription subVersion! expressionType"
@@ -97,6 +104,7 @@ ADDED_OUTSIDE_OF_THE_CLASS = {"_UNIQUE_KEY_QUERY", "MSG_REGION", "TRACE_ON"}
 """Apache's code puts these among a command's extension fields by hand."""
 NOT_INSISTED_ON = {
     "CreateTopicRequestHeader": {"order"},
+    "PopMessageRequestHeader": {"bornTime"},
     "UpdateGlobalWhiteAddrsConfigRequestHeader": {"aclFileFullPath"},
 }
 """Fields that older clients leave out, and without which it is clear what is meant."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 from rocketmq_broker.client.errors import ClientError
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.allocation import allocate_averagely
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.world import Chance
@@ -105,20 +106,3 @@ class Rebalance:
         if self._client_id not in members:
             return None
         return set(allocate_averagely(queues, members, self._client_id))
-
-
-def allocate_averagely(queues: Iterable[MessageQueue], client_ids: Iterable[str], own_id: str) -> list[MessageQueue]:
-    """Returns this client's share: consecutive queues, the first `len(queues) % len(clients)` clients one more than the others.
-
-    It is RocketMQ's AllocateMessageQueueAveragely.
-    Every member of the group computes the same from the same two sets, so no two get the same queue. A client that is not among
-    `client_ids` gets none.
-    """
-    all_queues = sorted(queues)
-    all_clients = sorted(set(client_ids))
-    if own_id not in all_clients:
-        return []
-    index = all_clients.index(own_id)
-    share, remainder = divmod(len(all_queues), len(all_clients))
-    begin = index * share + min(index, remainder)
-    return all_queues[begin : begin + share + (1 if index < remainder else 0)]

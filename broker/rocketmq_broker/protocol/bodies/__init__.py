@@ -31,6 +31,15 @@ from rocketmq_broker.protocol.bodies.group import (
     UnlockBatchRequestBody,
 )
 from rocketmq_broker.protocol.bodies.parked_admin import MarkInfo, MarkList, ParkedCounts
+from rocketmq_broker.protocol.bodies.pop import (
+    BatchAck,
+    BatchAckMessageRequestBody,
+    MessageQueueAssignment,
+    MessageRequestMode,
+    QueryAssignmentRequestBody,
+    QueryAssignmentResponseBody,
+    SetMessageRequestModeRequestBody,
+)
 from rocketmq_broker.protocol.bodies.register_broker import RegisterBrokerBody
 from rocketmq_broker.protocol.bodies.running_info import (
     CMResult,
@@ -54,6 +63,8 @@ from rocketmq_broker.protocol.bodies.topic import (
 from rocketmq_broker.protocol.bodies.transaction_admin import CheckBackInfo, TransactionInfo, TransactionList
 
 __all__ = [
+    "BatchAck",
+    "BatchAckMessageRequestBody",
     "BrokerStatsData",
     "BrokerStatsItem",
     "CMResult",
@@ -78,7 +89,9 @@ __all__ = [
     "LockBatchResponseBody",
     "MarkInfo",
     "MarkList",
+    "MessageQueueAssignment",
     "MessageQueueForC",
+    "MessageRequestMode",
     "OffsetWrapper",
     "ParkedCounts",
     "PlainAccessConfig",
@@ -86,6 +99,8 @@ __all__ = [
     "ProducerConnection",
     "ProducerInfo",
     "ProducerTableInfo",
+    "QueryAssignmentRequestBody",
+    "QueryAssignmentResponseBody",
     "QueryConsumeQueueResponseBody",
     "QueryConsumeTimeSpanBody",
     "QueryCorrectionOffsetBody",
@@ -93,6 +108,7 @@ __all__ = [
     "RegisterBrokerBody",
     "ResetOffsetBody",
     "ResetOffsetBodyForC",
+    "SetMessageRequestModeRequestBody",
     "SubscriptionGroupBody",
     "SubscriptionGroupWrapper",
     "TopicConfigAndQueueMapping",

@@ -23,6 +23,7 @@ class ConsumeType(Enum):
 
     CONSUME_ACTIVELY = "CONSUME_ACTIVELY"
     CONSUME_PASSIVELY = "CONSUME_PASSIVELY"
+    CONSUME_POP = "CONSUME_POP"
 
 
 class MessageModel(Enum):

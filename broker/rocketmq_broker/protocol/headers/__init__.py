@@ -51,6 +51,13 @@ from rocketmq_broker.protocol.headers.parked_admin import (
     ListMarksRequestHeader,
     RetryDeadLetterRequestHeader,
 )
+from rocketmq_broker.protocol.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+    PopMessageRequestHeader,
+    PopMessageResponseHeader,
+)
 from rocketmq_broker.protocol.headers.pull import (
     GetEarliestMsgStoretimeRequestHeader,
     GetEarliestMsgStoretimeResponseHeader,
@@ -101,8 +108,11 @@ from rocketmq_broker.protocol.headers.transaction_admin import (
 
 __all__ = [
     "DEFAULT_REGION_ID",
+    "AckMessageRequestHeader",
     "AddWritePermOfBrokerRequestHeader",
     "AddWritePermOfBrokerResponseHeader",
+    "ChangeInvisibleTimeRequestHeader",
+    "ChangeInvisibleTimeResponseHeader",
     "CheckTransactionStateRequestHeader",
     "CloneGroupOffsetRequestHeader",
     "ConsumeMessageDirectlyResultRequestHeader",
@@ -143,6 +153,8 @@ __all__ = [
     "ListMarksRequestHeader",
     "ListPendingTransactionsRequestHeader",
     "NotifyConsumerIdsChangedRequestHeader",
+    "PopMessageRequestHeader",
+    "PopMessageResponseHeader",
     "PullMessageRequestHeader",
     "PullMessageResponseHeader",
     "PutKVConfigRequestHeader",

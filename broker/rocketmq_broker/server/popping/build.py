@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from rocketmq_broker.server.popping.assignment_processor import AssignmentProcessor, RouteOf
 from rocketmq_broker.server.popping.check_points import CheckPoints
 from rocketmq_broker.server.popping.pop_log import PopLog
+from rocketmq_broker.server.popping.pop_processor import PopProcessor
 from rocketmq_broker.server.popping.popping import Popping
+from rocketmq_broker.server.popping.request_modes import FILE_NAME, RequestModes
 from rocketmq_broker.server.popping.reviver import Reviver
 from rocketmq_broker.server.pulling.reading_rules import ReadingRules
 from rocketmq_broker.server.pulling.young_queues import YoungQueues, young_queue_bytes
 from rocketmq_broker.server.server_context import ServerContext
+from rocketmq_broker.store.tables.config_file import ConfigFile
 
 
-def build_popping(context: ServerContext, *, max_bytes: int, broker_permission: int, longest_sleep_s: float) -> Popping:
-    """Reads the pop log and builds the parts. The caller has to report arrivals."""
+def build_popping(
+    context: ServerContext, *, route_of: RouteOf, max_bytes: int, broker_permission: int, longest_sleep_s: float
+) -> Popping:
+    """Reads the pop log and builds the parts. `route_of` asks the name servers for a topic. The caller has to report arrivals.
+
+    Raises DamagedStore.
+    """
     check_points = CheckPoints(
         PopLog(context.store, context.topic_table), context.offsets, context.offset_commits, clock=context.clock
     )
@@ -41,6 +50,16 @@ def build_popping(context: ServerContext, *, max_bytes: int, broker_permission: 
         random=context.random,
         longest_sleep_s=longest_sleep_s,
     )
+    modes_file = ConfigFile(context.store.config.config_directory / FILE_NAME, context.store.files)
+    assignments = AssignmentProcessor(
+        modes=RequestModes(modes_file, context.topic_table, context.subscription_groups),
+        consumer_groups=context.clients.consumer_groups,
+        route_of=route_of,
+        tasks=context.tasks,
+    )
+    pops = PopProcessor(popping, context.clients.message_filters, context.group_commit)
+    for processor in (pops, assignments):
+        context.dispatcher.add(processor.handlers)
     check_points.on_shown = popping.on_shown
     context.clock.tell(popping.clock_stepped)
     context.group_commit.listeners.append(check_points)

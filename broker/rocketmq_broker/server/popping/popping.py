@@ -12,7 +12,7 @@ from typing import Final
 
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.record import queue_offset_of
-from rocketmq_broker.protocol.codes import PopResponseCode
+from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.clients.message_filters import MessageFilters
@@ -279,6 +279,11 @@ class Popping:
                 f"the retry topic {retry_topic} would have {len(retry_topic)} letters; {topics.MAX_TOPIC_LENGTH} are possible"
             )
             raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
+        if self._rules.has_group(retry_topic.removeprefix(topics.RETRY_PREFIX)) and not request.topic.startswith(
+            topics.RETRY_PREFIX
+        ):
+            remark = f"the retry topic would be {retry_topic}, and that is another group's: name the group otherwise"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
         return queues
 
     def _refuse_invisible_time(self, invisible_ms: int, *, least_ms: int) -> None:

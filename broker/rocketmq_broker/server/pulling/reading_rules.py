@@ -17,6 +17,10 @@ class ReadingRules:
         self._groups = subscription_groups
         self._broker_permission = broker_permission
 
+    def has_group(self, group: str) -> bool:
+        """Returns whether a consumer group of that name exists."""
+        return group in self._groups.groups
+
     def refuse_forbidden(self, group: str, topic: str, queue_id: int, *, verb: str = "pulling") -> int:
         """Returns the number of the topic's queues. Raises RequestRefused unless broker, group and topic allow to read the queue.
 

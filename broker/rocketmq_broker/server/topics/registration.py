@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rocketmq_broker.protocol.bodies import KVTable
+from rocketmq_broker.protocol.bodies.route import TopicRouteData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.errors import ProtocolError
-from rocketmq_broker.protocol.headers import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from rocketmq_broker.protocol.headers import GetRouteInfoRequestHeader, RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from rocketmq_broker.remoting.backoff import Backoff
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError
@@ -73,6 +74,20 @@ class Registration:
     async def registered(self) -> None:
         """Registers, and returns when each name server has answered or failed to answer."""
         await asyncio.gather(*(link.registered() for link in self._links))
+
+    async def route_of(self, topic: str) -> TopicRouteData | None:
+        """Asks the name servers for the topic's queues on all brokers. Returns None if none of them knows the topic."""
+        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        for link in self._links:
+            try:
+                answer = await self._client.invoke(
+                    link.address, RequestCode.GET_ROUTEINFO_BY_TOPIC, header, timeout_ms=TIMEOUT_MS
+                )
+                if answer.code == ResponseCode.SUCCESS:
+                    return TopicRouteData.decode(answer.body)
+            except (RemotingError, ProtocolError):
+                continue
+        return None
 
     async def run(self) -> None:
         """Keeps the broker registered until it is cancelled."""

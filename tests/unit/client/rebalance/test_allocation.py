@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketmq_broker.client.rebalance.rebalance import allocate_averagely
 from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.allocation import allocate_averagely
 
 
 def queues(count: int) -> list[MessageQueue]:

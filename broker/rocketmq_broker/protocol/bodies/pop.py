@@ -1,0 +1,94 @@
+"""Bodies of pops, and of the division of queues by the broker (RocketMQ 5)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from enum import Enum
+from typing import ClassVar, Final
+
+import msgspec
+
+from rocketmq_broker.protocol.bodies.heartbeat import MessageModel
+from rocketmq_broker.protocol.body import Body, BodyPart
+from rocketmq_broker.protocol.errors import BodyError
+from rocketmq_broker.protocol.queue_table import MessageQueueData
+
+_LONGEST_BITS: Final = 4096
+
+
+class MessageRequestMode(Enum):
+    """How a group's consumers get a topic's messages."""
+
+    PULL = "PULL"
+    POP = "POP"
+
+
+class BatchAck(BodyPart):
+    """Acknowledged messages of one pop and queue."""
+
+    consumer_group: str = msgspec.field(name="c")
+    topic: str = msgspec.field(name="t")
+    start_offset: int = msgspec.field(name="so")
+    queue_id: int = msgspec.field(name="q")
+    revive_queue_id: int = msgspec.field(name="rq")
+    pop_time: int = msgspec.field(name="pt")
+    invisible_time: int = msgspec.field(name="it")
+    bit_set: str = msgspec.field(name="b")
+    """In base64; bit n of it is the message `start_offset` + n."""
+    retry: str = msgspec.field(name="r", default="0")
+
+    def offsets(self) -> list[int]:
+        """Returns the offsets of the messages. Raises BodyError."""
+        try:
+            bits = base64.b64decode(self.bit_set, validate=True)
+        except binascii.Error as error:
+            raise BodyError(f"an acknowledgement without a bit set in base64: {error}") from None
+        if len(bits) > _LONGEST_BITS // 8:
+            raise BodyError(f"an acknowledgement of {len(bits) * 8} messages; {_LONGEST_BITS} are the most of one pop")
+        number = int.from_bytes(bits, "little")
+        return [self.start_offset + bit for bit in range(number.bit_length()) if number >> bit & 1]
+
+
+class BatchAckMessageRequestBody(Body):
+    """The body of BATCH_ACK_MESSAGE."""
+
+    broker_name: str
+    acks: list[BatchAck] = []
+
+
+class QueryAssignmentRequestBody(Body):
+    """QUERY_ASSIGNMENT: a consumer asks which queues are its own."""
+
+    constants: ClassVar = {"messageModel": MessageModel}
+
+    topic: str
+    consumer_group: str
+    client_id: str
+    strategy_name: str = "AVG"
+    message_model: MessageModel = MessageModel.CLUSTERING
+
+
+class MessageQueueAssignment(BodyPart):
+    """A queue of a consumer; with POP the queue id -1 stands for all of a broker's."""
+
+    message_queue: MessageQueueData
+    mode: MessageRequestMode
+
+
+class QueryAssignmentResponseBody(Body):
+    """The answer; None means that the consumer keeps what it has."""
+
+    message_queue_assignments: list[MessageQueueAssignment] | None = None
+
+
+class SetMessageRequestModeRequestBody(Body):
+    """SET_MESSAGE_REQUEST_MODE: an operator says how a group gets a topic's messages."""
+
+    constants: ClassVar = {"mode": MessageRequestMode}
+
+    topic: str
+    consumer_group: str
+    mode: MessageRequestMode = MessageRequestMode.PULL
+    pop_share_queue_num: int = 0
+    """Each consumer shares its queues with so many others; 0: all share all."""
