@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
+.PHONY: help setup setup-demo compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
@@ -24,8 +24,15 @@ endif
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Make .venv from requirements.lock; find or install Java 17 and redis-server
+setup: ## Make .venv from requirements.lock, step by step; find or install Java 17 and redis-server
 	@scripts/setup
+ifeq ($(COMPILED),1)
+	@scripts/compile
+endif
+
+# What demo and up need alone is half of .venv; a .venv with everything serves them, too.
+setup-demo:
+	@scripts/setup $(if $(filter 1,$(COMPILED)),all,demo)
 ifeq ($(COMPILED),1)
 	@scripts/compile
 endif
@@ -40,10 +47,10 @@ wheel: setup ## Build wheel and sdist of the broker, and the wheel of the commit
 	@rm -rf broker/build commitlog/build
 	@ls dist
 
-demo: setup ## Run orders through broker, services and kills; end with the reconciliation's table
+demo: setup-demo ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo $(DEMO)
 
-up: setup ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
+up: setup-demo ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
 	@exec $(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo.up $(UP)
 
 recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RECORDING="--orders 400", RECORDING="--draw-only")
@@ -86,8 +93,8 @@ bench-pipelines: setup ## Reconcile 1, 5 and 10 million orders with known faults
 fuzz: setup ## Fuzz broker, name server and client by structure for an hour (FUZZ="--minutes 5")
 	@$(PYTHON_IN_VENV) -m tests.fuzz $(FUZZ)
 
-race: setup ## Race the ways to tell another database under faults; draw docs/race.svg (RACE="--orders 100", RACE="--help")
-	@$(PYTHON_IN_VENV) -m tutorials.race --output docs/race.json --draw docs/race.svg $(RACE)
+race: setup ## Race the ways to tell another database under faults; draw build/race.svg (RACE="--orders 100", RACE="--renew-docs" for docs/race.svg)
+	@$(PYTHON_IN_VENV) -m tutorials.race --output build/race.json --draw build/race.svg $(RACE)
 
 simulate: setup ## Play simulated worlds under faults (SEEDS=100000 FIRST=1; SEED=4711 for one world; SIMULATE="--help")
 	@exec $(PYTHON_IN_VENV) -m simulation $(SEEDS:%=--seeds %) $(FIRST:%=--first %) $(SEED:%=--seed %) $(SIMULATE)
