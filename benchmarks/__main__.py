@@ -24,6 +24,7 @@ from benchmarks.side_by_side.plan import ASYNC, BINARY_HEADERS, GENERATED, SYNC,
 from benchmarks.side_by_side.report import Results
 from benchmarks.side_by_side.sample import Sample
 from demo.processes import ProcessFailed
+from rocketmq_broker.told_to_stop import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
 BROKER = Path(rocketmq_broker.__file__).parent
@@ -194,4 +195,5 @@ def _console() -> Console:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted():
+        typer.run(main)

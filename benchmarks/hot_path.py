@@ -27,6 +27,7 @@ from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import SendMessageResponseHeader
 from rocketmq_broker.store import FlushDiskType
+from rocketmq_broker.told_to_stop import until_interrupted
 
 TOPIC = "hot-path"
 PROFILED_FUNCTIONS = 50
@@ -114,4 +115,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: nothing was measured to the end."):
+        typer.run(main)

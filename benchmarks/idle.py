@@ -20,6 +20,7 @@ from demo.processes import Processes
 from rocketmq_broker.protocol.bodies.heartbeat import HeartbeatData, ProducerData
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.remoting.client import RemotingClient
+from rocketmq_broker.told_to_stop import until_interrupted
 
 MEBIBYTE = 1024 * 1024
 AT_ONCE = 200
@@ -93,4 +94,5 @@ def _memory_mib(process: psutil.Process) -> float:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: nothing was measured to the end."):
+        typer.run(main)

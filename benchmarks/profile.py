@@ -17,6 +17,7 @@ import typer
 from benchmarks.side_by_side.brokers import OurBroker
 from benchmarks.side_by_side.generator import CannotBuild, build, generate
 from demo.processes import Processes, ProcessFailed
+from rocketmq_broker.told_to_stop import until_interrupted
 
 FUNCTIONS = 40
 WARM_UP_S = 2
@@ -54,4 +55,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: no profile was made."):
+        typer.run(main)

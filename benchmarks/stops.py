@@ -23,6 +23,7 @@ from typing import Final
 from demo.ports import free_ports
 from demo.processes import Process, Processes, ProcessFailed, accepts_connections, prints
 from demo.system import BROKER_SETTINGS, System, redis_command
+from rocketmq_broker.told_to_stop import until_interrupted
 
 _ENDS_WITHIN_S: Final = 60.0
 _LOOK_EVERY_S: Final = 0.001
@@ -226,4 +227,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with until_interrupted("Stopped: not all ways to stop were measured."):
+        sys.exit(main())

@@ -16,6 +16,7 @@ from typing import Final
 
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
+from rocketmq_broker.told_to_stop import until_interrupted
 
 ROUNDS: Final = 15
 ISOLATED_TESTS: Final = 200
@@ -140,4 +141,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with until_interrupted("Stopped: nothing was measured to the end."):
+        main()

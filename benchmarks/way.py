@@ -35,6 +35,7 @@ from order_service.entrypoints.http import create_app
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, EventLoopThread, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import RocketMQ
+from rocketmq_broker.told_to_stop import until_interrupted
 from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
 
@@ -226,4 +227,5 @@ def main(what: Annotated[str, typer.Argument(help="`message` or `order`.")] = "m
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted():
+        typer.run(main)

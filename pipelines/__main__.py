@@ -4,7 +4,9 @@ import logging
 
 from pipelines.commands.command_line import application
 from rocketmq_broker.logs import log_to_stderr
+from rocketmq_broker.told_to_stop import until_interrupted
 
 if __name__ == "__main__":
     log_to_stderr(logging.WARNING)
-    application(prog_name="python -m pipelines")
+    with until_interrupted():
+        application(prog_name="python -m pipelines")

@@ -16,6 +16,7 @@ from typing import Final
 
 from playwright.sync_api import Page, sync_playwright
 
+from rocketmq_broker.told_to_stop import until_interrupted
 from scripts.chromium import find_chromium
 from scripts.site_diagrams import DRAWINGS, SCHEMES, Diagram, diagrams_of_site
 
@@ -76,4 +77,5 @@ def _mermaid() -> str:
 
 
 if __name__ == "__main__":
-    main()
+    with until_interrupted("Stopped: not all diagrams are drawn."):
+        main()

@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 
 from rocketmq_broker.testing.simulation.plan import UnreadablePlan, read_plan
+from rocketmq_broker.told_to_stop import until_interrupted
 from simulation.plans import plan_of
 from simulation.search.code_version import code_version
 from simulation.search.command import SimulationCommand
@@ -60,4 +61,5 @@ def simulate(
 
 
 if __name__ == "__main__":
-    app()
+    with until_interrupted():
+        app()

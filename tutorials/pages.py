@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from rocketmq_broker.told_to_stop import until_interrupted
+
 FOLDER: Final = Path(__file__).parent
 _BLOCK: Final = re.compile(
     r"<!-- (?P<file>\S+\.(?:py|patch))(?: (?P<name>\w+))? -->\n```(?P<language>python|diff)\n.*?```\n", re.DOTALL
@@ -56,4 +58,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with until_interrupted():
+        main()

@@ -9,6 +9,8 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
+from rocketmq_broker.told_to_stop import until_interrupted
+
 
 def query(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)], statement: str) -> None:
     """Runs one SELECT; opens the database for reading only."""
@@ -26,4 +28,5 @@ def query(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)], st
 
 
 if __name__ == "__main__":
-    typer.run(query)
+    with until_interrupted():
+        typer.run(query)

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from benchmarks.attacks.attacks import AT_THE_BROKER, ELSEWHERE, NOTHING
 from benchmarks.attacks.place import placed
+from rocketmq_broker.told_to_stop import until_interrupted
 
 HERE: Final = Path(__file__).resolve().parents[2]
 SOMEBODY_GAINED: Final = 1
@@ -56,4 +57,5 @@ async def _gained_at_the_broker(checkout: Path, folder: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: no table, because not all attacks were made."):
+        typer.run(main)

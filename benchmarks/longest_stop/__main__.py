@@ -17,6 +17,7 @@ from rich.table import Table
 
 from benchmarks.longest_stop import by_code, rows
 from benchmarks.longest_stop.stage import Measured, staged
+from rocketmq_broker.told_to_stop import until_interrupted
 
 HERE: Final = Path(__file__).resolve().parents[2]
 MOST_STOP_S: Final = 0.05
@@ -106,4 +107,5 @@ def _memory(measured: Measured | str | None) -> str:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: nothing was measured to the end."):
+        typer.run(main)

@@ -21,6 +21,7 @@ from benchmarks.orders.sample import Case, Sample, Way
 from benchmarks.orders.system import NoPostgresql
 from benchmarks.side_by_side.environment import environment
 from demo.processes import ProcessFailed
+from rocketmq_broker.told_to_stop import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
@@ -91,4 +92,5 @@ def _chosen(text: str, known: Mapping[str, T]) -> Iterable[T]:
 if __name__ == "__main__":
     app = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     app.command()(main)
-    app()
+    with until_interrupted():
+        app()

@@ -19,6 +19,7 @@ from benchmarks.reconciliation.report import faults_table, growth_table, times_t
 from benchmarks.reconciliation.runs import Run, RunFailed, reconcile
 from benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
 from benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, compare, how_to_get, tools_here
+from rocketmq_broker.told_to_stop import until_interrupted
 
 BYTES_PER_ORDER = 1_400
 CANNOT_MEASURE = 2
@@ -97,4 +98,5 @@ def _print_two_tables(two_tables: TwoTables, screen: Console) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: the books of the run are removed."):
+        typer.run(main)

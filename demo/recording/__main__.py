@@ -16,6 +16,7 @@ from rich.text import Text
 
 from demo.recording.cast import NoCast, read_cast, record
 from demo.recording.picture import picture
+from rocketmq_broker.told_to_stop import until_interrupted
 
 WIDTH = 110
 COULD_NOT_WRITE = 2
@@ -47,4 +48,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: recording and picture are as before."):
+        typer.run(main)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from rocketmq_broker.told_to_stop import until_interrupted
 from simulation.plans import plan_of
 from simulation.planted.all_planted import ALL_PLANTED, find_planted
 from simulation.planted.found import FOUND, FoundBug
@@ -72,4 +73,5 @@ def _first_broken(seed: int) -> str | None:
 
 
 if __name__ == "__main__":
-    app()
+    with until_interrupted():
+        app()

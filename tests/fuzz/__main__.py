@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from rocketmq_broker.told_to_stop import until_interrupted
 from tests.fuzz.clients import fuzz_answers, fuzz_requests
 from tests.fuzz.servers import fuzz_servers
 from tests.fuzz.watch import LONGEST_MS, Watch
@@ -46,4 +47,5 @@ def main(
 if __name__ == "__main__":
     application = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
     application.command()(main)
-    application()
+    with until_interrupted("Stopped: this round counts for nothing; the report has those before it."):
+        application()

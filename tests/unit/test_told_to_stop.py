@@ -10,7 +10,7 @@ PROGRAMS = [
     path
     for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo", "simulation")
     for path in (ROOT / folder).rglob("__main__.py")
-    if "told_to_stop" in path.read_text()
+    if "end_at_once_when_told" in path.read_text()
 ]
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
+from rocketmq_broker.told_to_stop import until_interrupted
 from tutorials.build_your_own.curriculum import STAGES, Stage
 from tutorials.build_your_own.tester.failed import Interrupted
 from tutorials.build_your_own.tester.printing import Printer
@@ -86,4 +87,5 @@ def _new_folder(folder: Path) -> Path:
 
 
 if __name__ == "__main__":
-    application(prog_name="python -m tutorials.build_your_own")
+    with until_interrupted():
+        application(prog_name="python -m tutorials.build_your_own")

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocketmq_broker.config import ConfigError
+from rocketmq_broker.told_to_stop import until_interrupted
 from tutorials.kills.cells import Moment, Victim
 from tutorials.kills.playing import Outcome, play
 
@@ -72,4 +73,5 @@ def _setting(text: str) -> tuple[str, str]:
 
 
 if __name__ == "__main__":
-    app()
+    with until_interrupted("Stopped: not all cells were played."):
+        app()

@@ -1,26 +1,30 @@
 """The race's command line: `python -m tutorials.race --help`."""
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from rocketmq_broker.told_to_stop import until_interrupted
 from tutorials.race.brokers import BrokerCannotRun
 from tutorials.race.brokers.apache import ApacheBroker, missing_for_apache
 from tutorials.race.entries import NoSuchEntry, cells, ways_with
 from tutorials.race.faults import Fault
 from tutorials.race.results.figures import Figures
 from tutorials.race.results.picture import picture
+from tutorials.race.results.progress import ProgressLines
 from tutorials.race.results.record import Record, kept
-from tutorials.race.results.table import table_of_cells, table_of_costs, table_of_faults
+from tutorials.race.results.table import tables_of_cells, tables_of_costs, tables_of_faults
 from tutorials.race.running import Wanted, WayHangs, play_cells
 from tutorials.race.way import Way
 from tutorials.race.ways import WAYS_ON_APACHE
 
 app = typer.Typer(add_completion=False)
+_DOCS = Path(__file__).parents[2] / "docs"
 
 
 @app.command()
@@ -37,10 +41,13 @@ def race(
         typer.Option(help="a file for the figures, as JSON; figures of Apache's broker stay in it until new ones come"),
     ] = None,
     draw: Annotated[Path | None, typer.Option(help="a file for the picture, an SVG; only of all cells")] = None,
+    renew_docs: Annotated[bool, typer.Option("--renew-docs", help="writes docs/race.json and docs/race.svg")] = False,
     processes: Annotated[int | None, typer.Option(min=1, help="cells side by side; as many as processors")] = None,
 ) -> None:
     """Races the ways to tell another database, under faults, and prints how many orders went wrong."""
     console = Console()
+    if renew_docs:
+        output, draw = _DOCS / "race.json", _DOCS / "race.svg"
     ways, wanted = _entries(cell or [], add, orders, apache)
     if draw is not None and cell:
         raise typer.BadParameter("a picture shows all cells: leave --cell out, or --draw")
@@ -50,15 +57,25 @@ def race(
         console.print(f"the race ends: {error}", style="red", markup=False)
         raise typer.Exit(1) from None
     if cell:
-        console.print(table_of_cells(figures))
+        console.print(*tables_of_cells(figures, console.width))
     else:
         ways, kept_figures = _with_kept(ways, output)
         figures += kept_figures
-        console.print(table_of_faults(ways, list(Fault), figures), table_of_costs(ways, figures))
+        for table in (
+            *tables_of_faults(ways, list(Fault), figures, console.width),
+            *tables_of_costs(ways, figures, console.width),
+        ):
+            console.print(table)
     if output is not None:
-        output.write_text(Record(orders, seed, figures).written())
+        _write(console, output, Record(orders, seed, figures).written())
     if draw is not None:
-        draw.write_text(picture(ways, list(Fault), figures, orders=orders, seed=seed))
+        _write(console, draw, picture(ways, list(Fault), figures, orders=orders, seed=seed))
+
+
+def _write(console: Console, file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    console.print(f"written: {file}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) -> tuple[Sequence[type[Way]], list[Wanted]]:
@@ -78,14 +95,17 @@ def _entries(cell: Sequence[str], add: Path | None, orders: int, apache: int) ->
 
 
 def _played(console: Console, wanted: Sequence[Wanted], seed: int, add: Path | None, processes: int | None) -> list[Figures]:
-    """Plays the wanted cells with a progress bar, and returns their figures in order. Raises BrokerCannotRun, WayHangs."""
-    columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    """Plays the wanted cells, says how far it is, and returns their figures in order. Raises BrokerCannotRun, WayHangs."""
+    columns = TextColumn("cells played"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     figures = []
     with Progress(*columns, console=console, transient=True) as progress:
         playing = progress.add_task("", total=len(wanted))
+        lines = ProgressLines("cells played", len(wanted), time.monotonic)
         for one in play_cells(wanted, seed=seed, file=add, processes=processes):
             figures.append(one)
             progress.advance(playing)
+            if not console.is_terminal and (line := lines.after(len(figures))):
+                console.print(line, highlight=False)
     in_order = {(one.way, one.fault): number for number, one in enumerate(wanted)}
     return sorted(figures, key=lambda one: in_order[one.way, one.fault])
 
@@ -102,4 +122,5 @@ def _with_kept(ways: Sequence[type[Way]], output: Path | None) -> tuple[Sequence
 
 
 if __name__ == "__main__":
-    app()
+    with until_interrupted("Stopped: nothing is written."):
+        app()

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from rocketmq_broker.client import Producer
@@ -20,7 +21,7 @@ from tutorials.race.order import TOPIC, Order
 from tutorials.race.results.figures import Figures, percentile
 from tutorials.race.results.picture import picture
 from tutorials.race.results.record import Record, read_record
-from tutorials.race.results.table import titles
+from tutorials.race.results.table import tables_of_cells, tables_of_costs, tables_of_faults, titles
 from tutorials.race.running import play_cell
 from tutorials.race.ways import WAYS, WAYS_ON_APACHE
 
@@ -200,7 +201,7 @@ def test_the_picture_in_the_docs_is_drawn_from_the_figures_beside_it() -> None:
     played = {one.way for one in record.figures}
     ways = [way for way in (*WAYS, *WAYS_ON_APACHE) if way.name in played]
     drawn = picture(ways, list(Fault), record.figures, orders=record.orders, seed=record.seed)
-    assert (DOCS / "race.svg").read_text() == drawn, "draw it anew: make race"
+    assert (DOCS / "race.svg").read_text() == drawn, 'draw it anew: make race RACE="--renew-docs"'
 
 
 def test_figures_of_apaches_broker_stay_in_the_file_until_new_ones_come(tmp_path: Path) -> None:
@@ -246,3 +247,21 @@ def test_the_broker_gives_no_transaction_up_while_its_producer_is_dead(monkeypat
     figures = play_cell("with-barrier", "dies-after-commit", ORDERS, SEED)
     assert figures.struck > 0
     assert figures.wrong == 0
+
+
+@pytest.mark.parametrize("width", [80, 110, 160])
+def test_its_tables_fit_the_terminal_and_have_every_figure(width: int) -> None:
+    record = read_record((DOCS / "race.json").read_text())
+    ways = [*WAYS, *WAYS_ON_APACHE]
+    tables = [
+        *tables_of_faults(ways, list(Fault), record.figures, width),
+        *tables_of_costs(ways, record.figures, width),
+        *tables_of_cells(record.figures, width),
+    ]
+    console = Console(width=1000)
+    with console.capture() as printed:
+        console.print(*tables, width=width)
+    assert not [line for line in printed.get().splitlines() if len(line.rstrip()) > width]
+    assert max(console.measure(table).minimum for table in tables) <= width
+    columns = [str(column.header) for table in tables for column in table.columns]
+    assert {fault.heading for fault in Fault} | {"extra records", "p99"} <= set(columns)

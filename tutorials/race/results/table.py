@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from tutorials.race.faults import Fault
 from tutorials.race.results.figures import Figures
 from tutorials.race.way import Way
+
+_LABEL = 24
+"""Characters of a column of names, borders included."""
+_COLUMN = 12
+"""Characters of a column of figures, borders included: the longest word of a heading fits."""
 
 
 def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str, str]:
@@ -19,32 +25,46 @@ def titles(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Mapping[str
     }
 
 
-def table_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures]) -> Table:
+def tables_of_faults(ways: Sequence[type[Way]], faults: Sequence[Fault], figures: Sequence[Figures], width: int) -> list[Table]:
     """Returns a row for each way, a column for each fault: orders whose databases disagree in the end."""
-    table = Table(title="-n: orders without their credit   +n: credits without an order", show_lines=True)
-    table.add_column("way", min_width=20)
-    for fault in faults:
-        table.add_column(fault.heading, justify="right")
     found = {(one.way, one.fault): one for one in figures}
     called = titles(ways, figures)
-    for way in ways:
-        table.add_row(called[way.name], *[_wrong(found[way.name, fault.value]) for fault in faults])
-    return table
+    rows = [([called[way.name]], [_wrong(found[way.name, fault.value]) for fault in faults]) for way in ways]
+    title = "-n: orders without their credit   +n: credits without an order"
+    return _tables(title, ["way"], [fault.heading for fault in faults], rows, width, show_lines=True)
 
 
-def table_of_costs(ways: Sequence[type[Way]], figures: Sequence[Figures]) -> Table:
+def tables_of_costs(ways: Sequence[type[Way]], figures: Sequence[Figures], width: int) -> list[Table]:
     """Returns a row for each way: the wrong orders in all its cells, and its costs."""
-    table = Table(title="all faults together, and what each way costs")
-    table.add_column("way")
-    for title in ("missing", "phantom", "doubled without a unique key", "taken while the broker is down"):
-        table.add_column(title, justify="right")
-    for title in ("p50 without fault", "p99 without fault", "p99 worst cell", "extra rows", "extra records"):
-        table.add_column(title, justify="right")
+    columns = ["missing", "phantom", "doubled without a unique key", "taken while the broker is down"]
+    columns += ["p50 without fault", "p99 without fault", "p99 worst cell", "extra rows", "extra records"]
     called = titles(ways, figures)
-    for way in ways:
-        of_way = [one for one in figures if one.way == way.name]
-        table.add_row(called[way.name], *_costs(of_way))
-    return table
+    rows = [([called[way.name]], list(_costs([one for one in figures if one.way == way.name]))) for way in ways]
+    return _tables("all faults together, and what each way costs", ["way"], columns, rows, width)
+
+
+def _tables(
+    title: str,
+    labels: Sequence[str],
+    columns: Sequence[str],
+    rows: Sequence[tuple[Sequence[str], Sequence[RenderableType]]],
+    width: int,
+    *,
+    show_lines: bool = False,
+) -> list[Table]:
+    """Returns one table, or several with the same labels: so many columns in each as the width has room for."""
+    at_once = max(1, (width - _LABEL * len(labels)) // _COLUMN)
+    tables = []
+    for first in range(0, len(columns), at_once):
+        table = Table(title=title if first == 0 else None, show_lines=show_lines)
+        for label in labels:
+            table.add_column(label, min_width=_LABEL - 4 if len(labels) == 1 else None, no_wrap=len(labels) > 1)
+        for column in columns[first : first + at_once]:
+            table.add_column(column, justify="right", max_width=_COLUMN - 3)
+        for row_labels, cells in rows:
+            table.add_row(*row_labels, *cells[first : first + at_once])
+        tables.append(table)
+    return tables
 
 
 def _costs(cells: Sequence[Figures]) -> Iterator[str]:
@@ -75,15 +95,12 @@ def _wrong(figures: Figures) -> Text:
     return Text(" ".join(filter(None, kinds)), style="bold red")
 
 
-def table_of_cells(figures: Sequence[Figures]) -> Table:
+def tables_of_cells(figures: Sequence[Figures], width: int) -> list[Table]:
     """Returns a row for each cell, with all its figures."""
-    table = Table()
-    for title in ("way", "fault"):
-        table.add_column(title, no_wrap=True)
-    for title in ("orders", "stored", "missing", "phantom", "doubled without a unique key", "taken while down", "p50", "p99"):
-        table.add_column(title, justify="right")
+    columns = ["orders", "stored", "missing", "phantom", "doubled without a unique key", "taken while down", "p50", "p99"]
+    rows = []
     for one in figures:
         down = f"{one.taken_while_down} of {one.asked_while_down}" if one.asked_while_down else "-"
         counts = map(str, (one.orders, one.stored, one.missing, one.phantom, one.doubled))
-        table.add_row(one.way, one.fault, *counts, down, duration(one.p50_ms), duration(one.p99_ms))
-    return table
+        rows.append(([one.way, one.fault], [*counts, down, duration(one.p50_ms), duration(one.p99_ms)]))
+    return _tables("", ["way", "fault"], columns, rows, width)

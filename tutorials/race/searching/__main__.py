@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from rocketmq_broker.told_to_stop import until_interrupted
 from tutorials.race.entries import find_way
 from tutorials.race.searching.finding import FoundHarm, Harm, SearchedWay, search
 from tutorials.race.ways import WAYS
@@ -55,4 +56,5 @@ def _cell(found: FoundHarm | None, worlds: int) -> str:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: no page is written."):
+        typer.run(main)
