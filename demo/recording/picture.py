@@ -15,7 +15,7 @@ LONGEST_PAUSE_S: Final = 1.5
 SHORTEST_PAUSE_S: Final = 0.15
 """Lines that were printed at once come one after the other, so that the eye can follow."""
 LAST_PICTURE_S: Final = 8.0
-"""The time of the last picture before the repetition."""
+"""The time of the last picture, with which the animation begins: whoever looks at it sees how it ends."""
 
 _CHARACTER: Final = 7.8
 _ROW: Final = 17
@@ -33,7 +33,7 @@ def picture(cast: Cast) -> str:
     """Returns the SVG. Without animation it shows the last screen."""
     lines = [Line(0.0, f"$ {cast.command}"), *cast.lines]
     times = shown_at(lines)
-    length_s = times[-1] + LAST_PICTURE_S
+    length_s = LAST_PICTURE_S + times[-1]
     width, height = round(cast.width * _CHARACTER + 2 * _MARGIN), min(ROWS, len(lines)) * _ROW + 2 * _MARGIN
     scrolled = max(0, len(lines) - ROWS) * _ROW
     rows = "\n".join(_row(number, line.text) for number, line in enumerate(lines))
@@ -76,18 +76,21 @@ def _class_of(number: int, text: str) -> str:
 def _appearance(number: int, at_s: float, length_s: float) -> str:
     return (
         f"#l{number} {{ animation: a{number} {length_s:g}s infinite step-end; }} "
-        f"@keyframes a{number} {{ 0% {{ opacity: 0; }} {_percent(at_s, length_s)} {{ opacity: 1; }} }}"
+        f"@keyframes a{number} {{ 0% {{ opacity: 1; }} {_percent(0.0, length_s)} {{ opacity: 0; }} "
+        f"{_percent(at_s, length_s)} {{ opacity: 1; }} }}"
     )
 
 
 def _scrolling(times: list[float], length_s: float) -> str:
+    last = f"0% {{ transform: translateY({-max(0, len(times) - ROWS) * _ROW}px); }}"
     steps = [
         f"{_percent(at_s, length_s)} {{ transform: translateY({-max(0, number + 1 - ROWS) * _ROW}px); }}"
         for number, at_s in enumerate(times)
         if number == 0 or number >= ROWS
     ]
-    return f"#paper {{ animation: paper {length_s:g}s infinite step-end; }} @keyframes paper {{ {' '.join(steps)} }}"
+    return f"#paper {{ animation: paper {length_s:g}s infinite step-end; }} @keyframes paper {{ {last} {' '.join(steps)} }}"
 
 
 def _percent(at_s: float, length_s: float) -> str:
-    return f"{100 * at_s / length_s:.3f}%"
+    """Returns when something is shown that was printed at `at_s`: the run begins after the last picture."""
+    return f"{100 * (LAST_PICTURE_S + at_s) / length_s:.3f}%"

@@ -196,6 +196,13 @@ def test_the_picture_shows_each_way_and_each_number() -> None:
     assert drawn.count(">-7<") == len(WAYS)
 
 
+def test_the_picture_is_hardly_wider_than_a_phone() -> None:
+    figures = [made_up(way.name, fault.value, 0) for way in WAYS for fault in Fault]
+    width = re.search(r"viewBox='0 0 (\d+) ", picture(WAYS, list(Fault), figures, orders=100, seed=1))
+    assert width is not None
+    assert int(width[1]) < 420
+
+
 def test_the_picture_in_the_docs_is_drawn_from_the_figures_beside_it() -> None:
     record = read_record((DOCS / "race.json").read_text())
     played = {one.way for one in record.figures}

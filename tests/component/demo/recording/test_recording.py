@@ -54,6 +54,13 @@ def test_a_picture_is_scrolled_to_its_last_line_and_stands_so_without_animation(
     assert re.search(r'transform="translate\(0 -85\)"', many)  # 5 rows of 17: the command is a row as well
 
 
+def test_an_animation_begins_with_its_end() -> None:
+    drawn = picture(Cast("make it", 80, tuple(Line(number, "") for number in range(ROWS + 4))))
+    lines = re.findall(r"@keyframes a\d+ \{ 0% \{ opacity: (\d); \}", drawn)
+    assert lines == ["1"] * (ROWS + 4)
+    assert "@keyframes paper { 0% { transform: translateY(-85px); }" in drawn
+
+
 def test_pauses_are_neither_too_long_nor_too_short() -> None:
     times = shown_at([Line(0, ""), Line(0, ""), Line(0.5, ""), Line(60, "")])
     assert [round(after - before, 3) for before, after in pairwise(times)] == [SHORTEST_PAUSE_S, 0.5, LONGEST_PAUSE_S]
