@@ -18,6 +18,7 @@ from sqlmodel import Session, col, select
 from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome
 from order_messages.states import BY_REFUSAL, BY_REPAIR, EntryKind
+from rocketmq_broker.databases.missing_rows import insert_missing
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
@@ -149,13 +150,9 @@ class Ledger:
 
     def _insert_missing(self, session: Session, by_key: Mapping[_Key, Credit]) -> set[_Key]:
         """Inserts the missing entries. Returns the keys of those really inserted."""
-        if not by_key:
-            return set()
         now_ms = self._world.wall_ms()
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
-        # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
-        statement = self._sessions.insert(_CREDITS).on_conflict_do_nothing(index_elements=["order_id", "kind"])
-        inserted = session.connection().execute(statement.returning(_CREDITS.c.order_id, _CREDITS.c.kind), rows)
+        inserted = insert_missing(session.connection(), _CREDITS, rows, ["order_id", "kind"])
         return {(order_id, EntryKind(kind)) for order_id, kind in inserted}
 
     def _add_to_balances(self, session: Session, credits: Iterable[Credit]) -> None:

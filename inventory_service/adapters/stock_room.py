@@ -6,14 +6,18 @@ their names, so two shipments cannot wait for each other.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
 from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
+from rocketmq_broker.databases.missing_rows import insert_missing
 from rocketmq_broker.world import World
 from service_runtime.database.sessions import Sessions
+
+_SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 
 
 class SqlStockRoom:
@@ -77,9 +81,8 @@ class SqlStockRoom:
 
     def _is_new(self, session: Session, order_id: str, state: ShipmentState) -> bool:
         """Inserts the order's row with this state. Returns whether it is the first message of the order."""
-        insert = self._sessions.insert(ShipmentRow).values(order_id=order_id, state=state.value, created_at_ms=self._now_ms())
-        claimed = insert.on_conflict_do_nothing(index_elements=["order_id"]).returning(col(ShipmentRow.order_id))
-        return session.execute(claimed).first() is not None
+        row = {"order_id": order_id, "state": state.value, "created_at_ms": self._now_ms()}
+        return bool(insert_missing(session.connection(), _SHIPMENTS, [row], ["order_id"]))
 
 
 def _locked(session: Session, order_id: str) -> ShipmentRow:

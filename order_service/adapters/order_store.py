@@ -12,9 +12,9 @@ the table in `domain.life_cycle`, together with the transaction's row: the secon
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import Column, ColumnElement, Connection, Engine, update
+from sqlalchemy import ColumnElement, Connection, Engine, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -37,6 +37,8 @@ from order_service.domain.order import Cancellation, Order
 from order_service.domain.timeline import OrderTransaction
 from order_service.service_layer.attempt import Outcome, TransactionFailed
 from order_service.service_layer.order_store import HistoryDoubted
+from rocketmq_broker.databases import DecidedBefore
+from rocketmq_broker.databases.sqlalchemy import settled_state, write_outcome
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.sessions import Sessions
@@ -78,7 +80,7 @@ class SqlOrderStore:
         with self._sessions.writing() as session:
             connection = session.connection()
             _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
-            with _unless_taken(_ORDERS.c.idempotency_key, Outcome.KEY_TAKEN):
+            with _unless_key_taken():
                 insert_order(connection, order)
         self._history.note_local_commit(transaction_id)
 
@@ -160,12 +162,11 @@ class SqlOrderStore:
         row in a database that may be an old copy, HistoryDoubted; then the broker must ask again.
         """
         marker = self._transaction(transaction_id, TransactionState.ROLLED_BACK, None, kind)
-        insert = self._sessions.insert(TransactionRow).values(marker)
         with self._sessions.writing() as session:
             row = session.exec(_row_of(transaction_id)).first()
             if row is None:
                 self._require_no_doubt(session, witness)
-                session.execute(insert.on_conflict_do_nothing(index_elements=["transaction_id"]))
+                settled_state(session.connection(), _TRANSACTIONS, marker)
                 row = session.exec(_row_of(transaction_id)).one()
             state, stored_order = TransactionState(row.state), row.order_id
         if state is not TransactionState.ROLLED_BACK and order_id not in (None, stored_order):
@@ -241,8 +242,10 @@ def insert_order(connection: Connection, order: Order) -> None:
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:
-    with _unless_taken(_TRANSACTIONS.c.transaction_id, Outcome.DECIDED_BEFORE):
-        connection.execute(_TRANSACTIONS.insert(), values)
+    try:
+        write_outcome(connection, _TRANSACTIONS, values)
+    except DecidedBefore as error:
+        raise TransactionFailed(Outcome.DECIDED_BEFORE) from error
 
 
 def _locked(session: Session, order_id: str) -> OrderRow | None:
@@ -276,13 +279,13 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 
 @contextmanager
-def _unless_taken(key: Column[Any], if_taken: Outcome) -> Iterator[None]:
-    """Raises TransactionFailed with this outcome if a row with the same key is there; another violation passes through."""
+def _unless_key_taken() -> Iterator[None]:
+    """Raises TransactionFailed if another order has the idempotency key; another violation passes through."""
     try:
         yield
     except IntegrityError as error:
-        if is_duplicate(error, key):
-            raise TransactionFailed(if_taken) from error
+        if is_duplicate(error, _ORDERS.c.idempotency_key):
+            raise TransactionFailed(Outcome.KEY_TAKEN) from error
         raise
 
 

@@ -93,7 +93,8 @@ def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environ
         "console = 'rocketmq_broker.admin.console.'  # the extra `console`\n"
         "simulation = 'rocketmq_broker.testing.simulation.', 'rocketmq_broker.testing.exploring.'  # the extra `simulation`\n"
         "grpc = 'rocketmq_broker.proxy.', 'rocketmq_broker.app.proxy.'  # the extra `grpc`\n"
-        "names = [name for name in names if not (name + '.').startswith((console, *simulation, *grpc))]\n"
+        "databases = 'rocketmq_broker.databases.'  # the extras `sqlalchemy` and `django`\n"
+        "names = [name for name in names if not (name + '.').startswith((console, databases, *simulation, *grpc))]\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)
@@ -121,6 +122,13 @@ def test_without_its_extra_the_simulated_world_says_what_to_install(environment:
     command = [environment / "python", "-c", f"import rocketmq_broker.testing.{module}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert "rocketmq-broker[simulation]" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("extra", ["sqlalchemy", "django"])
+def test_without_its_extra_the_barrier_says_what_to_install(environment: Path, tmp_path: Path, extra: str) -> None:
+    command = [environment / "python", "-c", f"import rocketmq_broker.databases.{extra}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert f"rocketmq-broker[{extra}]" in done.stderr.splitlines()[-1]
 
 
 def test_with_its_extra_the_console_serves_a_page(wheel: Path, namesrv_addr: str, tmp_path: Path) -> None:

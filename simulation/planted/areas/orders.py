@@ -75,7 +75,7 @@ def _store_in_two_steps(patches: Patches) -> None:
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         with (
             self._sessions.writing() as session,
-            order_store._unless_taken(order_store._ORDERS.c.idempotency_key, Outcome.KEY_TAKEN),
+            order_store._unless_key_taken(),
         ):
             order_store.insert_order(session.connection(), order)
         with self._sessions.writing() as session:

@@ -19,14 +19,15 @@ def blocks() -> list[str]:
 
 
 async def test_the_blocks_of_the_page_run(
-    new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     broker = new_broker(enable_property_filter=True)
     await broker.start()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
     try:
         for number, block in enumerate(blocks()):
-            code = compile(block, f"docs/client.md, block {number}", "exec")
+            code = compile(block, f"docs/client.md, block {number}", "exec", dont_inherit=True)
             async with asyncio.timeout(60):
                 await asyncio.to_thread(exec, code, {"__name__": "__main__"})
     finally:

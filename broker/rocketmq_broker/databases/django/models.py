@@ -1,0 +1,33 @@
+"""The tables of barrier and consumed messages as Django's models, with the names and columns of `databases.sqlalchemy`."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from rocketmq_broker.databases import MOST_CHARACTERS
+
+
+class TransactionOutcome(models.Model):
+    """The state of a transaction's local transaction (`rocketmq_broker.databases.LocalOutcome`)."""
+
+    transaction_id = models.CharField(primary_key=True, max_length=64)
+    state = models.CharField(max_length=16)
+    written_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """The table's name."""
+
+        db_table = "rocketmq_transactions"
+
+
+class ConsumedMessage(models.Model):
+    """A message that a consumer has consumed."""
+
+    consumer = models.CharField(max_length=MOST_CHARACTERS)
+    message_key = models.CharField(max_length=MOST_CHARACTERS)
+    written_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        """The table's name, and what makes a message unique."""
+
+        db_table = "rocketmq_consumed"
+        constraints = [models.UniqueConstraint(fields=["consumer", "message_key"], name="uq_rocketmq_consumed")]

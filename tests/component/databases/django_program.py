@@ -1,0 +1,110 @@
+"""A Django program, which plays one test by its name. The environment's DATABASE is the URL of an empty database."""
+
+import os
+import sys
+from urllib.parse import urlsplit
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.databases import DecidedBefore, LocalOutcome
+from rocketmq_broker.databases.django import barrier, conclude, once, settle
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.message.properties import UNIQUE_KEY
+
+URL = urlsplit(os.environ["DATABASE"])
+if URL.scheme == "sqlite":
+    DATABASE = {"ENGINE": "django.db.backends.sqlite3", "NAME": URL.path[1:]}
+else:
+    DATABASE = {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": URL.path[1:],
+        "USER": URL.username,
+        "HOST": URL.hostname,
+        "PORT": URL.port,
+    }
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "rocketmq_broker.databases.django"],
+    DATABASES={"default": DATABASE},
+    USE_TZ=True,
+)
+django.setup()
+
+from django.contrib.auth.models import Group, Permission  # noqa: E402
+from django.db import IntegrityError, transaction  # noqa: E402
+
+HALF = Message.of("orders", "order 1").with_properties({UNIQUE_KEY: "A" * 32})
+PLACE = dict.fromkeys(("queue_id", "queue_offset", "commit_log_offset", "store_size", "sys_flag", "body_crc"), 0)
+TIMES = dict.fromkeys(("born_timestamp", "store_timestamp", "reconsume_times", "prepared_transaction_offset"), 0)
+HOSTS = {"broker_name": "broker-a", "born_host": "127.0.0.1:1", "store_host": "127.0.0.1:2", "offset_message_id": "B" * 32}
+DELIVERED = MessageExt(topic="orders", body=HALF.body, properties=HALF.properties, **PLACE, **TIMES, **HOSTS)
+
+
+def work_behind_the_barrier_is_committed_with_its_row() -> None:
+    with barrier(HALF):
+        Group.objects.create(name="order-1")
+    assert Group.objects.count() == 1
+    assert settle(HALF) is LocalTransactionState.COMMIT_MESSAGE
+
+
+def work_that_raises_leaves_nothing_and_is_rolled_back_for_good() -> None:
+    raises(ZeroDivisionError, fail)
+    assert Group.objects.count() == 0
+    assert settle(HALF) is LocalTransactionState.ROLLBACK_MESSAGE
+    raises(DecidedBefore, fail)
+
+
+def fail() -> None:
+    with barrier(HALF):
+        Group.objects.create(name="order-1")
+        raise ZeroDivisionError
+
+
+def a_pending_transaction_is_unknown_until_it_is_concluded_once() -> None:
+    with barrier(HALF, LocalOutcome.PENDING):
+        Group.objects.create(name="order-1")
+    assert settle(HALF) is LocalTransactionState.UNKNOWN
+    assert conclude(HALF.transaction_id, LocalOutcome.COMMITTED)
+    assert not conclude(HALF.transaction_id, LocalOutcome.ROLLED_BACK)
+    assert settle(HALF) is LocalTransactionState.COMMIT_MESSAGE
+
+
+def a_message_that_comes_twice_is_consumed_once_by_each_consumer() -> None:
+    for consumer in ("credits", "credits", "stock"):
+        with once(DELIVERED, consumer) as is_first:
+            if is_first:
+                Group.objects.create(name=consumer)
+    assert Group.objects.count() == 2
+
+
+def a_barrier_inside_another_transaction_is_refused() -> None:
+    with transaction.atomic():
+        raises(RuntimeError, fail)
+
+
+def another_violated_constraint_is_no_duplicate() -> None:
+    def write() -> None:
+        with once(DELIVERED, "credits"):
+            Permission.objects.create(name="x", content_type_id=None, codename="x")
+
+    raises(IntegrityError, write)
+    with once(DELIVERED, "credits") as is_first:
+        assert is_first
+
+
+def the_models_need_no_further_migration() -> None:
+    call_command("makemigrations", "rocketmq", "--check", "--dry-run", verbosity=0)
+
+
+def raises(kind: type[Exception], play: object) -> None:
+    try:
+        play()
+    except kind:
+        return
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+call_command("migrate", verbosity=0)
+globals()[sys.argv[1]]()
