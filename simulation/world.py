@@ -143,12 +143,22 @@ class _ShopWorld:
                 program.on_ready.append(partial(self._recovered, name))
 
     def _seen(self, sender: str, receiver: str, written: bytes) -> None:
-        unread = self._unread.setdefault((sender, receiver), bytearray())
+        unread = self._unread.get((sender, receiver))
+        if not unread and len(written) >= 4 and len(written) == 4 + int.from_bytes(written[:4], "big"):
+            self._judge(sender, receiver, written)
+            return
+        if unread is None:
+            unread = self._unread[sender, receiver] = bytearray()
         unread += written
         while len(unread) >= 4 and len(unread) >= (end := 4 + int.from_bytes(unread[:4], "big")):
             frame = bytes(unread[:end])
             del unread[:end]
-            self._found(self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame))
+            self._judge(sender, receiver, frame)
+
+    def _judge(self, sender: str, receiver: str, frame: bytes) -> None:
+        violations = self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame)
+        if violations:
+            self._found(violations)
 
     def _name_of(self, address: str) -> str:
         """Returns the name of the machine at an address with its port."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from rocketmq_broker.message.errors import MessageError
 from rocketmq_broker.message.record import Record, decode_records
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command import RESPONSE_FLAG, RemotingCommand
 from rocketmq_broker.protocol.errors import ProtocolError
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import (
@@ -31,7 +32,22 @@ from simulation.judges.frames.frame_telling import FrameTelling
 from simulation.judges.violation import Promise, Violation
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
+_HEADER_BEGINS: Final = 8
+"""The bytes of a frame before its header."""
+_JSON_HEADER: Final = re.compile(rb'\{"code":(\d+),.*?"flag":(\d+),"language":"[A-Z]+","opaque":(\d+),', re.DOTALL)
+"""A header as this kit's commands have it: request code, flag and opaque, each as a number."""
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
+_SAYING: Final = (
+    SEND_REQUESTS
+    | _PULLS
+    | {
+        RequestCode.END_TRANSACTION,
+        RequestCode.UPDATE_CONSUMER_OFFSET,
+        RequestCode.CONSUMER_SEND_MSG_BACK,
+        RequestCode.CHECK_TRANSACTION_STATE,
+    }
+)
+"""The requests that say something about a message."""
 _INTERNAL: Final = frozenset(
     {topics.HALF_TOPIC, topics.OP_HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC, topics.SCHEDULE_TOPIC, topics.TRACE_TOPIC}
 )
@@ -108,6 +124,8 @@ class WireWatch:
         A client's name must differ on each of its connections, since each counts its requests by itself: its address and port. A
         broker's name must be the same on all: its address and the port on which it listens. Other or damaged frames say nothing.
         """
+        if self._says_nothing(sender, receiver, frame):
+            return []
         try:
             commands = FrameDecoder(len(frame)).feed(frame)
             return [violation for command in commands for violation in self._look(sender, receiver, command)]
@@ -125,6 +143,15 @@ class WireWatch:
         lost = [unique_key for unique_key in acknowledged if unique_key not in kept]
         text = "the broker acknowledged the message, and its commit log does not have it after a crash"
         return [Violation(Promise.ACKNOWLEDGED_IS_KEPT, text, acknowledged.pop(unique_key)) for unique_key in lost]
+
+    def _says_nothing(self, sender: str, receiver: str, frame: bytes) -> bool:
+        """Whether the frame is one of those that keep clients and brokers together, told without decoding all of it."""
+        header = _JSON_HEADER.match(frame, _HEADER_BEGINS)
+        if header is None:
+            return False
+        if int(header[2]) & RESPONSE_FLAG:
+            return (receiver, sender, int(header[3])) not in self._asked
+        return int(header[1]) not in _SAYING
 
     def _look(self, sender: str, receiver: str, command: RemotingCommand) -> Iterator[Violation]:
         if command.is_response:

@@ -21,9 +21,14 @@ class Rhythm:
         self._time = asyncio.get_running_loop().time
         self._next_s = self._time()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether the next beat has come."""
+        return self._time() > self._next_s - _EARLY_S
+
     def next_s(self, sooner_s: float | None = None) -> float:
         """Returns the event loop's time of the next beat, or of `sooner_s` seconds later if that is sooner."""
         now_s = self._time()
-        if now_s > self._next_s - _EARLY_S:
+        if self.is_due:
             self._next_s = now_s + self._interval_s
         return self._next_s if sooner_s is None else min(self._next_s, now_s + sooner_s)

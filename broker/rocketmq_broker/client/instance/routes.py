@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from rocketmq_broker.client.errors import BrokerUnreachable, ClientError, NameServerUnreachable, NoRoute
 from rocketmq_broker.client.instance.name_servers import NameServers
@@ -146,7 +146,7 @@ class Routes:
             if or_any and addresses:
                 return next(iter(addresses.values()))
             if attempt == 0:
-                await self._refresh_all()
+                await self._refresh(self._watched)
         raise BrokerUnreachable(f"no name server knows where broker {broker_name} is: it is down or not registered")
 
     @property
@@ -160,26 +160,28 @@ class Routes:
         return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
 
     async def _poll(self) -> None:
+        """Asks for all topics at each beat, and sooner for those that are missing."""
         rhythm = Rhythm(POLL_INTERVAL_S)
         backoff = Backoff(MISSING_INTERVAL_S, MISSING_INTERVAL_S, in_outages_s=MISSING_LONG_INTERVAL_S)
+        missing = await self._refresh(self._watched)
         while True:
-            sooner_s = None
-            if await self._refresh_all():
+            if not missing:
                 backoff.succeeded()
-            else:
-                sooner_s = backoff.next_pause_s()
             try:
-                async with asyncio.timeout_at(rhythm.next_s(sooner_s)):
+                async with asyncio.timeout_at(rhythm.next_s(backoff.next_pause_s() if missing else None)):
                     await self._wake.wait()
             except TimeoutError:
+                missing = await self._refresh(self._watched if rhythm.is_due else missing)
                 continue
             self._wake.clear()
             await asyncio.sleep(_SOON_S)
+            missing = await self._refresh(self._watched)
 
-    async def _refresh_all(self) -> bool:
-        """Updates all routes. Returns whether every watched topic is known, or may stay unknown."""
-        all_known = True
-        for topic in sorted(self._watched):
+    async def _refresh(self, asked_for: Collection[str]) -> list[str]:
+        """Updates these routes. Returns the topics that are unknown and should not be, and those that could not be asked for."""
+        missing = []
+        left = sorted(asked_for)
+        for position, topic in enumerate(left):
             try:
                 known = await self._fetch(topic) is not None
                 if not known and topic == topics.AUTO_CREATE_TOPIC:
@@ -190,13 +192,14 @@ class Routes:
                     )
             except NameServerUnreachable as error:
                 self._say_once("", "%s; it is tried again every %g to %g s", error, *_ASKED_EVERY_S)
-                return False
+                return missing + left[position:]
             except (ClientError, ProtocolError) as error:
                 self._say_once(topic, "the route of topic %s cannot be had: %s", topic, error)
                 known = False
-            all_known = all_known and (known or topic in self._routes)
+            if not known and topic not in self._routes:
+                missing.append(topic)
         self._said.discard("")
-        return all_known
+        return missing
 
     async def _fetch(self, topic: str) -> TopicRouteData | None:
         """Asks the name servers, once for any number of simultaneous callers."""

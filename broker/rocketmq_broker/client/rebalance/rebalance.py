@@ -74,10 +74,10 @@ class Rebalance:
     async def rebalance(self) -> bool:
         """Rebalances once. Returns whether nothing is left to do for now."""
         wanted = self._topics()
-        is_settled = True
+        is_settled, members = True, dict[str, list[str]]()
         for topic in wanted:
             try:
-                is_settled = await self._rebalance_topic(topic) and is_settled
+                is_settled = await self._rebalance_topic(topic, members) and is_settled
             except (ClientError, ProtocolError) as error:
                 logger.debug("topic %s is not rebalanced: %s", topic, error)
                 is_settled = False
@@ -85,11 +85,12 @@ class Rebalance:
             self._assignment.give_up(queue)
         return is_settled
 
-    async def _rebalance_topic(self, topic: str) -> bool:
+    async def _rebalance_topic(self, topic: str, members: dict[str, list[str]]) -> bool:
+        """`members` has those of the group by the broker that was asked for them in this turn."""
         queues = self._routes.queues_to_subscribe(topic)
         if not queues:
             return True  # the routes keep asking, and a change triggers the next turn
-        share = await self._share(queues)
+        share = await self._share(queues, members)
         if share is None:
             self._on_unknown_here()
             return False
@@ -98,11 +99,13 @@ class Rebalance:
         taken = [await self._assignment.take(queue) for queue in sorted(share)]
         return all(taken)
 
-    async def _share(self, queues: list[MessageQueue]) -> set[MessageQueue] | None:
+    async def _share(self, queues: list[MessageQueue], members: dict[str, list[str]]) -> set[MessageQueue] | None:
         """Returns this client's share of the queues; None if the broker does not list it: then no queue is given up."""
         if self._requests is None:
             return set(queues)
-        members = await self._requests.consumer_ids(self._group, self._random.choice(queues).broker_name)
-        if self._client_id not in members:
+        broker = self._random.choice(queues).broker_name
+        if broker not in members:
+            members[broker] = await self._requests.consumer_ids(self._group, broker)
+        if self._client_id not in members[broker]:
             return None
-        return set(allocate_averagely(queues, members, self._client_id))
+        return set(allocate_averagely(queues, members[broker], self._client_id))

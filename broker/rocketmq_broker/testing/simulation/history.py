@@ -42,6 +42,11 @@ class History:
         """Mixes an event that nobody reads into the digest, with its time."""
         self._hash.update(f"{self._now_ns()}|{parts}\n".encode())
 
+    def mix_data(self, place: str, data: bytes) -> None:
+        """Mixes data that arrives somewhere into the digest, with its time."""
+        self._hash.update(f"{self._now_ns()}|{place}|{len(data)}\n".encode())
+        self._hash.update(data)
+
     @property
     def digest(self) -> str:
         """The digest of everything so far, in hexadecimal digits."""

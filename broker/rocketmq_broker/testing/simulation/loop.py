@@ -40,26 +40,28 @@ class NothingLeft(Exception):
 
 
 class _LoopCallback(asyncio.Handle):
-    """A callback that runs at the loop's next turn. asyncio's own asks the loop about its debug mode first."""
+    """A callback that runs at the loop's next turn. It has what the loop reads, and nothing for asyncio's debug mode."""
 
     __slots__ = ()
 
     def __init__(  # the constructor of asyncio.Handle would cost as much as the callback
-        self, callback: Callable[..., Any], args: tuple[Any, ...], loop: SimulatedLoop, context: contextvars.Context
+        self, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context
     ) -> None:
         self._context = context
-        self._loop = loop
         self._callback = callback
         self._args = args
         self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
+
+    def cancel(self) -> None:
+        """Lets the loop pass over it."""
+        self._cancelled = True
 
 
 class _LoopTimer(asyncio.TimerHandle):
     """A callback that runs at its time."""
 
     __slots__ = ()
+    _loop: SimulatedLoop
 
     def __init__(
         self,
@@ -74,17 +76,20 @@ class _LoopTimer(asyncio.TimerHandle):
         self._callback = callback
         self._args = args
         self._cancelled = False
-        self._repr = None
-        self._source_traceback = None
         self._when = when_s
         self._scheduled = True
 
+    def cancel(self) -> None:
+        """Lets the loop pass over it, and frees what it holds."""
+        if not self._cancelled:
+            self._cancelled = True
+            self._callback = self._args = None  # type: ignore[assignment]
+            if self._scheduled:
+                self._loop.note_cancelled()
 
-class _Due(float):
-    """The time of a timer, with the timer. The heap compares times as plain numbers, without Python's code."""
 
-    __slots__ = ("timer",)
-    timer: _LoopTimer
+_Due = tuple[float, int, _LoopTimer]
+"""The time of a timer, its number, and the timer. Of two with the same time the earlier made one comes first."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
@@ -97,6 +102,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._now_s: float = _BEGINS_S
         self.turns = 0
         """How often the loop looked for work."""
+        self._timers_made = 0
+        self._cancelled_timers = 0
         self.on_error: Callable[[dict[str, Any]], None] = lambda context: None
         """Gets the errors that no code has handled, as asyncio's exception handler does."""
 
@@ -114,7 +121,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
         """Schedules the callback for the loop's next turn."""
-        handle = _LoopCallback(callback, args, self, contextvars.copy_context() if context is None else context)
+        handle = _LoopCallback(callback, args, contextvars.copy_context() if context is None else context)
         self._ready.append(handle)  # type: ignore[attr-defined]
         return handle
 
@@ -129,9 +136,8 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     ) -> asyncio.TimerHandle:
         """Schedules the callback for a time of `time`."""
         timer = _LoopTimer(when, callback, args, self, contextvars.copy_context() if context is None else context)
-        due = _Due(when)
-        due.timer = timer
-        heapq.heappush(self._scheduled, due)  # type: ignore[attr-defined]
+        self._timers_made += 1
+        heapq.heappush(self._scheduled, (when, self._timers_made, timer))  # type: ignore[attr-defined]
         return timer
 
     def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
@@ -179,17 +185,16 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         ready, timers = self._ready, self._scheduled  # type: ignore[attr-defined]
         self.turns += 1
-        if self._timer_cancelled_count:
-            self._forget_cancelled(timers)
         if not ready and not self._stopping:  # type: ignore[attr-defined]
-            if not timers:
-                raise NothingLeft("nothing is left to happen in this world, and its end has not come")
-            self._pass_time_to(timers[0].timer.when())
+            self._pass_time(timers)
         now_s = self._now_s
-        while timers and timers[0] <= now_s:
-            timer = heapq.heappop(timers).timer
+        while timers and timers[0][0] <= now_s:
+            timer = heapq.heappop(timers)[2]
             timer._scheduled = False
-            ready.append(timer)
+            if timer._cancelled:
+                self._cancelled_timers -= 1
+            else:
+                ready.append(timer)
         for _ in range(len(ready)):
             handle = ready.popleft()
             if handle._cancelled:
@@ -211,21 +216,28 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         callback = format_helpers._format_callback_source(handle._callback, handle._args)
         self.call_exception_handler({"message": f"Exception in callback {callback}", "exception": error, "handle": handle})
 
-    def _pass_time_to(self, when_s: float) -> None:
+    def _pass_time(self, timers: list[_Due]) -> None:
+        """Passes the time to the next timer."""
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)[2]._scheduled = False
+            self._cancelled_timers -= 1
+        if not timers:
+            raise NothingLeft("nothing is left to happen in this world, and its end has not come")
+        when_s = timers[0][0]
         if when_s > self._now_s:
             self._now_s = when_s
             self._now_ns = round((when_s - _BEGINS_S) * NS_IN_S)
 
-    def _forget_cancelled(self, timers: list[_Due]) -> None:
-        if self._timer_cancelled_count > max(_FEWEST_CANCELLED, len(timers) // 2):
-            for due in timers:
-                due.timer._scheduled = not due.timer.cancelled()
-            timers[:] = [due for due in timers if due.timer._scheduled]
+    def note_cancelled(self) -> None:
+        """Notes that a timer was cancelled. Takes all cancelled ones out when they are many."""
+        self._cancelled_timers += 1
+        timers: list[_Due] = self._scheduled  # type: ignore[attr-defined]
+        if self._cancelled_timers > max(_FEWEST_CANCELLED, len(timers) // 2):
+            for _, _, timer in timers:
+                timer._scheduled = not timer._cancelled
+            timers[:] = [due for due in timers if due[2]._scheduled]
             heapq.heapify(timers)
-            self._timer_cancelled_count: int = 0
-        while timers and timers[0].timer.cancelled():
-            heapq.heappop(timers).timer._scheduled = False
-            self._timer_cancelled_count -= 1
+            self._cancelled_timers = 0
 
     def _check_closed(self) -> None:
         """Lets what is left of a world end after it, without effect."""

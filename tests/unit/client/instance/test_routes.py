@@ -10,6 +10,7 @@ from rocketmq_broker.client import BrokerUnreachable, MessageQueue, NameServerUn
 from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
+from rocketmq_broker.testing.virtual_time import VirtualTime
 from tests.unit.client.waiting import until
 
 TEMPLATE = "TBW102"
@@ -229,10 +230,10 @@ async def test_the_log_says_once_what_is_missing(caplog: pytest.LogCaptureFixtur
     routes.watch("orders")
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            assert not await routes._refresh_all()
+            assert await routes._refresh(["orders"]) == ["orders"]
         servers.is_up = False
         for _ in range(3):
-            assert not await routes._refresh_all()
+            assert await routes._refresh(["orders"]) == ["orders"]
     said = [record.getMessage() for record in caplog.records]
     assert said == [
         "topic orders does not exist yet; it is asked for again every 2 to 10 s",
@@ -244,7 +245,7 @@ async def test_retry_topics_and_the_template_are_not_complained_of(caplog: pytes
     routes = routes_of(Servers())
     for topic in ("%RETRY%group", TEMPLATE):
         routes.watch(topic)
-    await routes._refresh_all()
+    await routes._refresh(["%RETRY%group", TEMPLATE])
     assert not caplog.records
 
 
@@ -253,7 +254,7 @@ async def test_brokers_that_create_no_topics_are_known_from_the_cluster() -> Non
     servers.cluster = ClusterInfo(broker_addr_table={"x": BrokerData("c", "x", {0: "x:1"})})
     routes = routes_of(servers)
     routes.watch(TEMPLATE)
-    assert await routes._refresh_all()
+    assert await routes._refresh([TEMPLATE]) == []
     assert routes.brokers == {"x": {0: "x:1"}}
 
 
@@ -269,3 +270,27 @@ async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
     await routes.stop()
     with pytest.raises(asyncio.CancelledError):
         await hanging
+
+
+def test_a_topic_that_nobody_knows_is_asked_for_often_and_the_known_ones_are_not() -> None:
+    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"))
+
+    async def work() -> None:
+        routes = routes_of(servers)
+        for topic in ("orders", "payments"):
+            routes.watch(topic)
+        routes.start()
+        await virtual.advance(59)
+        assert servers.asked.count("orders") == 2
+        assert servers.asked.count("payments") > 20
+        servers.routes["payments"] = route_at("x")
+        await virtual.advance(4)
+        assert routes.queues_to_subscribe("payments") is not None
+        servers.asked.clear()
+        servers.is_up = False
+        await virtual.advance(58)
+        assert servers.asked.count("orders") > 10
+        await routes.stop()
+
+    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
+        runner.run(work())

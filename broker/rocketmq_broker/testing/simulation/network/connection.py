@@ -147,7 +147,7 @@ class Direction:
             if under_way:
                 self._arrive_at(under_way[0][0])
         if type(parcel) is bytes:
-            link.mix(link.name, len(parcel), parcel)
+            link.mix_data(link.name, parcel)
             self._receiver.arrived(parcel)
         elif isinstance(parcel, Signal):
             link.mix(link.name, parcel.value)

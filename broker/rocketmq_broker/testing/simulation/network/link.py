@@ -26,6 +26,7 @@ class Link:
         self.sender = sender
         self.receiver = receiver
         self.mix = history.mix
+        self.mix_data = history.mix_data
         self.write_faults = WriteFaults(self.name, chance, history, watches)
         self.observers: list[Observer] = []
         """They see each write before any fault does."""

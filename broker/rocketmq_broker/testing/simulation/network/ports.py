@@ -30,3 +30,6 @@ class NetworkHistory(Protocol):
 
     def mix(self, *parts: str | int | bytes) -> None:
         """Mixes an event that nobody reads into the digest."""
+
+    def mix_data(self, place: str, data: bytes) -> None:
+        """Mixes data that arrives on a link into the digest."""
