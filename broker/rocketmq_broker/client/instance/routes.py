@@ -179,7 +179,7 @@ class Routes:
 
     async def _refresh(self, asked_for: Collection[str]) -> list[str]:
         """Updates these routes. Returns the topics that are unknown and should not be, and those that could not be asked for."""
-        missing = []
+        missing: list[str] = []
         left = sorted(asked_for)
         for position, topic in enumerate(left):
             try:
