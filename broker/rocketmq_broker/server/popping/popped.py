@@ -58,6 +58,12 @@ class Popped:
     """About how many more messages there are."""
     room: int = 0
     """How many more messages are wanted."""
+    bytes_left: int = 0
+    """How many more bytes the answer may have; one message may be larger."""
+    filtering_ns: int = 0
+    """The estimated time of expressions so far, in nanoseconds."""
+    is_unfinished: bool = False
+    """Whether messages were passed over because of a filter, and others behind them are not looked at yet."""
 
     def messages(self, topic: str, broker_name: str) -> list[PoppedMessage]:
         """Returns the messages, each with its receipt handle."""

@@ -49,6 +49,10 @@ _MOVED: Final = (
     GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL,
 )  # fmt: skip
 _TRIED_AT_ONCE: Final = 256
+_MOST_FILTERING_NS: Final = 10_000_000
+"""Of one pop's expression: no other client waits longer for it."""
+_MOST_QUEUES: Final = 1_000
+"""Queues that one pop looks into; it begins with any of them."""
 _REVIVED_AT_ONCE: Final = 200
 _UNWRITABLE_MS: Final = 1000
 """The pause before the next try if the store could not be written."""
@@ -197,6 +201,7 @@ class Popping:
         names = (request.topic,) if request.is_ordered else dict.fromkeys((request.topic, retry_topic))
         waiting = WaitingPop(request, tuple(name.encode() for name in names), deadline_ms, deliver, owner)
         self.waiting.hold(waiting)
+        self._look_further(popped, request)
         self.alarm.ring()
         return waiting
 
@@ -305,10 +310,13 @@ class Popping:
         return queue, handle.offset, hidden
 
     def _take(self, request: PopRequest, queues: int) -> Popped:
-        popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages)
+        popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages, bytes_left=self._max_bytes)
         for topic, queue_id, is_retry in self._order(request, queues):
             queue = GroupQueue(request.group, topic, queue_id)
-            if popped.room and not self._is_full(queue):
+            if popped.filtering_ns > _MOST_FILTERING_NS:
+                popped.is_unfinished = True
+                break
+            if popped.room and popped.bytes_left > 0 and not self._is_full(queue):
                 if request.is_ordered:
                     self._take_in_order(request, queue, popped)
                 else:
@@ -328,7 +336,9 @@ class Popping:
         if request.queue_id >= 0:
             yield request.topic, request.queue_id, False
         else:
-            yield from ((request.topic, (chance + number) % queues, False) for number in range(queues))
+            first = self._random.randrange(queues)
+            for number in range(min(queues, _MOST_QUEUES)):
+                yield request.topic, (first + number) % queues, False
         if has_retries and chance >= RETRIES_FIRST_PERCENT:
             yield retry_topic, 0, True
 
@@ -382,6 +392,7 @@ class Popping:
         if records:
             popped.queues.append(PoppedQueue(queue.topic, queue.queue_id, is_retry, start_offset, records, attempt))
             popped.room -= len(records)
+            popped.bytes_left -= sum(map(len, records))
             self._count(queue, records)
 
     def _count(self, queue: GroupQueue, records: list[bytes]) -> None:
@@ -411,10 +422,12 @@ class Popping:
         start_offset = self._position(request, queue, is_retry=is_retry)
         while True:
             found = self._store.pull(
-                queue.topic.encode(), queue.queue_id, start_offset, popped.room, self._max_bytes, tags_codes, sql
+                queue.topic.encode(), queue.queue_id, start_offset, popped.room, popped.bytes_left, tags_codes, sql
             )
+            popped.filtering_ns += found.cost_ns
             if found.status not in _MOVED or found.next_begin_offset == start_offset:
                 popped.rest += max(found.max_offset - found.next_begin_offset, 0)
+                popped.is_unfinished |= not found.records and start_offset < found.next_begin_offset < found.max_offset
                 return start_offset, found
             start_offset = found.next_begin_offset
             self.check_points.set_position(queue, start_offset)
@@ -467,4 +480,10 @@ class Popping:
         if popped.queues:
             self.waiting.remove(pop)
             pop.deliver(popped)
+        self._look_further(popped, pop.request)
         return bool(popped.queues)
+
+    def _look_further(self, popped: Popped, request: PopRequest) -> None:
+        """Lets `work` go on behind messages that a filter passed over."""
+        if popped.is_unfinished and not popped.queues:
+            self._arrived[request.topic.encode()] = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 from typing import Any
 
 import pytest
 
 from rocketmq_broker.client import Message, Producer
+from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
@@ -159,6 +161,23 @@ async def test_only_wanted_messages_come(rocketmq: RocketMQ, pops: Pops, send: S
     assert bodies(await pop(pops, expression="placed")) == ["2"]
     await rocketmq.advance(seconds=11)
     assert bodies(await pop(pops, expression="placed")) == ["2"]
+
+
+async def test_a_waiting_pop_looks_behind_many_messages_that_it_does_not_want(producer: Producer, pops: Pops, send: Send) -> None:
+    queue = MessageQueue("orders", "broker-a", 0)
+    for _ in range(2):
+        await producer.send_batch([Message.of("orders", "0", tags="placed") for _ in range(900)], queue)
+    await send("1", tags="paid")
+    assert bodies(await pop(pops, expression="paid", poll_ms=5_000)) == ["1"]
+
+
+async def test_an_answer_has_no_more_bytes_than_that_of_a_pull(pops: Pops, send: Send) -> None:
+    chance = Random(1)
+    for queue_id in 0, 1:
+        await send(*[chance.randbytes(200_000).hex() for _ in range(3)], queue_id=queue_id)
+    sizes = [[len(message.record) for message in await pop(pops)] for _ in range(7)]
+    assert sum(map(len, sizes)) == 6
+    assert max(map(len, sizes)) <= 2
 
 
 async def test_the_messages_of_an_orderly_pop_lock_their_queue(rocketmq: RocketMQ, pops: Pops, send: Send) -> None:

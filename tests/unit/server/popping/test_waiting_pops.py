@@ -1,0 +1,60 @@
+"""Pops that wait, and the bounds of their number."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketmq_broker.server.clients.message_filters import MessageFilter
+from rocketmq_broker.server.popping import waiting_pops
+from rocketmq_broker.server.popping.errors import TooManyPops
+from rocketmq_broker.server.popping.waiting_pops import PopRequest, WaitingPop, WaitingPops
+
+REQUEST = PopRequest(
+    group="credits", topic="orders", queue_id=-1, max_messages=1, invisible_ms=1000, message_filter=MessageFilter(None)
+)
+
+
+def waiting(deadline_ms: int = 100, owner: object = None) -> WaitingPop:
+    return WaitingPop(REQUEST, (b"orders", b"%RETRY%credits_orders"), deadline_ms, lambda popped: None, owner)
+
+
+def test_a_pop_waits_for_each_of_its_topics_until_it_is_removed() -> None:
+    pops = WaitingPops()
+    pops.hold(first := waiting())
+    pops.hold(second := waiting())
+    assert pops.of(b"orders") == pops.of(b"%RETRY%credits_orders") == [first, second]
+    pops.remove(first)
+    pops.remove(first)
+    assert (pops.of(b"orders"), pops.count) == ([second], 1)
+    pops.remove(second)
+    assert not pops.has(b"orders")
+
+
+def test_a_pop_ends_at_its_deadline() -> None:
+    pops = WaitingPops()
+    pops.hold(late := waiting(200))
+    pops.hold(early := waiting(100))
+    assert pops.next_due_ms() == 100
+    assert (pops.take_due(99), pops.take_due(150), pops.take_due(250)) == ([], [early], [late])
+    assert pops.next_due_ms() is None
+
+
+def test_the_pops_of_an_owner_are_forgotten_together() -> None:
+    pops = WaitingPops()
+    owner = object()
+    for _ in range(3):
+        pops.hold(waiting(owner=owner))
+    pops.hold(other := waiting())
+    pops.forget(owner)
+    assert pops.of(b"orders") == [other]
+
+
+def test_an_owner_can_have_only_so_many_pops_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_pops, "MOST_OF_AN_OWNER", 2)
+    pops = WaitingPops()
+    owner = object()
+    for _ in range(2):
+        pops.hold(waiting(owner=owner))
+    with pytest.raises(TooManyPops, match="2 pops wait"):
+        pops.hold(waiting(owner=owner))
+    pops.hold(waiting(owner=object()))
