@@ -107,7 +107,7 @@ diagrams: setup ## Draw the site's Mermaid diagrams anew, into docs/diagrams (ne
 
 site: setup ## Build the documentation site into build/site
 	@NO_MKDOCS_2_WARNING=1 $(PYTHON_IN_VENV) -m mkdocs build --strict --quiet
-	@echo "build/site/index.html"
+	@echo "build/site/index.html; with search: .venv/bin/python -m http.server --bind 127.0.0.1 --directory build/site 8000"
 
 profile: setup ## Show where the broker's time goes under load (PROFILE="--help")
 	@$(PYTHON_IN_VENV) -m benchmarks.profile $(PROFILE)

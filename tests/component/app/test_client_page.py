@@ -1,4 +1,4 @@
-"""Each block of docs/client.md runs as it stands, one after the other."""
+"""Each block of docs/client.md and of the API's pages runs as it stands, one after the other."""
 
 from __future__ import annotations
 
@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker import client
 from rocketmq_broker.app import Broker
 
-PAGE = Path(__file__).parents[3] / "docs" / "client.md"
+DOCS = Path(__file__).parents[3] / "docs"
+API = {
+    "producers": "SEND_OK",
+    "transactions": "COMMIT_MESSAGE",
+    "consumers": "order 1 is paid",
+    "messages": "order 1 is paid paid ('order-1',)",
+    "connections": "SEND_OK",
+    "errors": "stored",
+}
+"""What the example of each page of the API prints."""
 
 
-def blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+def blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", (DOCS / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
 
 
 async def test_the_blocks_of_the_page_run(
@@ -26,7 +36,7 @@ async def test_the_blocks_of_the_page_run(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
     try:
-        for number, block in enumerate(blocks()):
+        for number, block in enumerate(blocks("client")):
             code = compile(block, f"docs/client.md, block {number}", "exec", dont_inherit=True)
             async with asyncio.timeout(60):
                 await asyncio.to_thread(exec, code, {"__name__": "__main__"})
@@ -47,3 +57,28 @@ async def test_the_blocks_of_the_page_run(
         "SEND_OK after one answer was lost: True",
     ):
         assert word in printed
+
+
+async def test_the_example_of_each_page_of_the_api_runs(
+    new_broker: Callable[..., Broker], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broker = new_broker()
+    await broker.start()
+    monkeypatch.setenv("NAMESRV_ADDR", ";".join(broker.name_servers))
+    try:
+        for page, printed in API.items():
+            (block,) = blocks(f"reference/{page}")
+            async with asyncio.timeout(60):
+                await asyncio.to_thread(exec, compile(block, f"docs/reference/{page}.md", "exec"), {"__name__": "__main__"})
+            assert capsys.readouterr().out == f"{printed}\n"
+    finally:
+        await broker.stop()
+
+
+def test_each_name_of_the_client_stands_on_one_page_of_the_api() -> None:
+    shown = [
+        name
+        for page in API
+        for name in re.findall(r"^::: rocketmq_broker\.client\.(\w+)$", (DOCS / f"reference/{page}.md").read_text(), re.M)
+    ]
+    assert sorted(shown) == sorted(client.__all__)
