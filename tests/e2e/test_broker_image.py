@@ -18,7 +18,7 @@ from rocketmq_broker.message import Message, MessageExt
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(1800)]
 IMAGE: Final = "rocketmq-broker-test"
 BASE: Final = "python:3.11-slim-bookworm"
-MOST_BYTES: Final = 60_000_000
+MOST_BYTES: Final = 80_000_000
 """What the image may add to its base."""
 
 
@@ -118,7 +118,7 @@ def test_the_broker_is_compiled_and_its_compiler_is_left_behind(container: Conta
     assert {"mypy", "mypyc"}.isdisjoint(packages.split())
 
 
-def test_the_image_adds_less_than_60_mb_to_its_base(docker: str, image: str) -> None:
+def test_the_image_adds_less_than_80_mb_to_its_base(docker: str, image: str) -> None:
     sizes = [int(run(docker, "image", "inspect", "--format", "{{.Size}}", name)) for name in (image, BASE)]
     assert 0 < sizes[0] - sizes[1] <= MOST_BYTES
 
