@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-demo compile wheel demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
+.PHONY: help setup setup-demo compile wheels demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests
@@ -40,12 +40,8 @@ endif
 compile: ## Compile the broker's hot modules into build/compiled, for demo, up and bench, and any target with COMPILED=1
 	@$(MAKE) --no-print-directory setup COMPILED=1
 
-wheel: setup ## Build wheel and sdist of the broker, and the wheel of the commit log's Spark source, into dist (ROCKETMQ_BROKER_COMPILED=1 compiles the wheel)
-	@rm -rf broker/build commitlog/build dist
-	@$(PYTHON_IN_VENV) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./broker ./commitlog
-	@cd broker && ../$(PYTHON_IN_VENV) -c 'from setuptools import build_meta; build_meta.build_sdist("../dist")' >/dev/null
-	@rm -rf broker/build commitlog/build
-	@ls dist
+wheels: setup ## Build the wheels into dist: compiled for each CPython 3.11 to 3.14 of this machine, and one for any Python (COMPILED=0: that one alone)
+	@$(PYTHON_IN_VENV) -m scripts.build_wheels $(if $(filter 0,$(COMPILED)),--pure)
 
 demo: setup-demo ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo $(DEMO)
@@ -59,9 +55,9 @@ recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RE
 test: setup ## Run all tests (TESTS=tests/unit/... for some of them)
 	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 $(TESTS)
 
-test-compiled: ## Run the unit and component tests of the core and of the server on the compiled broker
-	@$(MAKE) --no-print-directory test COMPILED=1 \
-	  TESTS="$(wildcard $(foreach package,$(CORE) server remoting app,tests/unit/$(package) tests/component/$(package))) tests/unit/test_compiled_modules.py"
+test-compiled: ## Run what the broker does on the compiled broker: unit and component tests, crashes, conformance, real processes
+	@$(MAKE) --no-print-directory test COMPILED=1 PYTEST_ADDOPTS='-m "not docker" $(PYTEST_ADDOPTS)' \
+	  TESTS="$(wildcard $(foreach package,$(CORE) server remoting app testing,tests/unit/$(package) tests/component/$(package))) tests/unit/test_compiled_modules.py tests/conformance tests/e2e"
 
 check: setup ## The quick check: format, lint, types, import contracts, unit tests (CHANGED=1: the tests of changed packages only)
 	@$(MAKE) --no-print-directory --jobs 2 check-style check-types check-units
@@ -116,10 +112,11 @@ format: setup ## Format and sort imports
 	@.venv/bin/ruff check --select I --fix --quiet
 	@.venv/bin/ruff format
 
-LOCK = uv pip compile --quiet --no-strip-extras broker/pyproject.toml --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+LOCK = uv pip compile --quiet --no-strip-extras --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, and what each image needs of it
-	$(LOCK) --extra console --extra grpc --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
-	$(LOCK) --extra console --extra grpc -c requirements.lock -o docker/broker.lock
-	$(LOCK) --group pyproject.toml:services -c requirements.lock -o docker/services.lock
-	$(LOCK) --extra console --extra grpc --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock
+lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, what each image needs of it, and what compiles the broker
+	$(LOCK) broker/pyproject.toml --extra console --extra grpc --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
+	$(LOCK) broker/pyproject.toml --extra console --extra grpc -c requirements.lock -o docker/broker.lock
+	$(LOCK) broker/pyproject.toml --group pyproject.toml:services -c requirements.lock -o docker/services.lock
+	$(LOCK) broker/pyproject.toml --extra console --extra grpc --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock
+	$(LOCK) --group pyproject.toml:compile -c requirements.lock -o docker/compile.lock

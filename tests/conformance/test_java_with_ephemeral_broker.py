@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import rocketmq_broker
+
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow]
 CHECKOUT = Path(__file__).parents[2]
 LAUNCH = Path(__file__).parent / "java" / "launch"
@@ -20,7 +22,7 @@ def test_the_java_program_of_the_page_settles_a_lost_commit(tmp_path: Path) -> N
     program = re.search(r"^```java\n(.*?)^```", (CHECKOUT / "docs" / "testing.md").read_text(), re.MULTILINE | re.DOTALL)
     assert program is not None
     (tmp_path / "LostCommit.java").write_text(program[1])
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT / "broker")}
+    environment = {**os.environ, "PYTHONPATH": str(Path(rocketmq_broker.__file__).parents[1])}
     ended = subprocess.run(
         [LAUNCH, tmp_path / "LostCommit.java", sys.executable],
         cwd=tmp_path,

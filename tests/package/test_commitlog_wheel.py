@@ -29,7 +29,7 @@ print(sorted((row.kind, row.keys) for row in log.collect()))
 
 
 def build(folder: Path) -> Path:
-    """As `make wheel` does it, on a copy: the build leaves files beside the source."""
+    """As `make wheels` does it, on a copy: the build leaves files beside the source."""
     for door in ("broker", "commitlog"):
         shutil.copytree(PROJECT / door, folder / door)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from demo.processes import PROJECT_ROOT
-from tests.package.environments import other_pythons, run, unhashed
+from scripts.build_wheels import run
+from tests.package.environments import other_pythons, unhashed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 LIBRARIES = ("msgspec", "librt", "typer", "rich", "prometheus-client", "pyyaml")

@@ -13,7 +13,8 @@ import pytest
 
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT
-from tests.package.environments import installed, other_pythons, run, unhashed
+from scripts.build_wheels import run
+from tests.package.environments import installed, other_pythons, unhashed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 BROKER = PROJECT_ROOT / "broker"

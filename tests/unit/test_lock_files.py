@@ -37,3 +37,13 @@ def test_every_dependency_is_in_the_locks_of_those_who_need_it() -> None:
     assert broker | services <= locked["services"]
     assert not (demo - console) & locked["services"]
     assert broker | services | demo <= locked["demo"]
+
+
+def test_what_compiles_the_broker_is_what_the_tests_compile_with() -> None:
+    compiler, tested = pins(ROOT / "docker" / "compile.lock"), pins(ROOT / "requirements.lock")
+    wanted = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["compile"])
+    assert wanted <= compiler.keys()
+    assert {name: tested[name] for name in compiler if name in tested} == {
+        name: compiler[name] for name in compiler if name in tested
+    }
+    assert {"mypy", "msgspec", "librt", "setuptools"} <= compiler.keys() & tested.keys()

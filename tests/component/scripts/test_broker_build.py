@@ -21,7 +21,9 @@ class Checkout:
         self.folder = folder
         self.write("requirements.lock", "librt==0.12.0 \\\nmypy==2.4.0 \\\ntyper==0.16.0 \\\n")
         self.write("broker/rocketmq_broker/record.py", "SIZE = 1\n")
-        self.write("broker/CHANGELOG.md", "- Added.\n")
+        self.write("broker/build_backend/compiled_modules.py", "COMPILED_MODULES = ('rocketmq_broker.record',)\n")
+        self.write("broker/pyproject.toml", "")
+        self.write("broker/setup.py", "")
         self.write("scripts/broker-build", (ROOT / "scripts" / "broker-build").read_text())
         self.install(PYTHON)
 
@@ -65,7 +67,9 @@ def test_without_a_compiled_build_the_source_runs_and_how_to_compile_is_said(che
 def test_a_build_of_this_very_source_runs(checkout: Checkout) -> None:
     checkout.compile()
     assert checkout.is_compiled() == (True, "broker: compiled (build/compiled)\n")
-    checkout.write("broker/CHANGELOG.md", "- Added, and changed.\n")
+    checkout.write("broker/README.md", "A page.\n")
+    checkout.write("broker/.mypy_cache/3.11/record.data.json", "{}")
+    checkout.write("broker/build/temp/record.o", "")
     checkout.write("broker/rocketmq_broker/__pycache__/record.cpython-311.pyc", "")
     assert checkout.is_compiled()[0]
 

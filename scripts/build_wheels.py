@@ -1,0 +1,150 @@
+"""python -m scripts.build_wheels: wheels of the broker, compiled for each CPython of this machine, and one for any Python.
+
+Each wheel is installed into an empty environment and asked which build it is. `--pure` leaves the compiled ones out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+CHECKOUT: Final = Path(__file__).resolve().parents[1]
+COMPILE_LOCK: Final = CHECKOUT / "docker" / "compile.lock"
+BROKER_LOCK: Final = CHECKOUT / "docker" / "broker.lock"
+VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
+"""The Pythons that wheels are compiled for."""
+
+_BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+_HAS_HEADERS: Final = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
+_IGNORED: Final = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", ".mypy_cache")
+_PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
+_VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
+
+
+class CannotBuildWheel(Exception):
+    """A wheel could not be built, or is not what it should be; the text holds what the failed program said."""
+
+
+def main(
+    pure: Annotated[bool, typer.Option("--pure", help="Only the wheels that any Python runs, and the sdist.")] = False,
+    folder: Annotated[Path, typer.Option(help="Where the wheels go; it is emptied first.")] = CHECKOUT / "dist",
+) -> None:
+    """Builds the wheels, and prints a line for each."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        with tempfile.TemporaryDirectory(prefix="wheels-") as work:
+            for line in _built(folder.resolve(), Path(work), is_pure_only=pure):
+                print(line, flush=True)
+    except CannotBuildWheel as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+
+
+def _built(folder: Path, work: Path, *, is_pure_only: bool) -> Iterator[str]:
+    own = Path(sys.executable)
+    wheels = {door: build_wheel(own, CHECKOUT / door, folder, work) for door in ("broker", "commitlog")}
+    source = _copied(CHECKOUT / "broker", work)
+    run(own, "-c", _BUILD_SDIST, folder, cwd=source)
+    yield f"any Python: {_told(wheels['broker'])}; {installed_build(own, folder, work)}"
+    yield f"any Python: {_told(wheels['commitlog'])}"
+    yield from map(_told, folder.glob("*.tar.gz"))
+    if is_pure_only:
+        return
+    if shutil.which("cc") is None:
+        raise CannotBuildWheel(
+            "no C compiler: apt-get install gcc libc6-dev, or `make wheels COMPILED=0` for the pure wheel alone"
+        )
+    found = pythons()
+    for version in VERSIONS:
+        python = found.get(version)
+        if python is None:
+            yield f"CPython {version}: not on this machine, no wheel (it is looked for on PATH and in ~/.pyenv)"
+        elif run(python, "-c", _HAS_HEADERS, cwd=work).strip() != "True":
+            yield f"CPython {version}: {python} has no Python.h, no wheel (apt-get install python3-dev)"
+        else:
+            wheel = compiled_wheel(python, folder, work)
+            yield f"CPython {version}: {_told(wheel)}; {installed_build(python, folder, work)}"
+
+
+def pythons() -> dict[str, Path]:
+    """Returns the interpreters of this machine by version: this one, those on PATH, and the latest that pyenv has of each."""
+    own = "{}.{}".format(*sys.version_info[:2])
+    found = {version: shutil.which(f"python{version}") for version in VERSIONS}
+    pythons = {version: Path(program) for version, program in found.items() if program and "shims" not in program}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for program in sorted(pyenv.glob("versions/3.*/bin/python"), key=lambda path: _numbers(path.parts[-3])):
+        version = "{}.{}".format(*_numbers(program.parts[-3])[:2])
+        if version in VERSIONS:
+            pythons[version] = program
+    return pythons | {own: Path(sys.executable)}
+
+
+def build_wheel(python: Path, door: Path, folder: Path, work: Path, **environment: str) -> Path:
+    """Builds the wheel of a distribution into `folder`, and returns its path. Raises CannotBuildWheel."""
+    source = _copied(door, work)
+    with tempfile.TemporaryDirectory(dir=work) as made:
+        pip = [*_PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", made]
+        run(python, *pip, source, cwd=work, **environment)
+        (wheel,) = Path(made).glob("*.whl")
+        return Path(shutil.move(wheel, folder / wheel.name))
+
+
+def compiled_wheel(python: Path, folder: Path, work: Path) -> Path:
+    """Compiles the broker for this interpreter, and returns its wheel, whose tag names the oldest glibc that it runs on."""
+    compiler = Path(tempfile.mkdtemp(dir=work)) / "compiler"
+    run(python, "-m", "venv", compiler, cwd=work)
+    own = compiler / "bin" / "python"
+    run(own, *_PIP, "install", "--use-pep517", "--require-hashes", "-r", COMPILE_LOCK, cwd=work)
+    plain = build_wheel(own, CHECKOUT / "broker", compiler, work, ROCKETMQ_BROKER_COMPILED="1")
+    run(own, "-m", "auditwheel", "repair", "--wheel-dir", compiler / "fits", plain, cwd=work,
+        PATH=f"{compiler / 'bin'}:{os.environ['PATH']}")  # fmt: skip
+    (wheel,) = (compiler / "fits").glob("*.whl")
+    return Path(shutil.move(wheel, folder / wheel.name))
+
+
+def installed_build(python: Path, wheels: Path, work: Path) -> str:
+    """Returns what the broker says of itself that pip chooses among the wheels of the folder, in an empty environment."""
+    environment = Path(tempfile.mkdtemp(dir=work)) / "environment"
+    run(python, "-m", "venv", environment, cwd=work)
+    own = environment / "bin" / "python"
+    run(own, *_PIP, "install", "--use-pep517", "--require-hashes", "-r", BROKER_LOCK, cwd=work)
+    ours = ("--no-deps", "--no-index", "--only-binary", ":all:", "rocketmq-broker")
+    run(own, *_PIP, "install", "--find-links", wheels, *ours, cwd=work)
+    return run(own, "-c", _VERSION, cwd=work).strip()
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Returns what the command prints, in an environment without settings of Python's. Raises CannotBuildWheel."""
+    ours = ("PYTHON", "ROCKETMQ_BROKER_COMPILED")
+    kept: Mapping[str, str] = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, timeout=3600)
+    if done.returncode:
+        raise CannotBuildWheel(f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def _copied(door: Path, work: Path) -> Path:
+    """Copies a distribution's source: setuptools leaves files beside what it builds."""
+    return shutil.copytree(door, Path(tempfile.mkdtemp(dir=work)) / door.name, ignore=_IGNORED)
+
+
+def _told(path: Path) -> str:
+    return f"{path.name}, {path.stat().st_size / 1e6:.1f} MB"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+if __name__ == "__main__":
+    typer.run(main)
