@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from rocketmq_broker.acl.account import Account, by_access_key
 from rocketmq_broker.acl.credentials import SessionCredentials
 from rocketmq_broker.acl.errors import AccessDenied
-from rocketmq_broker.acl.needs import Needs, TopicAt, is_a_look, needs_of
+from rocketmq_broker.acl.needs import Needs, TopicAt, is_a_look, needs_of, needs_of_consumer
 from rocketmq_broker.acl.permission import Permission
 from rocketmq_broker.acl.remote_address import RemoteAddresses
 from rocketmq_broker.acl.signature import ACCESS_KEY, is_signed
 from rocketmq_broker.message.topics import RETRY_PREFIX, TRACE_TOPIC
+from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 
 
@@ -50,6 +51,14 @@ class AccessRules:
         """Returns whether the account may send to the topic now."""
         account = self._accounts.get(access_key)
         return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
+
+    def check_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
+        """Raises AccessDenied unless the account, whose signature is checked already, may consume the topic in the group."""
+        if any(addresses.match(remote_ip) for addresses in self._white_addresses):
+            return
+        account = self._account(access_key)
+        if not account.white_addresses.match(remote_ip):
+            _check_permissions(account, RequestCode.PULL_MESSAGE, needs_of_consumer(topic, group))
 
     def credentials(self, access_key: str) -> SessionCredentials | None:
         """Returns the credentials of an account; None if there is no such account."""

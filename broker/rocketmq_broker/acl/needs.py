@@ -140,6 +140,12 @@ def is_a_look(command: RemotingCommand) -> bool:
     return command.code in AUDITOR_CODES
 
 
+def needs_of_consumer(topic: str, group: str) -> Needs:
+    """Returns the needs of a consumer in the group, whatever it asks for."""
+    resources = _topic_and_group(topic, group)
+    return Needs(resources, any(map(_is_reserved, resources)))
+
+
 def _is_reserved(resource: str) -> bool:
     if resource.startswith(topics.RETRY_PREFIX):
         return resource.startswith(topics.RETRY_PREFIX + _SYSTEM_GROUP_PREFIX)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from rocketmq_broker.app.errors import StartError
 from rocketmq_broker.app.ports import listening
+from rocketmq_broker.app.serving import Serving
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.remoting.connections.connection import RequestHandler
 from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.tls import ServerContexts
 from rocketmq_broker.server.access import AccessControl
 from rocketmq_broker.server.schedule.delay_levels import parse_delay_levels
-from rocketmq_broker.server.server_context import ServerContext
 
 try:
-    from rocketmq_broker.proxy import GrpcProxy
+    from rocketmq_broker.proxy import Caller, GrpcProxy
 except ModuleNotFoundError as missing:
     reason = f"grpcServerPort: {missing.name} is not installed: pip install 'rocketmq-broker[grpc]'"
     raise StartError(reason) from None
@@ -21,22 +21,30 @@ except ModuleNotFoundError as missing:
 
 async def start_proxy(
     settings: BrokerSettings,
-    context: ServerContext,
+    serving: Serving,
     requests: RequestHandler,
     contexts: ServerContexts,
     memory: MemoryBudget,
     access: AccessControl | None,
 ) -> GrpcProxy:
     """Serves RocketMQ 5's clients when it returns. `requests` handles what they ask of the broker. Raises StartError."""
+
+    def may_consume(caller: Caller, topic: str, group: str) -> None:
+        assert access is not None
+        access_key = caller.credentials.access_key if caller.credentials is not None else None
+        access.refuse_consumer(access_key, caller.address[0], topic, group)
+
     proxy = GrpcProxy(
-        context,
+        serving.context,
         requests,
         contexts=contexts,
         memory=memory,
         most_connections=settings.server_max_connections,
         max_message_bytes=settings.max_message_size,
         delays_ms=parse_delay_levels(settings.message_delay_level),
+        popping=serving.popping,
         credentials_of=access.credentials if access is not None else None,
+        may_consume=may_consume if access is not None else None,
         public_host=settings.broker_ip1,
     )
     host, port = settings.bind_address, settings.grpc_server_port

@@ -1,5 +1,6 @@
 """The proxy: gRPC for clients of RocketMQ 5, on the same broker (RocketMQ's proxy in local mode)."""
 
+from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.server import GrpcProxy
 
-__all__ = ["GrpcProxy"]
+__all__ = ["Caller", "GrpcProxy"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 
 OK: Final = api.Status(code=api.OK, message="OK")
@@ -21,6 +21,8 @@ _CODES: Final[dict[int, api.Code]] = {
     ResponseCode.TOPIC_NOT_EXIST: api.TOPIC_NOT_FOUND,
     ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST: api.CONSUMER_GROUP_NOT_FOUND,
     ResponseCode.SERVICE_NOT_AVAILABLE: api.HA_NOT_AVAILABLE,
+    ResponseCode.SUBSCRIPTION_PARSE_FAILED: api.ILLEGAL_FILTER_EXPRESSION,
+    PopResponseCode.INVALID_PARAMETER: api.BAD_REQUEST,
 }
 _ACL_ERROR: Final = "org.apache.rocketmq.acl.common.AclException: "
 _NO_PERMISSION: Final = "No default permission", "Need admin permission"

@@ -16,13 +16,17 @@ from rocketmq_broker.proxy.clients.telemetry import Telemetry
 from rocketmq_broker.proxy.connections.caller import Caller, CredentialsOf, caller_of
 from rocketmq_broker.proxy.connections.front import Front
 from rocketmq_broker.proxy.connections.session import ClientSessions
+from rocketmq_broker.proxy.consuming.receiving import MayConsume, Receiving
+from rocketmq_broker.proxy.consuming.renewals import LOOK_EVERY_S, Renewals
 from rocketmq_broker.proxy.messages.sent import SentMessages
 from rocketmq_broker.proxy.producing.sending import Sending
 from rocketmq_broker.proxy.producing.transactions import TelemetryChecks, end_transaction
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.remoting.connections.connection import RequestHandler
 from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import ServerContexts
+from rocketmq_broker.server.popping import Popping
 from rocketmq_broker.server.server_context import ServerContext
 
 _BEYOND_THE_BODY_BYTES: Final = 64 * 1024
@@ -45,12 +49,18 @@ class GrpcProxy:
         most_connections: int,
         max_message_bytes: int,
         delays_ms: Sequence[int],
+        popping: Popping,
         credentials_of: CredentialsOf | None,
+        may_consume: MayConsume | None,
         public_host: str,
     ) -> None:
-        """`broker` handles what clients ask of the broker; `credentials_of` is None where no accounts are needed."""
+        """`broker` handles what clients ask of the broker. Without accounts `credentials_of` and `may_consume` are None."""
         self._context = context
+        self._popping = popping
+        self._renewals = Renewals(popping, context.clock)
+        self._tasks = Tasks()
         self._credentials_of = credentials_of
+        self._may_consume = may_consume
         self._max_message_bytes = max_message_bytes
         self._front = Front(contexts, most_connections)
         self._sessions = ClientSessions(broker, memory, (context.identity.ip, context.identity.port))
@@ -78,6 +88,7 @@ class GrpcProxy:
         self._server.add_generic_rpc_handlers(self._calls().handlers())
         port_behind = self._server.add_insecure_port("127.0.0.1:0")
         await self._server.start()
+        self._tasks.every(LOOK_EVERY_S, "renewing invisible times", self._renewals.look)
         self._front.start(port_behind)
 
     def stop_listening(self) -> None:
@@ -86,6 +97,7 @@ class GrpcProxy:
 
     async def stop(self) -> None:
         """Ends all calls and connections. Call it after the broker has given its answers."""
+        await self._tasks.stop()
         await self._sessions.close()
         if self._server is not None:
             await self._server.stop(_STOPS_WITHIN_S)
@@ -110,12 +122,14 @@ class GrpcProxy:
         calls.unary("NotifyClientTermination", lambda caller, request: leave(sessions.of(caller)))
         calls.unary("SendMessage", lambda caller, request: sending.send(sessions.of(caller), request))
         calls.unary("EndTransaction", lambda caller, request: end_transaction(sessions.of(caller), request))
-        for name in ("AckMessage", "ForwardMessageToDeadLetterQueue", "ChangeInvisibleDuration"):
-            calls.unsupported(name)
+        receiving = Receiving(self._popping, routes, self._renewals, context.clock, self._may_consume)
+        calls.streaming("ReceiveMessage", lambda caller, request: receiving.receive(caller, sessions.of(caller), request))
+        calls.unary("AckMessage", receiving.ack)
+        calls.unary("ChangeInvisibleDuration", receiving.change_invisible_duration)
+        calls.unary("ForwardMessageToDeadLetterQueue", receiving.forward_to_dead_letters)
         for name in ("UpdateOffset", "GetOffset", "QueryOffset", "RecallMessage", "SyncLiteSubscription"):
             calls.unsupported(name)
-        for name in ("ReceiveMessage", "PullMessage"):
-            calls.streaming(name, _unsupported_stream(name))
+        calls.streaming("PullMessage", _unsupported_stream("PullMessage"))
         return calls
 
     def _caller_of(self, context: Any) -> Caller:
@@ -123,7 +137,7 @@ class GrpcProxy:
         if address is None:
             raise CallRefused(api.ILLEGAL_ACCESS_POINT, "this is not the port for clients: use grpcServerPort")
         metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
-        return caller_of(metadata, address, self._credentials_of)
+        return caller_of(metadata, address, self._credentials_of, context.time_remaining())
 
 
 def _answered(answer: Callable[[Any], Any]) -> Callable[[Caller, Any], Any]:

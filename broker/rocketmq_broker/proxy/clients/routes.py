@@ -16,6 +16,7 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 
 AUTO_CREATED_QUEUES: Final = 4
 """The queues of a topic that a send creates, as clients of RocketMQ ask for it; fewer if the broker's default is less."""
+_ALL_QUEUES: Final = -1
 _ALL_TYPES: Final = (api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION)
 _TYPES: Final[dict[str, tuple[MessageType, ...]]] = {
     "NORMAL": (api.NORMAL,),
@@ -46,15 +47,16 @@ class TopicRoutes:
         )
 
     def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
-        """Returns what a consumer receives from: all queues in one, or each of a FIFO topic. Raises CallRefused."""
+        """Returns what a consumer receives from: all queues in one. Raises CallRefused."""
         config = self.topic(request.topic.name)
         if not permissions.is_readable(config.perm) or config.read_queue_nums <= 0:
             raise CallRefused(api.FORBIDDEN, "no readable queue")
-        queue_ids = range(config.read_queue_nums) if self.is_fifo(request.topic.name) else (-1,)
-        queues = [
-            self._queue(request.topic, queue_id, _permission(config.perm), config, request.endpoints) for queue_id in queue_ids
-        ]
-        return service.QueryAssignmentResponse(status=OK, assignments=[api.Assignment(message_queue=queue) for queue in queues])
+        queue = self._queue(request.topic, _ALL_QUEUES, _permission(config.perm), config, request.endpoints)
+        return service.QueryAssignmentResponse(status=OK, assignments=[api.Assignment(message_queue=queue)])
+
+    def is_there(self, name: str) -> bool:
+        """Returns whether the topic exists now."""
+        return self._topics.get(name) is not None
 
     def topic(self, name: str) -> TopicConfig:
         """Returns the topic's settings: those that a send would create it with, if there is none and it may."""

@@ -29,6 +29,8 @@ class Caller:
     address: tuple[str, int]
     language: str = ""
     credentials: SessionCredentials | None = None
+    remaining_ms: int | None = None
+    """The time until the call's deadline; None without one."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -36,7 +38,9 @@ class Caller:
         return self.client_id, self.address[0], self.credentials.access_key if self.credentials is not None else ""
 
 
-def caller_of(metadata: dict[str, str], address: tuple[str, int], credentials_of: CredentialsOf | None) -> Caller:
+def caller_of(
+    metadata: dict[str, str], address: tuple[str, int], credentials_of: CredentialsOf | None, remaining_s: float | None = None
+) -> Caller:
     """Returns the caller. Raises CallRefused without a client id, or with a wrong signature.
 
     Without `credentials_of` no account is needed, and signatures are not looked at.
@@ -45,7 +49,8 @@ def caller_of(metadata: dict[str, str], address: tuple[str, int], credentials_of
     if not client_id.strip() or len(client_id) > LONGEST_CLIENT_ID:
         raise CallRefused(api.CLIENT_ID_REQUIRED, f"x-mq-client-id: 1 to {LONGEST_CLIENT_ID} letters are expected")
     credentials = _credentials(metadata, credentials_of) if credentials_of is not None else None
-    return Caller(client_id, address, metadata.get("x-mq-language", ""), credentials)
+    remaining_ms = int(remaining_s * 1000) if remaining_s is not None else None
+    return Caller(client_id, address, metadata.get("x-mq-language", ""), credentials, remaining_ms)
 
 
 def _credentials(metadata: dict[str, str], credentials_of: CredentialsOf) -> SessionCredentials | None:

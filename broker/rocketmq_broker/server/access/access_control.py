@@ -72,6 +72,14 @@ class AccessControl:
         access_key = self._members[connection]
         return access_key is None or self._rules.may_publish(access_key, topic.decode(errors="replace"))
 
+    def refuse_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
+        """Raises RequestRefused unless the account may consume the topic in the group. Its signature is checked already."""
+        try:
+            self._rules.check_consumer(access_key, remote_ip, topic, group)
+        except AccessDenied as error:
+            self._refusals.note(remote_ip, RequestCode.PULL_MESSAGE, str(error))
+            raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{_NAME_OF_THE_ERROR}: {error}") from None
+
     def credentials(self, access_key: str) -> SessionCredentials | None:
         """Returns the credentials of an account in force; None if there is no such account."""
         return self._rules.credentials(access_key)

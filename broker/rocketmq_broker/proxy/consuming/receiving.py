@@ -1,0 +1,196 @@
+"""ReceiveMessage and what follows it, by the broker's pops (RocketMQ's ReceiveMessageActivity and AckMessageActivity)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from google.protobuf.duration_pb2 import Duration
+
+from rocketmq_broker.message import record
+from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
+from rocketmq_broker.protocol.codes import ResponseCode
+from rocketmq_broker.proxy.answers import OK, CallRefused, refused
+from rocketmq_broker.proxy.clients.client_settings import LONG_POLLING_MS, RECEIVE_BATCH_SIZE
+from rocketmq_broker.proxy.clients.memberships import expression_of
+from rocketmq_broker.proxy.clients.routes import TopicRoutes
+from rocketmq_broker.proxy.connections.caller import Caller
+from rocketmq_broker.proxy.connections.session import ClientSession
+from rocketmq_broker.proxy.consuming.renewals import INVISIBLE_MS, Renewals
+from rocketmq_broker.proxy.messages.stored import of_stored
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.popping import HandleExpired, IllegalHandle, PoppedMessage, Popping, TooManyPops
+from rocketmq_broker.store import StoreUnwritable
+
+logger = logging.getLogger(__name__)
+
+MOST_ACKED_AT_ONCE: Final = 1024
+_BEFORE_THE_DEADLINE_MS: Final = 500
+"""So long before a call's deadline it is answered."""
+_NO_TOPIC_YET_S: Final = 1.0
+
+MayConsume = Callable[[Caller, str, str], None]
+"""Raises RequestRefused unless the caller's account may consume the topic in the group."""
+
+
+class Receiving:
+    """Gives out messages, and takes their ends. All queues of a topic are one, as at Apache's proxy."""
+
+    def __init__(
+        self,
+        popping: Popping,
+        routes: TopicRoutes,
+        renewals: Renewals,
+        clock: Callable[[], int],
+        may_consume: MayConsume | None,
+    ) -> None:
+        """`may_consume` is None where no accounts are needed."""
+        self._popping = popping
+        self._routes = routes
+        self._renewals = renewals
+        self._clock = clock
+        self._may_consume = may_consume
+
+    async def receive(
+        self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest
+    ) -> AsyncIterator[service.ReceiveMessageResponse]:
+        """Yields a status, then messages, then the time. Raises CallRefused.
+
+        Messages that the client has not taken when it ends the call are visible again at once.
+        """
+        popped = await self._pop(caller, request)
+        untaken = list(popped)
+        try:
+            status = OK if popped else api.Status(code=api.MESSAGE_NOT_FOUND, message="no new message")
+            yield service.ReceiveMessageResponse(status=status)
+            for message in popped:
+                found = self._message(message)
+                if found is not None:
+                    yield service.ReceiveMessageResponse(message=found)
+                untaken.pop(0)
+                if request.auto_renew:
+                    self._renewals.add(session, request.group.name, message)
+        finally:
+            await self._show_again(request.group.name, untaken)
+        answer = service.ReceiveMessageResponse()
+        answer.delivery_timestamp.FromMilliseconds(self._clock())
+        yield answer
+
+    async def ack(self, caller: Caller, request: service.AckMessageRequest) -> service.AckMessageResponse:
+        """Acknowledges messages, each with its own result. Raises CallRefused."""
+        group, topic = request.group.name, request.topic.name
+        self._refuse(caller, topic, group)
+        if not 0 < len(request.entries) <= MOST_ACKED_AT_ONCE:
+            raise CallRefused(api.BAD_REQUEST, f"{len(request.entries)} acknowledgements; 1 to {MOST_ACKED_AT_ONCE} are allowed")
+        entries = await asyncio.gather(*(self._ack(group, topic, entry) for entry in request.entries))
+        codes = {entry.status.code for entry in entries}
+        several = api.Status(code=api.MULTIPLE_RESULTS, message="the messages have different results")
+        return service.AckMessageResponse(status=entries[0].status if len(codes) == 1 else several, entries=entries)
+
+    async def change_invisible_duration(
+        self, caller: Caller, request: service.ChangeInvisibleDurationRequest
+    ) -> service.ChangeInvisibleDurationResponse:
+        """Lets the invisible time end so long from now. Raises CallRefused."""
+        group, topic = request.group.name, request.topic.name
+        self._refuse(caller, topic, group)
+        handle = self._renewals.take(group, request.receipt_handle)
+        invisible_ms = _milliseconds(request.invisible_duration)
+        renewed = await _of_popping(self._popping.change_invisible_time(group, topic, handle, invisible_ms))
+        return service.ChangeInvisibleDurationResponse(status=OK, receipt_handle=renewed)
+
+    async def forward_to_dead_letters(
+        self, caller: Caller, request: service.ForwardMessageToDeadLetterQueueRequest
+    ) -> service.ForwardMessageToDeadLetterQueueResponse:
+        """Moves a message to the group's dead letters. Raises CallRefused."""
+        group, topic = request.group.name, request.topic.name
+        self._refuse(caller, topic, group)
+        await _of_popping(self._popping.to_dead_letters(group, topic, self._renewals.take(group, request.receipt_handle)))
+        return service.ForwardMessageToDeadLetterQueueResponse(status=OK)
+
+    async def _pop(self, caller: Caller, request: service.ReceiveMessageRequest) -> list[PoppedMessage]:
+        group, topic = request.group.name, request.message_queue.topic.name
+        self._refuse(caller, topic, group)
+        poll_ms = (
+            min(_milliseconds(request.long_polling_timeout), LONG_POLLING_MS)
+            if request.HasField("long_polling_timeout")
+            else LONG_POLLING_MS
+        )
+        if caller.remaining_ms is not None:
+            poll_ms = max(0, min(poll_ms, caller.remaining_ms - _BEFORE_THE_DEADLINE_MS))
+        if not self._routes.is_there(topic):
+            self._routes.topic(topic)
+            await asyncio.sleep(min(poll_ms / 1000, _NO_TOPIC_YET_S))
+            return []
+        expression, kind = expression_of(request.filter_expression)
+        return await _of_popping(
+            self._popping.pop(
+                group,
+                topic,
+                max_messages=min(max(request.batch_size, 1), RECEIVE_BATCH_SIZE),
+                invisible_ms=INVISIBLE_MS if request.auto_renew else _milliseconds(request.invisible_duration),
+                poll_ms=poll_ms,
+                expression=expression,
+                expression_type=kind,
+                fifo=self._routes.is_fifo(topic),
+                attempt_id=request.attempt_id if request.HasField("attempt_id") else None,
+            )
+        )
+
+    def _message(self, popped: PoppedMessage) -> api.Message | None:
+        try:
+            stored = record.to_message(record.decode_record(popped.record))
+        except (CorruptRecord, BodyTooLong) as error:
+            logger.error("a message of %s cannot be given to a client, and ends as a dead letter: %s", popped.topic, error)
+            return None
+        message = of_stored(stored, popped.topic)
+        message.system_properties.receipt_handle = popped.handle
+        message.system_properties.delivery_attempt = popped.attempt
+        message.system_properties.invisible_duration.FromMilliseconds(popped.invisible_ms)
+        return message
+
+    async def _ack(self, group: str, topic: str, entry: service.AckMessageEntry) -> service.AckMessageResultEntry:
+        result = service.AckMessageResultEntry(status=OK, message_id=entry.message_id, receipt_handle=entry.receipt_handle)
+        try:
+            await _of_popping(self._popping.ack(group, topic, self._renewals.take(group, entry.receipt_handle)))
+        except CallRefused as refusal:
+            result.status.CopyFrom(refusal.status)
+        return result
+
+    async def _show_again(self, group: str, messages: list[PoppedMessage]) -> None:
+        for message in messages:
+            with suppress(CallRefused):
+                await _of_popping(self._popping.change_invisible_time(group, message.topic, message.handle, 0))
+
+    def _refuse(self, caller: Caller, topic: str, group: str) -> None:
+        if self._may_consume is None:
+            return
+        try:
+            self._may_consume(caller, topic, group)
+        except RequestRefused as error:
+            raise refused(error.code, error.remark) from None
+
+
+T = TypeVar("T")
+
+
+async def _of_popping(work: Awaitable[T]) -> T:
+    """Returns the result of the work. Raises CallRefused for what it refuses."""
+    try:
+        return await work
+    except (IllegalHandle, HandleExpired) as error:
+        raise CallRefused(api.INVALID_RECEIPT_HANDLE, str(error)) from None
+    except TooManyPops as error:
+        raise CallRefused(api.TOO_MANY_REQUESTS, str(error)) from None
+    except StoreUnwritable as error:
+        raise refused(ResponseCode.SERVICE_NOT_AVAILABLE, str(error)) from None
+    except RequestRefused as error:
+        raise refused(error.code, error.remark) from None
+
+
+def _milliseconds(duration: Duration) -> int:
+    return duration.seconds * 1000 + duration.nanos // 1_000_000

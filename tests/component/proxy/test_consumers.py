@@ -1,0 +1,182 @@
+"""Consumers of RocketMQ 5: messages are hidden, acknowledged, given back, given up."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from rocketmq_broker.client import ConsumeStatus, MessageExt
+from rocketmq_broker.message import topics
+from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.testing import RocketMQ
+from tests.component.proxy.api_client import ApiClient, Telemetry, connected
+
+GROUP = api.Resource(name="group")
+ORDERS = api.Resource(name="orders")
+
+
+def seconds(count: float) -> Any:
+    duration = api.SystemProperties().invisible_duration
+    duration.FromMilliseconds(int(count * 1000))
+    return duration
+
+
+async def receive(client: ApiClient, *, invisible_s: float = 30, poll_s: float = 0, **fields: Any) -> list[api.Message]:
+    """The messages of one call, after its status was looked at."""
+    answers = await client.stream(
+        "ReceiveMessage",
+        group=GROUP,
+        message_queue=api.MessageQueue(topic=ORDERS, id=-1),
+        batch_size=32,
+        invisible_duration=seconds(invisible_s),
+        long_polling_timeout=seconds(poll_s),
+        **fields,
+    )
+    found = [answer.message for answer in answers if answer.HasField("message")]
+    assert answers[0].status.code == (api.OK if found else api.MESSAGE_NOT_FOUND), answers[0].status.message
+    return found
+
+
+async def after(client: ApiClient, name: str, message: api.Message, **fields: Any) -> Any:
+    system = message.system_properties
+    named = {"message_id": system.message_id, "receipt_handle": system.receipt_handle}
+    return await client.call(name, group=GROUP, topic=ORDERS, **named, **fields)
+
+
+async def ack(client: ApiClient, *messages: api.Message) -> list[api.Code]:
+    handles = [
+        {"receipt_handle": it.system_properties.receipt_handle, "message_id": it.system_properties.message_id} for it in messages
+    ]
+    response = await client.call("AckMessage", group=GROUP, topic=ORDERS, entries=handles)
+    return [entry.status.code for entry in response.entries]
+
+
+async def push_consumer(client: ApiClient) -> Telemetry:
+    telemetry = client.telemetry()
+    subscription = api.Subscription(group=GROUP, subscriptions=[api.SubscriptionEntry(topic=ORDERS)])
+    await telemetry.settle(api.Settings(client_type=api.PUSH_CONSUMER, access_point=client.endpoints, subscription=subscription))
+    return telemetry
+
+
+async def living(rocketmq: RocketMQ, client: ApiClient, *, minutes: int) -> None:
+    """Time in which the client sends its heartbeats."""
+    for _ in range(minutes):
+        await rocketmq.advance(minutes=1)
+        assert (await client.call("Heartbeat", group=GROUP, client_type=api.PUSH_CONSUMER)).status.code == api.OK
+
+
+async def test_a_message_comes_with_what_its_sender_gave_and_once_it_is_acknowledged_no_more(
+    rocketmq: RocketMQ, client: ApiClient
+) -> None:
+    await client.send("orders", b"hello", tag="red", keys=["a", "b"], message_group="customer-1")
+    (message,) = await receive(client)
+    system = message.system_properties
+    assert (message.body, system.tag, system.keys, system.message_group) == (b"hello", "red", ["a", "b"], "customer-1")
+    assert (system.message_type, system.delivery_attempt, message.topic.name) == (api.FIFO, 1, "orders")
+    assert not await receive(client)
+    assert await ack(client, message) == [api.OK]
+    await rocketmq.advance(minutes=1)
+    assert not await receive(client)
+
+
+async def test_what_is_not_acknowledged_comes_again_with_another_handle(rocketmq: RocketMQ, client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    (first,) = await receive(client, invisible_s=10)
+    await rocketmq.advance(seconds=11)
+    (second,) = await receive(client)
+    assert second.system_properties.delivery_attempt == 2
+    assert second.system_properties.message_id == first.system_properties.message_id
+    assert await ack(client, first, second) == [api.INVALID_RECEIPT_HANDLE, api.OK]
+
+
+async def test_a_longer_invisible_time_counts_from_now_under_a_new_handle(rocketmq: RocketMQ, client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    (message,) = await receive(client, invisible_s=10)
+    await rocketmq.advance(seconds=5)
+    changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(60))
+    assert changed.status.code == api.OK
+    await rocketmq.advance(seconds=30)
+    assert not await receive(client)
+    assert await ack(client, message) == [api.INVALID_RECEIPT_HANDLE]
+    message.system_properties.receipt_handle = changed.receipt_handle
+    assert await ack(client, message) == [api.OK]
+
+
+async def test_a_message_goes_to_the_dead_letters_when_its_consumer_says_so(rocketmq: RocketMQ, client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    (message,) = await receive(client)
+    forwarded = await after(client, "ForwardMessageToDeadLetterQueue", message)
+    assert forwarded.status.code == api.OK
+    assert [dead.body for dead in await rocketmq.messages(topics.dead_letter_topic("group"))] == [b"hello"]
+    await rocketmq.advance(minutes=1)
+    assert not await receive(client)
+
+
+async def test_a_call_waits_for_a_message(client: ApiClient) -> None:
+    await client.send("orders", b"first", message_id="id-1")
+    assert await ack(client, *await receive(client)) == [api.OK]
+    waiting = asyncio.create_task(receive(client, poll_s=20))
+    while not (await client.send("orders", b"second", message_id="id-2")).entries:
+        pass
+    assert [message.body for message in await waiting] == [b"second"]
+
+
+async def test_a_filter_passes_its_tags_alone(client: ApiClient) -> None:
+    for tag in ("red", "blue"):
+        await client.send("orders", tag.encode(), message_id=tag, tag=tag)
+    found = await receive(client, filter_expression=api.FilterExpression(type=api.TAG, expression="blue || green"))
+    assert [message.body for message in found] == [b"blue"]
+
+
+async def test_a_push_consumer_keeps_its_message_as_long_as_it_is_there(rocketmq: RocketMQ, client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    telemetry = await push_consumer(client)
+    (message,) = await receive(client, auto_renew=True)
+    async with connected(rocketmq.grpc_endpoint, x_mq_client_id="client-2") as other:
+        await living(rocketmq, client, minutes=5)
+        assert not await receive(other)
+        telemetry.end()
+        await rocketmq.advance(minutes=2)
+        assert [again.body for again in await receive(other)] == [b"hello"]
+    assert await ack(client, message) == [api.INVALID_RECEIPT_HANDLE]
+
+
+async def test_a_renewed_message_is_acknowledged_by_the_handle_that_its_client_knows(
+    rocketmq: RocketMQ, client: ApiClient
+) -> None:
+    await client.send("orders", b"hello")
+    await push_consumer(client)
+    (message,) = await receive(client, auto_renew=True)
+    await living(rocketmq, client, minutes=5)
+    assert await ack(client, message) == [api.OK]
+    await rocketmq.advance(minutes=5)
+    assert not await receive(client)
+
+
+async def test_a_consumer_of_the_old_kind_gets_what_a_producer_of_the_new_kind_sends(
+    rocketmq: RocketMQ, client: ApiClient
+) -> None:
+    got: list[bytes] = []
+
+    def listen(messages: list[MessageExt], context: object) -> ConsumeStatus:
+        got.extend(message.body for message in messages)
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    await client.send("orders", b"hello")
+    await rocketmq.consumer("old", "orders", listen)
+    await rocketmq.wait_until(lambda: got == [b"hello"])
+
+
+@pytest.mark.parametrize("name", ["AckMessage", "ChangeInvisibleDuration", "ForwardMessageToDeadLetterQueue"])
+async def test_a_handle_of_nobody_is_refused_in_words(client: ApiClient, name: str) -> None:
+    await client.send("orders", b"hello")
+    fields: dict[str, Any] = {"receipt_handle": "nonsense", "message_id": "id"}
+    fields = {"entries": [fields]} if name == "AckMessage" else fields
+    response = await client.call(name, group=GROUP, topic=ORDERS, **fields)
+    assert response.status.code == api.INVALID_RECEIPT_HANDLE
+
+
+async def test_a_topic_that_a_send_may_make_is_waited_for(rocketmq: RocketMQ, client: ApiClient) -> None:
+    assert not await receive(client, poll_s=0.1)

@@ -1,0 +1,205 @@
+"""Apache's Python client of RocketMQ 5, unchanged: each case prints a line with its name and `ok`, or what went wrong.
+
+python cases.py HOST:PORT
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+
+from rocketmq import (
+    ClientConfiguration,
+    ConsumeResult,
+    Credentials,
+    FilterExpression,
+    Message,
+    MessageListener,
+    Producer,
+    PushConsumer,
+    SimpleConsumer,
+    TransactionChecker,
+    TransactionResolution,
+)
+
+WITHIN_S = 60
+CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials())
+
+
+def message(topic: str, body: str, **fields: object) -> Message:
+    made = Message()
+    made.topic, made.body = topic, body.encode()
+    for name, value in fields.items():
+        setattr(made, name, value)
+    return made
+
+
+def producer(topic: str, checker: TransactionChecker | None = None) -> Producer:
+    made = Producer(CONFIGURATION, (topic,), checker=checker) if checker is not None else Producer(CONFIGURATION, (topic,))
+    made.startup()
+    return made
+
+
+def sent(topic: str, *messages: Message) -> None:
+    sender = producer(topic)
+    for one in messages:
+        assert sender.send(one).message_id
+    sender.shutdown()
+
+
+def simple(topic: str, expression: FilterExpression | None = None) -> SimpleConsumer:
+    made = SimpleConsumer(CONFIGURATION, f"group-{topic}", {topic: expression or FilterExpression()}, 2)
+    made.startup()
+    return made
+
+
+def received(consumer: SimpleConsumer, count: int, invisible_s: int = 30) -> list[Message]:
+    """So many messages; fewer when the time is up."""
+    until, found = time.monotonic() + WITHIN_S, []
+    while len(found) < count and time.monotonic() < until:
+        found += consumer.receive(16, invisible_s)
+    return found
+
+
+def bodies(messages: list[Message]) -> list[str]:
+    return [one.body.decode() for one in messages]
+
+
+class Listener(MessageListener):
+    """Fails at the first `failures` deliveries."""
+
+    def __init__(self, failures: int) -> None:
+        self.failures, self.attempts, self.done = failures, [], threading.Event()
+
+    def consume(self, delivered: Message) -> ConsumeResult:
+        self.attempts.append(delivered.delivery_attempt)
+        if len(self.attempts) <= self.failures:
+            return ConsumeResult.FAILURE
+        self.done.set()
+        return ConsumeResult.SUCCESS
+
+
+class Checker(TransactionChecker):
+    def __init__(self, resolution: TransactionResolution) -> None:
+        self.resolution, self.asked = resolution, threading.Event()
+
+    def check(self, half: Message) -> TransactionResolution:
+        self.asked.set()
+        return self.resolution
+
+
+def plain_message(topic: str) -> None:
+    one = message(topic, "hello", tag="red", keys="a")
+    one.add_property("x", "y")
+    sent(topic, one)
+    consumer = simple(topic)
+    (got,) = received(consumer, 1)
+    assert (got.body, got.tag, list(got.keys), got.properties["x"]) == (b"hello", "red", ["a"], "y"), got
+    consumer.ack(got)
+    assert not consumer.receive(16, 15)
+    consumer.shutdown()
+
+
+def fifo_messages(topic: str) -> None:
+    sent(topic, *(message(topic, str(number), message_group="g") for number in range(5)))
+    consumer = simple(topic)
+    got = received(consumer, 5)
+    assert bodies(got) == ["0", "1", "2", "3", "4"], got
+    consumer.shutdown()
+
+
+def delayed_message(topic: str) -> None:
+    due_s = int(time.time()) + 2
+    sent(topic, message(topic, "later", delivery_timestamp=due_s))
+    consumer = simple(topic)
+    assert bodies(received(consumer, 1)) == ["later"]
+    assert time.time() >= due_s
+    consumer.shutdown()
+
+
+def tag_filter(topic: str) -> None:
+    sent(topic, message(topic, "red", tag="red"), message(topic, "blue", tag="blue"))
+    consumer = simple(topic, FilterExpression("blue"))
+    assert bodies(received(consumer, 1)) == ["blue"]
+    consumer.shutdown()
+
+
+def invisible_time_changed(topic: str) -> None:
+    sent(topic, message(topic, "again"))
+    consumer = simple(topic)
+    (first,) = received(consumer, 1, invisible_s=60)
+    consumer.change_invisible_duration(first, 2)
+    (second,) = received(consumer, 1)
+    assert second.delivery_attempt == 2, second.delivery_attempt
+    consumer.ack(second)
+    consumer.shutdown()
+
+
+def transaction_committed(topic: str) -> None:
+    sender = producer(topic, Checker(TransactionResolution.COMMIT))
+    transaction = sender.begin_transaction()
+    sender.send(message(topic, "tx"), transaction)
+    transaction.commit()
+    consumer = simple(topic)
+    assert bodies(received(consumer, 1)) == ["tx"]
+    consumer.shutdown()
+    sender.shutdown()
+
+
+def transaction_rolled_back(topic: str) -> None:
+    sender = producer(topic, Checker(TransactionResolution.ROLLBACK))
+    transaction = sender.begin_transaction()
+    sender.send(message(topic, "tx"), transaction)
+    transaction.rollback()
+    sender.shutdown()
+    sent(topic, message(topic, "after"))
+    consumer = simple(topic)
+    assert bodies(received(consumer, 1)) == ["after"]
+    consumer.shutdown()
+
+
+def lost_decision_checked_back(topic: str) -> None:
+    checker = Checker(TransactionResolution.COMMIT)
+    sender = producer(topic, checker)
+    sender.send(message(topic, "tx"), sender.begin_transaction())
+    assert checker.asked.wait(WITHIN_S), "no check-back"
+    consumer = simple(topic)
+    assert bodies(received(consumer, 1)) == ["tx"]
+    consumer.shutdown()
+    sender.shutdown()
+
+
+def push_consumer_with_a_retry(topic: str) -> None:
+    listener = Listener(failures=1)
+    consumer = PushConsumer(CONFIGURATION, f"group-{topic}", listener, {topic: FilterExpression()})
+    consumer.startup()
+    sent(topic, message(topic, "hello"))
+    assert listener.done.wait(WITHIN_S), listener.attempts
+    assert listener.attempts == [1, 2], listener.attempts
+    consumer.shutdown()
+
+
+CASES: tuple[Callable[[str], None], ...] = (
+    plain_message,
+    fifo_messages,
+    delayed_message,
+    tag_filter,
+    invisible_time_changed,
+    transaction_committed,
+    transaction_rolled_back,
+    lost_decision_checked_back,
+    push_consumer_with_a_retry,
+)
+
+if __name__ == "__main__":
+    for case in CASES:
+        name = case.__name__.replace("_", "-")
+        try:
+            case(name)
+        except Exception:
+            print(name, traceback.format_exc().replace("\n", " | "), flush=True)
+        else:
+            print(name, "ok", flush=True)
