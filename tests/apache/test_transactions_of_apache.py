@@ -36,7 +36,7 @@ class Slow:
     """Commits after a while; says COMMIT when it is asked, and counts how often that is."""
 
     def __init__(self, seconds: float, executed: LocalTransactionState = LocalTransactionState.COMMIT_MESSAGE) -> None:
-        self.seconds, self.executed = seconds, executed
+        self.seconds, self.executed, self.checked = seconds, executed, LocalTransactionState.COMMIT_MESSAGE
         self.checks = 0
 
     async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
@@ -45,7 +45,7 @@ class Slow:
 
     async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
         self.checks += 1
-        return LocalTransactionState.COMMIT_MESSAGE
+        return self.checked
 
 
 async def messages_of(namesrv_addr: str, topic: str, *, least: int, within_s: float = 120) -> list[MessageExt]:
@@ -108,3 +108,18 @@ async def test_a_search_by_time_finds_the_nearest_message_and_past_the_end_the_l
             (second.store_timestamp + 60_000, 1),
         ):
             assert await consumer.search_offset(sent.queue, timestamp_ms) == offset
+
+
+async def test_a_transaction_is_decided_from_outside_by_its_id_after_check_backs(namesrv_addr: str) -> None:
+    listener = Slow(0, LocalTransactionState.UNKNOWN)
+    listener.checked = LocalTransactionState.UNKNOWN
+    async with TransactionProducer("coordinated", listener, namesrv_addr=namesrv_addr, send_timeout_ms=30_000) as producer:
+        await producer.create_topic("coordinated", 1)
+        committed = await producer.send_message_in_transaction(Message.of("coordinated", b"1", user_properties={IMMUNITY: "1"}))
+        rolled_back = await producer.send_message_in_transaction(Message.of("coordinated", b"2", user_properties={IMMUNITY: "1"}))
+        async with asyncio.timeout(120):
+            while not listener.checks:  # noqa: ASYNC110 (the broker tells the listener, and nobody us)
+                await asyncio.sleep(0.1)
+        await producer.end_transaction(str(rolled_back.transaction_id), LocalTransactionState.ROLLBACK_MESSAGE)
+        await producer.end_transaction(str(committed.transaction_id), LocalTransactionState.COMMIT_MESSAGE)
+        assert [message.body for message in await messages_of(namesrv_addr, "coordinated", least=1)] == [b"1"]

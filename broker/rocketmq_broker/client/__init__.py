@@ -23,6 +23,7 @@ from rocketmq_broker.client.errors import (
     NotRunning,
     RequestTimedOut,
     SendFailed,
+    TransactionNotFound,
     UnreadableAnswer,
 )
 from rocketmq_broker.client.event_loop_thread import EventLoopThread
@@ -91,6 +92,7 @@ __all__ = [
     "SessionCredentials",
     "TransactionListener",
     "TransactionListeners",
+    "TransactionNotFound",
     "TransactionProducer",
     "TransactionSendResult",
     "UnreadableAnswer",

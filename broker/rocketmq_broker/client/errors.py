@@ -50,6 +50,10 @@ class BrokerError(ClientError):
         super().__init__(f"broker {address or '?'} answered code {code}: {self.remark or 'without a remark'}")
 
 
+class TransactionNotFound(ClientError):
+    """A transaction id of which no broker has a half message. Nothing was decided."""
+
+
 class MessagesWithdrawn(ClientError):
     """Messages that a listener must let go: the consumer shuts down, or a rebalance took their queue away.
 

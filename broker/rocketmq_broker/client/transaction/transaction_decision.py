@@ -6,6 +6,7 @@ import logging
 
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus
 from rocketmq_broker.message import MessageExt, properties, sysflag
+from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,19 @@ def end_after_check(
         msg_id=message.properties.get(properties.UNIQUE_KEY) or message.offset_message_id,
         transaction_id=check.transaction_id,
         broker_name=check.broker_name,
+    )
+
+
+def end_from_outside(group: str, half: Record, transaction_id: str, state: LocalTransactionState) -> EndTransactionRequestHeader:
+    """Returns the decision about a half message that was found by its transaction's id."""
+    return EndTransactionRequestHeader(
+        producer_group=group,
+        tran_state_table_offset=half.queue_offset,
+        commit_log_offset=half.commit_log_offset,
+        commit_or_rollback=_BITS[state],
+        from_transaction_check=False,
+        msg_id=transaction_id,
+        transaction_id=transaction_id,
     )
 
 

@@ -10,6 +10,7 @@ from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.checks.settings_check import check_whole_number, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, MessageRefused
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.calls import ask_for_success
 from rocketmq_broker.client.instance.instance import RequestHandlers
 from rocketmq_broker.client.instance.parked_requests import ParkedRequests
 from rocketmq_broker.client.instance.routes import DEFAULT_TOPIC_QUEUE_NUMS
@@ -19,9 +20,11 @@ from rocketmq_broker.client.producer.send_result import LocalTransactionState, S
 from rocketmq_broker.client.producer.wire_message import check_message
 from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.check_answers import CheckAnswers
+from rocketmq_broker.client.transaction.half_search import HalfSearch
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.client.transaction.transaction_decision import (
     end_after_local_transaction,
+    end_from_outside,
     state_of_answer,
     state_without_listener,
 )
@@ -108,6 +111,25 @@ class TransactionProducer(Producer):
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
         return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in instance.routes.masters)))
+
+    async def end_transaction(self, transaction_id: str, state: LocalTransactionState) -> None:
+        """Decides a transaction of this group from outside of its listener; durable on return.
+
+        For coordinators such as Seata's, whose listener answers UNKNOWN until the global transaction ends. `transaction_id` is
+        the message's id (`TransactionSendResult.transaction_id`); any producer of the group may call this, in any process.
+        Decide once: this project's broker refuses a second decision, Apache's delivers the message of a second COMMIT again.
+        Raises ValueError for UNKNOWN, TransactionNotFound, BrokerError if the broker refuses, and BrokerUnreachable: then nobody
+        knows whether the decision counts, and the check-back asks.
+        """
+        if state is LocalTransactionState.UNKNOWN:
+            raise ValueError("UNKNOWN decides nothing: end a transaction by COMMIT_MESSAGE or ROLLBACK_MESSAGE")
+        instance = self._lifecycle.running().instance
+        calls = BrokerCalls(instance.remoting, instance.routes)
+        address, half = await HalfSearch(calls).newest(transaction_id)
+        header = end_from_outside(self.group, half, transaction_id, state)
+        await ask_for_success(
+            instance.remoting, address, RequestCode.END_TRANSACTION, header, timeout_ms=self._settings.timeout_ms
+        )
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Sends the half message, runs the local transaction with `arg`, and sends the decision.

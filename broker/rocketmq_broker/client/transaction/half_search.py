@@ -1,0 +1,61 @@
+"""Finds the half message of a transaction at its broker, by the transaction's id alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from rocketmq_broker.client.errors import BrokerError, TransactionNotFound
+from rocketmq_broker.client.instance.broker_calls import BrokerCalls
+from rocketmq_broker.client.instance.unreadable import understood
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import Record, decode_records
+from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
+from rocketmq_broker.protocol.headers import QueryMessageRequestHeader
+
+_MOST_COPIES: Final = 64
+_FOREVER_MS: Final = 1 << 50
+_TRIES: Final = 10
+_BETWEEN_TRIES_S: Final = 0.2
+"""A broker's index follows its log after a moment."""
+
+
+class HalfSearch:
+    """Searches the brokers' indexes. A broker that has rewritten a half message, as at each check-back, has several copies."""
+
+    def __init__(self, calls: BrokerCalls) -> None:
+        """`calls` reaches the brokers."""
+        self._calls = calls
+
+    async def newest(self, transaction_id: str) -> tuple[str, Record]:
+        """Returns the broker's address and the newest copy, which is the one that counts.
+
+        Raises TransactionNotFound after two seconds of search, BrokerError or BrokerUnreachable.
+        """
+        addresses: list[str] = []
+        for _ in range(_TRIES):
+            addresses = sorted(self._calls.routes.masters)
+            found = await asyncio.gather(*(self._copies(address, transaction_id) for address in addresses))
+            for address, copies in zip(addresses, found, strict=True):
+                if copies:
+                    return address, max(copies, key=lambda record: record.commit_log_offset)
+            await asyncio.sleep(_BETWEEN_TRIES_S)
+        asked = ", ".join(addresses) or "nobody, as no broker is known"
+        raise TransactionNotFound(f"no half message has the transaction id {transaction_id}; asked: {asked}")
+
+    @understood
+    async def _copies(self, address: str, transaction_id: str) -> list[Record]:
+        header = QueryMessageRequestHeader(
+            topic=topics.HALF_TOPIC,
+            key=transaction_id,
+            max_num=_MOST_COPIES,
+            begin_timestamp=0,
+            end_timestamp=_FOREVER_MS,
+            unique_key_query=True,
+        )
+        answer = await self._calls.ask_at(address, RequestCode.QUERY_MESSAGE, header)
+        if answer.code == ResponseCode.QUERY_NOT_FOUND:
+            return []
+        if answer.code != ResponseCode.SUCCESS:
+            raise BrokerError(answer.code, answer.remark, address)
+        return decode_records(answer.body)
