@@ -73,11 +73,13 @@ class System:
         ports: Ports | None = None,
         has_inventory: bool = False,
         brokers: int = 1,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         """Data goes below `home`. With `namesrv_addr` the services use that cluster, and `broker` must not be started.
 
         Without `ports` the processes listen on free ones. `has_inventory` adds the inventory service.
-        With more than one of `brokers`, `broker` is the supervisor of a cluster (`rocketmq_broker --brokers`).
+        `environment` is for all services. With more than one of `brokers`, `broker` is the supervisor of a cluster
+        (`rocketmq_broker --brokers`).
         """
         self.home = home
         namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port = ports or Ports.free(brokers)
@@ -96,6 +98,7 @@ class System:
             "ORDER_DATABASE_URL": self.order_database_url,
             "CREDIT_DATABASE_URL": self.credit_database_url,
             "REDIS_URL": f"redis://127.0.0.1:{redis_port}/0",
+            **(environment or {}),
         }
         home.mkdir(parents=True, exist_ok=True)
         self.redis = processes.add("redis", redis_command(redis_port, home), is_ready=accepts_connections(redis_port))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from demo.books import ShopBooks
 from demo.commit_log import Trace, read_traces_of
@@ -15,7 +16,7 @@ from demo.half_messages import Kills, Refusals, count_half_messages
 from demo.main_job.running_services import RunningServices, check_services, services_of
 from demo.main_job.supervisor import Supervisor
 from demo.main_job.told import WHERE_TO_GO_ON, counting, deaths_told, half_messages_table, losses_told, orders_told
-from demo.main_job.verdict import answers_hold, reconcile
+from demo.main_job.verdict import answers_hold, command_for_kept, reconcile
 from demo.orders import OrderAnswer, OrderClient, PlacingOutcome, make_orders, place_all
 from demo.processes import Processes
 from demo.story import choose_story, story_table
@@ -67,7 +68,11 @@ def run_here(plan: DemoPlan, home: Path, console: Console, *, is_kept: bool) -> 
             placed = _place(plan, services, console, kill_halfway=system.kill_a_broker)
             kills = Kills(supervisor.deaths_ms, placed.broker_kills_ms)
             is_settled = _settle_and_tell(plan, placed, kills, services, console)
-            return _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
+            exit_code = _judge(is_settled, services, home / "reconciliation", processes, console, is_kept=is_kept)
+        if is_kept:
+            console.print("Reconcile what is kept, again:")
+            console.print(Text(command_for_kept(home, services)), soft_wrap=True)
+        return exit_code
 
 
 def run_on_compose(plan: DemoPlan, home: Path, environment: Mapping[str, str], console: Console, *, is_kept: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from demo.books import ShopBooks
+from demo.main_job.running_services import RunningServices
 from demo.orders import OrderAnswer, PlacingOutcome
 from demo.processes import Processes
 
@@ -23,6 +25,15 @@ def answers_hold(answers: Sequence[OrderAnswer], books: ShopBooks, console: Cons
     if missing:
         console.print(f"[red]{len(missing)} orders were answered as placed and are not in the database.[/red]")
     return not missing
+
+
+def command_for_kept(home: Path, services: RunningServices) -> str:
+    """Returns the command that reconciles a kept run again, for a shell in the checkout."""
+    stores = " ".join(f"--store {shlex.quote(str(store))}" for store in services.broker_stores)
+    orders, credits = shlex.quote(services.order_database_url), shlex.quote(services.credit_database_url)
+    urls = f"ORDER_DATABASE_URL={orders} CREDIT_DATABASE_URL={credits}"
+    output = shlex.quote(str(home / "reconciliation"))
+    return f"{urls} \\\n  .venv/bin/python -m pipelines reconcile --grace-seconds 0 {stores} --output {output}"
 
 
 def reconcile(

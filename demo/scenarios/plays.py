@@ -7,6 +7,7 @@ from typing import Final
 from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
 from demo.scenarios.scenario import Scenario
 from demo.scenarios.stage import PAYMENT_DEADLINE_S, Stage
+from rocketmq_broker.admin.timeline.event import BROKER, Arrow
 
 _ABOVE_THE_LIMIT_CENTS: Final = 1_000_001
 _AWAY_S: Final = 12.0
@@ -53,10 +54,8 @@ def _check_back_comes_first(stage: Stage) -> None:
 
 def _credit_database_away(stage: Stage) -> None:
     with stage.credit_database_away():
-        stage.note("the credit database takes no writes: somebody else holds its lock")
         stage.order()
         stage.pause(_AWAY_S)
-    stage.note(f"the credit database is back, after {_AWAY_S:g} s")
     stage.wait_for_credit()
 
 
@@ -65,8 +64,7 @@ def _redis_emptied(stage: Stage) -> None:
         stage.empty_redis()
         stage.order()
         stage.wait_until(lambda: stage.keys_in_redis() > 0, "the credit's task waits in Redis for a worker")
-        stage.empty_redis()
-        stage.note("FLUSHALL: Redis has forgotten the task")
+        stage.empty_redis(is_fault=True)
     stage.wait_for_credit()
 
 
@@ -79,7 +77,11 @@ def _delivered_twice(stage: Stage) -> None:
         "the credit service is found dead: the broker has no offset behind the message",
     )
     stage.wait_until(lambda: stage.is_ready(stage.system.credit_service), "the credit service runs again")
-    stage.wait_until(stage.is_acknowledged, "the message was delivered again: the broker has an offset behind it now")
+    stage.wait_until(
+        stage.is_acknowledged,
+        "the message was delivered again: the broker has an offset behind it now",
+        Arrow(BROKER, "credit_service", "message, again"),
+    )
 
 
 def _broker_killed(stage: Stage) -> None:
@@ -110,7 +112,9 @@ def _out_of_stock(stage: Stage) -> None:
     stage.order(article=stage.run.customer)
     stage.wait_for_credit()
     stage.wait_until(
-        lambda: stage.order_state() == "CANCELLED", "the inventory service told of the shortage: the order is CANCELLED"
+        lambda: stage.order_state() == "CANCELLED",
+        "the inventory service told of the shortage: the order is CANCELLED",
+        Arrow("inventory_service", "order_service", "shortage"),
     )
     stage.wait_until(lambda: stage.entries() == 2, "the message of the cancellation took the credit back")
 

@@ -13,6 +13,7 @@ from demo.scenarios.scenario import RunState, ScenarioRun, ScenarioStep
 from demo.scenarios.stage import Stage
 from demo.system import System
 from demo.up.keeper import Keeper
+from rocketmq_broker.admin.timeline.event import Event
 
 _END_WITHIN_S = 10
 MOST_RUNS = 50
@@ -69,6 +70,11 @@ class Runs:
         hits = [hit for hit in self.failpoints.hits() if hit.meant_for == run.customer]
         seen = [ScenarioStep(hit.at_ms, f"failpoint {hit.failpoint} is hit: {find(hit.failpoint).what}") for hit in hits]
         return sorted([*run.steps, *seen], key=lambda step: step.at_ms)
+
+    def events(self, transaction_id: str) -> list[Event]:
+        """Returns the faults of the run with that transaction, and the failpoints that the transaction hit."""
+        of_runs = [event for run in self._runs if run.transaction_id == transaction_id for event in run.events]
+        return [*of_runs, *self.failpoints.events(transaction_id)]
 
     def stop(self) -> None:
         """Ends the run in play."""

@@ -6,9 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from demo.scenarios.questions import Question, ScenarioFinding
 from demo.scenarios.stage import Stage
+from rocketmq_broker.admin.timeline.event import Arrow, Event
+
+_ON_RECORD: Final = "scenario"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class ScenarioStep:
 
     at_ms: int
     what: str
+    arrow: Arrow | None = None
+    """The fault, or its mending, as an arrow of the sequence diagram."""
 
 
 class RunState(Enum):
@@ -56,6 +62,8 @@ class ScenarioRun:
     state: RunState = RunState.RUNNING
     steps: list[ScenarioStep] = field(default_factory=list)
     transaction_id: str | None = None
+    key: str | None = None
+    """The key of the transaction's message: other transactions of the order have it too."""
     findings: list[ScenarioFinding] = field(default_factory=list)
     failure: str | None = None
 
@@ -64,6 +72,16 @@ class ScenarioRun:
         """True if the run has ended with only right answers."""
         return self.state is RunState.ENDED and bool(self.findings) and all(finding.is_right for finding in self.findings)
 
-    def note(self, what: str) -> None:
+    @property
+    def word(self) -> str | None:
+        """The word that finds all transactions of the run; None before the first one."""
+        return self.key or self.transaction_id
+
+    @property
+    def events(self) -> list[Event]:
+        """The steps that are arrows, for the timeline of the run's transaction."""
+        return [Event(step.at_ms, step.what, _ON_RECORD, step.arrow) for step in self.steps if step.arrow is not None]
+
+    def note(self, what: str, arrow: Arrow | None = None) -> None:
         """Records a step with the present time."""
-        self.steps.append(ScenarioStep(time.time_ns() // 1_000_000, what))
+        self.steps.append(ScenarioStep(time.time_ns() // 1_000_000, what, arrow))

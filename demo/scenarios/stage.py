@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import httpx
 from redis import Redis
 
+from demo.books import CREDIT_DATABASE
 from demo.commit_log import ORDERS_TOPIC, Trace, read_traces, read_traces_of
 from demo.errors import DemoError
 from demo.processes import Process
@@ -23,6 +24,8 @@ from demo.up.keeper import Keeper
 from rocketmq_broker.admin.asking.figures import consume_stats
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.session import Target, opened_session
+from rocketmq_broker.admin.timeline.event import Arrow
+from rocketmq_broker.message import properties
 from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 PATIENCE_S: Final = 90.0
@@ -42,8 +45,9 @@ class Played(Protocol):
 
     customer: str
     transaction_id: str | None
+    key: str | None
 
-    def note(self, what: str) -> None:
+    def note(self, what: str, arrow: Arrow | None = None) -> None:
         """Records a step with the present time."""
 
 
@@ -67,9 +71,9 @@ class Stage:
         self._failpoints = failpoints
         self._leaving = leaving
 
-    def note(self, what: str) -> None:
-        """Records a step."""
-        self.run.note(what)
+    def note(self, what: str, arrow: Arrow | None = None) -> None:
+        """Records a step. One with an arrow stands in the sequence diagram."""
+        self.run.note(what, arrow)
 
     def arm(self, failpoint: str) -> None:
         """Arms a failpoint once for this run's customer."""
@@ -122,21 +126,23 @@ class Stage:
 
     def kill(self, process: Process) -> None:
         """Kills the process by SIGKILL; the keeper starts it again."""
-        self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again")
+        self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again", _at(process.name, "killed by kill -9"))
         self._keeper.kill(process)
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
         """Kills the process by SIGKILL, and keeps it down during the block."""
-        self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now")
+        self.note(f"SIGKILL to the {process.name} ({process.pid}); it stays down for now", _at(process.name, "killed by kill -9"))
         with self._keeper.kept_down(process):
             yield
-        self.note(f"the {process.name} is started again")
+        self.note(f"the {process.name} is started again", _at(process.name, "started again"))
 
-    def empty_redis(self) -> None:
-        """Empties Redis by FLUSHALL."""
+    def empty_redis(self, *, is_fault: bool = False) -> None:
+        """Empties Redis by FLUSHALL. `is_fault` records it as the scenario's fault."""
         with closing(Redis(port=self.system.redis_port)) as redis:
             redis.flushall()
+        if is_fault:
+            self.note("FLUSHALL: Redis has forgotten the task", _at("Redis", "FLUSHALL"))
 
     def keys_in_redis(self) -> int:
         """Returns the number of keys in Redis, one of which is the queue of waiting tasks."""
@@ -149,10 +155,12 @@ class Stage:
         path = self.system.credit_database_url.removeprefix("sqlite:///")
         with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
+            self.note("the credit database takes no writes: somebody else holds its lock", _at(CREDIT_DATABASE, "locked"))
             try:
                 yield
             finally:
                 connection.execute("ROLLBACK")
+                self.note("the credit database takes writes again", _at(CREDIT_DATABASE, "unlocked"))
 
     def deaths(self, process: Process) -> int:
         """Returns how often the process was found dead."""
@@ -162,14 +170,16 @@ class Stage:
         """Returns whether the process does its work."""
         return self._keeper.is_ready(process)
 
-    def wait_until(self, is_so: Callable[[], bool], what: str, timeout_s: float = PATIENCE_S) -> None:
-        """Waits until `is_so` is true. Raises DemoError after the time-out."""
+    def wait_until(
+        self, is_so: Callable[[], bool], what: str, arrow: Arrow | None = None, *, timeout_s: float = PATIENCE_S
+    ) -> None:
+        """Waits until `is_so` is true, and notes so. Raises DemoError after the time-out."""
         deadline = time.monotonic() + timeout_s
         while not is_so():
             if time.monotonic() > deadline:
                 raise DemoError(f"after {timeout_s:g} s still not: {what}")
             self.pause(_LOOK_EVERY_S)
-        self.note(what)
+        self.note(what, arrow)
 
     def wait_for_credit(self) -> None:
         """Waits until the order has its credit."""
@@ -217,6 +227,7 @@ class Stage:
         """Notes the run's transaction: the newest half message that names its customer."""
         if found := self._traces_of_customer():
             self.run.transaction_id = found[-1].transaction_id
+            self.run.key = found[-1].half.get_property(properties.KEYS)
 
     def _traces_of_customer(self) -> list[Trace]:
         customer = self.run.customer.encode()
@@ -246,6 +257,11 @@ async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) ->
             if (queue.broker_name, queue.queue_id) == (broker_name, queue_id):
                 return offsets.consumer_offset
     return -1
+
+
+def _at(name: str, label: str) -> Arrow:
+    """Returns an arrow for what befalls a process or a database: a loop at its life line."""
+    return Arrow(name, name, label)
 
 
 def _in_words(response: httpx.Response) -> str:

@@ -23,6 +23,7 @@ from rich.text import Text
 
 from demo.errors import DemoError
 from demo.system import Ports
+from demo.up.observing import Observing
 from demo.up.running import Wanted, run
 from rocketmq_broker.admin.console import UnusableSettings
 from rocketmq_broker.logs import log_to_stderr
@@ -49,6 +50,12 @@ def main(
     brokers: Annotated[
         int, typer.Option(min=1, max=26, help="So many brokers, as a cluster; each listens 10 ports above the last.")
     ] = 1,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Serve metrics for Prometheus, of the broker and each service.")
+    ] = False,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318).")
+    ] = False,
     data: Annotated[Path, typer.Option(help="Where data and logs are; they stay for the next time.")] = Path("data/up"),
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
@@ -60,7 +67,7 @@ def main(
     ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port)
     try:
         run(
-            Wanted(data.absolute(), port, ports, orders_every, brokers),
+            Wanted(data.absolute(), port, ports, orders_every, brokers, Observing.wanted(metrics=metrics, traces=traces)),
             lambda line: console.print(Text(printable(line)), soft_wrap=True),
         )
     except (DemoError, UnusableSettings) as error:

@@ -17,8 +17,9 @@ from demo.processes import Processes
 from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.runs import Runs
 from demo.scenarios.stage import PAYMENT_DEADLINE_S
-from demo.system import BROKER_PORTS_APART, Ports, System
+from demo.system import BROKER_PORTS_APART, QUICK_CHECKS, Ports, System
 from demo.up.keeper import Keeper
+from demo.up.observing import NOTHING_OBSERVED, Observing
 from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion, reconciliation
@@ -38,6 +39,7 @@ class Wanted:
     ports: Ports
     orders_every_s: float
     brokers: int = 1
+    observing: Observing = NOTHING_OBSERVED
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -48,10 +50,13 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         ports = usable_ports(wanted.ports, wanted.brokers)
         failpoints = _emptied(wanted.data / "failpoints")
         processes = opened.enter_context(Processes(wanted.data / "logs"))
+        observing = wanted.observing
         order_environment = {"ORDER_FAILPOINTS_FOLDER": str(failpoints), "ORDER_PAYMENT_DEADLINE_S": str(PAYMENT_DEADLINE_S)}
         system = System(
             processes,
             wanted.data,
+            broker_settings={**QUICK_CHECKS, **observing.broker_settings},
+            environment=observing.environment,
             order_environment=order_environment,
             credit_environment={"CREDIT_FAILPOINTS_FOLDER": str(failpoints)},
             ports=ports,
@@ -61,12 +66,12 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         opened.callback(system.begin_to_stop)
         keeper = Keeper(system)
         runs = Runs(system, keeper, FailpointFolder(failpoints))
-        addresses = {
+        services = {
             "order service": system.order_url,
             "credit service": system.credit_url,
             "inventory service": system.inventory_url,
-            "name server": system.namesrv_addr,
         }
+        addresses = {**services, "name server": system.namesrv_addr, **observing.addresses(services)}
         settings = ConsoleSettings(port=wanted.console_port)
         second_opinion = SecondOpinion(reconciliation(processes, system))
         screens = extension(system, keeper, runs, second_opinion, addresses)

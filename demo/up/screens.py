@@ -101,7 +101,7 @@ def extension(
         ),
         deeds=(
             Deed("/orders/place", shop.place, shop.after_order),
-            Deed("/scenarios/start", application.start, application.newest_run),
+            Deed("/scenarios/start", application.start, application.newest_run, is_said=False),
             Deed("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
             Deed("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
             Deed("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
@@ -144,10 +144,10 @@ class _Application:
         """Returns one run. Raises Refused if there is none with that number."""
         run = self._run(visit)
         steps = self._runs.steps(run)
-        if run.transaction_id is None:
+        if run.word is None:
             return RunFacts(run, steps, [], None)
         try:
-            return RunFacts(run, steps, await find_transactions(visit, run.transaction_id, [self.witness]), None)
+            return RunFacts(run, steps, await find_transactions(visit, run.word, [self.witness]), None)
         except AdminError as error:
             return RunFacts(run, steps, [], str(error))  # some scenarios kill the broker
 
@@ -212,12 +212,12 @@ class _Application:
         return url("/scenarios/run", number=self._runs.all()[-1].number)
 
     async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
-        """Returns both databases' events of a transaction, as far as they answer, and the failpoints that it hit."""
+        """Returns a transaction's events of both databases, as far as they answer, of its scenario, and of failpoints."""
         try:
             of_databases = await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
         except DemoError:
             of_databases = []
-        return [*of_databases, *self._runs.failpoints.events(transaction_id)]
+        return [*of_databases, *self._runs.events(transaction_id)]
 
     def _run(self, visit: Visit) -> ScenarioRun:
         run = self._runs.find(visit.number("number", 0))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from demo.errors import DemoError
 from demo.processes import Process, Processes
@@ -13,7 +15,6 @@ from demo.system import System
 
 YOUNG_S: Final = 10
 """Younger orders are not judged by missing rows: orders may be on their way at any time."""
-_COLUMNS: Final = "110"
 _LAST_LINES: Final = 40
 
 _MEANING_OF: Final = {0: "The books agree.", 1: "The books do not agree."}
@@ -34,6 +35,18 @@ class Opinion:
     def text(self) -> str:
         """The last output."""
         return "\n".join(self.lines)
+
+    @property
+    def verdict(self) -> Mapping[str, Any] | None:
+        """What `reconcile --json` printed; None if it has not ended, or could not tell."""
+        if self.exit_code not in _MEANING_OF:
+            return None
+        told = next((line for line in reversed(self.lines) if line.startswith("{")), "")
+        try:
+            verdict = json.loads(told)
+        except ValueError:
+            return None
+        return verdict if isinstance(verdict, dict) else None
 
     @property
     def meaning(self) -> str:
@@ -79,5 +92,5 @@ def reconciliation(processes: Processes, system: System) -> Process:
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", str(YOUNG_S)]
     for store in system.broker_stores:
         arguments += ["--store", str(store)]
-    arguments += ["--output", str(output), "--hide-output"]
-    return processes.add("reconciliation", arguments, environment={**system.environment, "COLUMNS": _COLUMNS})
+    arguments += ["--output", str(output), "--hide-output", "--json"]
+    return processes.add("reconciliation", arguments, environment=system.environment)

@@ -40,6 +40,8 @@ class StartFacts(NamedTuple):
     healths: Mapping[str, Health]
     links: Mapping[str, str]
     """By name: the pages of the services."""
+    metrics: Mapping[str, str]
+    """By name: where metrics are served, if they are."""
     rows: list[RecentTransaction]
     trouble: str | None
     """Why the recent transactions cannot be shown."""
@@ -71,7 +73,10 @@ class Shop:
         self._transport = transport
         self._keeper = keeper
         self._runs = runs
-        self._links = {name: address for name, address in addresses.items() if address.startswith("http")}
+        self._metrics = {name: address for name, address in addresses.items() if name.startswith("metrics")}
+        self._links = {
+            name: address for name, address in addresses.items() if address.startswith("http") and name not in self._metrics
+        }
 
     async def find(self, visit: Visit) -> StartFacts:
         """Returns the state of all processes, and the recent transactions that the filter lets through."""
@@ -85,7 +90,7 @@ class Shop:
             rows = [RecentTransaction(**row._asdict()) for row in found]
         except DemoError as error:
             trouble = str(error) if self._keeper.is_all_ready else None  # a young database has no tables yet
-        return StartFacts(self._keeper.healths, self._links, rows, trouble, SCENARIOS, self._runs.running, states)
+        return StartFacts(self._keeper.healths, self._links, self._metrics, rows, trouble, SCENARIOS, self._runs.running, states)
 
     async def place(self, visit: Visit) -> str:
         """Places the order of the form. Raises Refused with the order service's reason, CannotAsk if it does not answer."""

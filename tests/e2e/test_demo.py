@@ -82,13 +82,19 @@ def test_the_demo_ends_consistent_and_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_the_demo_on_two_brokers_ends_consistent_although_one_is_killed(tmp_path: Path) -> None:
-    run = DemoRun(tmp_path, "--brokers", "2")
+    run = DemoRun(tmp_path, "--brokers", "2", "--keep", str(tmp_path / "a kept run"))
     assert run.popen.wait(1200) == 0, run.output()
     output = run.output()
     assert "SIGKILL to the broker-a (" in output
     assert_each_half_message_is_explained(output)
     assert "consistent: 76 orders, 76 credits, 0 lost, 0 doubled" in output
     run.wait_until_nothing_is_left()
+    command = output.partition("Reconcile what is kept, again:\n")[2].partition("\nData and logs")[0]
+    printed = subprocess.run(
+        ["bash", "-c", f"{command} --engine sqlite"], cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=600
+    )
+    assert printed.returncode == 0, printed.stderr
+    assert "consistent: 76 orders, 76 credits, 0 lost, 0 doubled" in printed.stdout
 
 
 def assert_each_half_message_is_explained(output: str) -> None:

@@ -148,6 +148,17 @@ class TestRuns:
         assert armed == f"failpoint lose-commit is armed for {run.customer}"
         assert (posted, is_hit) == ("POST /orders", "failpoint lose-commit is hit: COMMIT does not leave.")
 
+    def test_a_fault_is_an_arrow_in_the_timeline_of_the_runs_transaction(self, play: Play) -> None:
+        def lock(stage: Stage) -> None:
+            stage.run.transaction_id, stage.run.key = "T1", "order-17"
+            with stage.credit_database_away():
+                stage.note("an order is placed")
+
+        run = play(lock)
+        assert [event.arrow.label for event in self.runs.events("T1") if event.arrow is not None] == ["locked", "unlocked"]
+        assert self.runs.events("T2") == []
+        assert run.word == "order-17"
+
     def test_a_second_one_waits_its_turn(self, play: Play) -> None:
         refusals: list[str] = []
 

@@ -17,3 +17,5 @@ class Deed:
     """Does it, and returns a sentence about the result. Raises AdminError."""
     back_to: Callable[[Visit], str]
     """The page that the visitor sees then."""
+    is_said: bool = True
+    """Whether that page shows the sentence. False where the page tells by itself how it goes."""

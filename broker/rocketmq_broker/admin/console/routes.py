@@ -99,7 +99,8 @@ class ConsoleRoutes:
             visit = Visit(self._brokers, form, self._now_ms)
             said = await deed.do(visit)
             logger.info("asked for by %s: %s", request.client.host if request.client else "?", printable(said))
-            request.session["said"] = said
+            if deed.is_said:
+                request.session["said"] = said
             return RedirectResponse(deed.back_to(visit), 303)
 
         return do

@@ -56,6 +56,16 @@ def test_an_exit_code_is_a_sentence(exit_code: int, meaning: str) -> None:
     assert Opinion(1.0, exit_code, ()).meaning == meaning
 
 
+def test_the_verdict_is_the_object_that_the_process_printed() -> None:
+    lines = ("Comparing", '{"is_consistent": true, "findings": []}', "")
+    verdict = Opinion(1.0, 0, lines).verdict
+    assert verdict is not None
+    assert verdict["is_consistent"] is True
+    assert Opinion(1.0, 2, lines).verdict is None, "it could not tell"
+    assert Opinion(1.0, 0, ("{half",)).verdict is None
+    assert Opinion(1.0, None, lines).verdict is None
+
+
 def test_the_process_reads_the_databases_and_the_store_of_the_system(group: Processes, tmp_path: Path) -> None:
     system = SimpleNamespace(
         home=tmp_path, broker_stores=(tmp_path / "store",), environment={"ORDER_DATABASE_URL": "sqlite:///x"}

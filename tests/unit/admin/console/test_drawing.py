@@ -72,6 +72,12 @@ def test_a_lost_arrow_ends_half_way_and_a_step_for_oneself_is_a_loop() -> None:
     assert not rows[0].is_loop
 
 
+def test_a_label_behind_the_last_life_line_is_not_clipped() -> None:
+    label = "rolled back in one place"
+    drawn = sequence_diagram([event(1, "shops", "broker"), event(2, "broker", "broker", label)])
+    assert drawn.width >= drawn.rows[1].label_x + 7 * len(label)
+
+
 def test_long_labels_are_cut_and_the_whole_sentence_is_kept() -> None:
     (row,) = sequence_diagram([event(1, "shops", "broker", "a label that is much too long for its place")]).rows
     assert len(row.label) == 25

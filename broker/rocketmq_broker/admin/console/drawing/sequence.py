@@ -19,6 +19,8 @@ _FOOT_HEIGHT: Final = 14
 _LONG_WAIT_MS: Final = 1_000
 """A longer time between two arrows gets a mark: the rows' distance says nothing about time."""
 _LOOP_WIDTH: Final = 26
+_LETTER_WIDTH: Final = 8
+"""At most, for a letter of a label: a label behind a loop of the last life line widens the picture."""
 _LONGEST_LABEL: Final = 25
 """Letters that fit above an arrow between neighbours."""
 _LONGEST_NAME: Final = 20
@@ -103,7 +105,8 @@ def sequence_diagram(events: Sequence[Event]) -> Diagram:
             waits.append(WaitMark(y - _WAIT_HEIGHT // 2, f"{event.count} check-backs, {event.pace}"))
             last_ms = event.until_ms if event.until_ms is not None else last_ms
     lanes = [Lane(_cut(name, _LONGEST_NAME), name, x) for name, x in places.items()]
-    width = _TIMES_WIDTH + max(1, len(lanes)) * _LANE_WIDTH
+    ends = [row.label_x + len(row.label) * _LETTER_WIDTH for row in rows if row.is_loop]
+    width = max(_TIMES_WIDTH + max(1, len(lanes)) * _LANE_WIDTH, *ends, 0)
     return Diagram(width, y + _FOOT_HEIGHT, _HEAD_HEIGHT, _LOOP_WIDTH, lanes, rows, waits)
 
 
