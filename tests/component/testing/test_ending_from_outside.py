@@ -27,7 +27,9 @@ def ask_the_coordinator(message: MessageExt) -> LocalTransactionState:
 
 async def test_a_coordinator_in_another_process_commits_and_rolls_back(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
-    sent = [await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=[f"order-{number}"])) for number in (1, 2)]
+    sent = [
+        await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=[f"order-{number}"])) for number in (1, 2)
+    ]
     first, second = (str(each.transaction_id) for each in sent)
     await producer.shutdown()
     await rocketmq.advance(minutes=3)
