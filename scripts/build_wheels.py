@@ -17,6 +17,8 @@ from typing import Annotated, Final
 
 import typer
 
+from rocketmq_broker.told_to_stop import until_interrupted
+
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 COMPILE_LOCK: Final = CHECKOUT / "docker" / "compile.lock"
 BROKER_LOCK: Final = CHECKOUT / "docker" / "broker.lock"
@@ -147,4 +149,5 @@ def _numbers(version: str) -> list[int]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with until_interrupted("Stopped: not all wheels are built."):
+        typer.run(main)
