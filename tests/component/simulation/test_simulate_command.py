@@ -172,7 +172,7 @@ def test_a_stopped_search_leaves_no_process_and_goes_on_later(tmp_path: Path, nu
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'broker'}"}
     search = subprocess.Popen([sys.executable, program, tmp_path], env=environment, start_new_session=True)
     kept = tmp_path / "simulation" / "v1.jsonl"
-    while not kept.exists():
+    while not kept.exists() or not kept.stat().st_size:  # it is there before its first line is
         assert search.poll() is None
         psutil.wait_procs([], timeout=0.1)
     children = psutil.Process(search.pid).children(recursive=True)
