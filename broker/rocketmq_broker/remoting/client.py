@@ -130,7 +130,7 @@ class RemotingClient:
         for task in connecting:
             task.cancel()
         await asyncio.gather(*connecting, return_exceptions=True)
-        closing = list(self.connections)
+        closing = sorted(self.connections, key=lambda connection: connection.peer)  # the same order each time
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))

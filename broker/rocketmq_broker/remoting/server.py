@@ -77,7 +77,7 @@ class RemotingServer:
         """Stops listening, sends what is unsent and closes all connections."""
         self.stop_listening()
         await self._tasks.stop()
-        closing = list(self.connections)
+        closing = sorted(self.connections, key=lambda connection: connection.peer)  # the same order each time
         for connection in closing:
             connection.close()
         await asyncio.gather(*(connection.wait_closed() for connection in closing))

@@ -21,14 +21,15 @@ class Tasks:
     """Background tasks that `stop` ends; start none after it. An error in one is logged and ends nothing else."""
 
     def __init__(self) -> None:
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        """In the order of their starts: in a simulated world they end in the same order each time."""
         self._timers: list[_Timer] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
         """Runs the work until it is done. Its error is logged unless the task is awaited."""
         task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         task.add_done_callback(_note if is_awaited else _log)
         return task
 
@@ -65,7 +66,7 @@ class Tasks:
         for timer in self._timers:
             timer.stop()
         self._timers.clear()
-        tasks = {task for task in self._tasks if task is not asyncio.current_task()}
+        tasks = [task for task in self._tasks if task is not asyncio.current_task()]
         for task in tasks:
             task.cancel()
         if tasks:

@@ -61,3 +61,8 @@ def test_clocks_and_deaths_at_one_machine_may_overlap() -> None:
         FaultKind.PROCESS_KILL_AT_DISK: 2,
     }
     assert ended.violations == ()
+
+
+def test_a_broker_that_ends_closes_its_connections_in_the_same_order_each_time() -> None:
+    plan = plan_with(PlannedEvent(30.0, FaultKind.DISK_FAIL_SYNCS, "broker-a", 0.0, {"count": 8}))
+    assert len({play(plan).digest for _ in range(3)}) == 1
