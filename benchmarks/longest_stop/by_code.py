@@ -58,6 +58,15 @@ _PULL: Final[Fields] = {
     "consumerGroup": GROUP, "topic": LARGE, "queueId": 0, "queueOffset": 0, "maxMsgNums": 32, "sysFlag": 4, "commitOffset": 0,
     "suspendTimeoutMillis": 0, "subscription": "||".join(f"t{n}" for n in range(2000)), "subVersion": 0,
 }  # fmt: skip
+_POP: Final[Fields] = {
+    "consumerGroup": GROUP, "topic": LARGE, "queueId": -1, "maxMsgNums": 32, "invisibleTime": 1000, "pollTime": 0, "initMode": 0,
+}  # fmt: skip
+_POPPED: Final[Fields] = {"consumerGroup": GROUP, "topic": LARGE, "queueId": 0}
+_HANDLE: Final = "0 1700000000000 60000 0 0 b 0 0"
+_ACK: Final = {"c": GROUP, "t": LARGE, "so": 0, "q": 0, "rq": 0, "pt": 1, "it": 60_000, "b": "/" * 1000}
+_ACKS: Final = json.dumps({"brokerName": "b", "acks": [_ACK] * 1000}).encode()
+_ASSIGNMENT: Final = json.dumps({"topic": LARGE, "consumerGroup": "crowd", "clientId": "member-1"}).encode()
+_MODE: Final = json.dumps({"topic": LARGE, "consumerGroup": GROUP, "mode": "POP"}).encode()
 _SQL: Final[Fields] = {"topic": LARGE, "subString": "a=1 AND " * 3000 + "a=1", "expressionType": "SQL92"}
 _FILTER: Final = json.dumps({"clientId": "c", "group": GROUP, "subscriptionData": _SQL}).encode()
 _CONFIG: Final = "\n".join(f"unknown{number}=1" for number in range(20_000)).encode()
@@ -93,6 +102,12 @@ AT_BROKER: Final[dict[int, Question]] = {
     RequestCode.RESUME_CHECK_HALF_MESSAGE: ({"msgId": "7F00000100002A9F0000000000000000"}, b""),
     RequestCode.PULL_MESSAGE: (_PULL, b""),
     RequestCode.LITE_PULL_MESSAGE: (_PULL, b""),
+    RequestCode.POP_MESSAGE: (_POP, b""),
+    RequestCode.ACK_MESSAGE: ({**_POPPED, "extraInfo": _HANDLE, "offset": 0}, b""),
+    RequestCode.BATCH_ACK_MESSAGE: ({}, _ACKS),
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: ({**_POPPED, "extraInfo": _HANDLE, "offset": 0, "invisibleTime": 1000}, b""),
+    RequestCode.QUERY_ASSIGNMENT: ({}, _ASSIGNMENT),
+    RequestCode.SET_MESSAGE_REQUEST_MODE: ({}, _MODE),
     RequestCode.QUERY_MESSAGE: ({"topic": LARGE, "key": "k", "maxNum": 64, "beginTimestamp": 0, "endTimestamp": 1 << 50}, b""),
     RequestCode.VIEW_MESSAGE_BY_ID: ({"offset": 0}, b""),
     RequestCode.QUERY_CONSUMER_OFFSET: ({**_OF_GROUP, "queueId": 0}, b""),

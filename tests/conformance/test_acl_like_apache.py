@@ -144,7 +144,7 @@ STRICTER = [
             R.UPDATE_AND_CREATE_ACL_CONFIG, R.DELETE_ACL_CONFIG, R.UPDATE_GLOBAL_WHITE_ADDRS_CONFIG,
             R.GET_BROKER_CLUSTER_ACL_CONFIG, R.RESUME_CHECK_HALF_MESSAGE, R.TRIGGER_DELETE_FILES, R.DELETE_EXPIRED_COMMITLOG,
             R.CLEAN_EXPIRED_CONSUMEQUEUE, R.CLEAN_UNUSED_TOPIC, R.PUT_KV_CONFIG, R.DELETE_KV_CONFIG, R.DELETE_TOPIC_IN_NAMESRV,
-            R.WIPE_WRITE_PERM_OF_BROKER, R.ADD_WRITE_PERM_OF_BROKER,
+            R.WIPE_WRITE_PERM_OF_BROKER, R.ADD_WRITE_PERM_OF_BROKER, R.SET_MESSAGE_REQUEST_MODE,
         )
     ),
     *(request(code) for code in set(AdminRequestCode) - {AdminRequestCode.COUNT_PARKED_MESSAGES}),
@@ -216,6 +216,8 @@ async def test_every_request_is_let_in_or_refused_as_by_apaches_broker(
     apache: Place, ours: Place, sender: str, serializer: SerializeType
 ) -> None:
     requests = [one for one in ALIKE_FOR_ALL if sender != "reader" or one in NAMED or one.code not in _STRICTER_CODES]
+    if serializer is SerializeType.ROCKETMQ:
+        requests = [one for one in requests if one.code < 1 << 15]  # two bytes have room for a code; pops come in JSON
     theirs, here = await asyncio.gather(*(place.refusals(requests, sender, serializer) for place in (apache, ours)))
     assert here == theirs
     assert len(theirs) > 100

@@ -220,7 +220,7 @@ def test_the_pages_are_used_by_keyboard(window: Window) -> None:
     window.goto("/")
     window.page.keyboard.press("Tab")
     expect(window.page.locator(":focus")).to_have_text("Skip to the content")
-    window.page.get_by_role("textbox", name="Transaction").focus()
+    window.page.get_by_role("textbox", name="Transaction", exact=True).focus()
     window.page.keyboard.type("nobody-knows-it")
     window.page.keyboard.press("Enter")
     window.sees("There is no transaction nobody-knows-it.")

@@ -134,6 +134,11 @@ class SyncRocketMQ:
         return self._rocketmq.namesrv_addr
 
     @property
+    def grpc_endpoint(self) -> str | None:
+        """The address for RocketMQ 5's clients; None unless the settings have a `grpcServerPort`."""
+        return self._rocketmq.grpc_endpoint
+
+    @property
     def broker_addr(self) -> str:
         """The broker's own address."""
         return self._rocketmq.broker_addr

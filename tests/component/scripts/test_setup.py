@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -125,12 +126,16 @@ def test_ctrl_c_ends_pip_too_and_says_how_to_go_on(checkout: FreshCheckout) -> N
     )
     assert running.stdout is not None
     next(line for line in running.stdout if "packages fetched" in line)
+    hanging = checkout.folder / "pip-pid"
+    while not hanging.exists() or not hanging.read_text():
+        assert running.poll() is None
+        time.sleep(0.01)
     os.killpg(running.pid, signal.SIGINT)
     _, complaint = running.communicate(timeout=30)
     assert running.returncode == 130
     assert "stopped; the same command goes on here" in complaint
     with pytest.raises(ProcessLookupError):
-        os.kill(int((checkout.folder / "pip-pid").read_text()), 0)
+        os.kill(int(hanging.read_text()), 0)
 
 
 def test_another_set_of_packages_is_refused(checkout: FreshCheckout) -> None:

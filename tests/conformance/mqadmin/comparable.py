@@ -13,9 +13,9 @@ DIFFERENT = {
 }
 SETTINGS_OF_OUR_OWN = re.compile(
     r"bindAddress|namesrvListenPort|metrics.*|tls\..*|rocketmq\.acl\..*|diskSpace.*Ratio|serverMax.*|max(Topic|SubscriptionGroup)Num"
-    r"|transactionCheckAnswerTimeOut"
+    r"|transactionCheckAnswerTimeOut|grpcServerPort"
 )
-"""Those of metrics are RocketMQ 5's; those of TLS, accounts and the disk's levels are settings of RocketMQ's JVM.
+"""Those of metrics and gRPC are RocketMQ 5's; those of TLS, accounts and the disk's levels are settings of RocketMQ's JVM.
 
 RocketMQ asks once in each transactionCheckInterval, answered or not. It has no bounds of connections, of the bytes they hold, of
 topics and of groups.
