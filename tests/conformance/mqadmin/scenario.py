@@ -190,10 +190,12 @@ class _Stage:
     def clients_come(self) -> None:
         """A producer sends to each queue in turn, and a consumer consumes all of it."""
         self._loop.run(self._producer.start())
+        began_s = time.monotonic()
         for number in range(MESSAGES):
             if number == MESSAGES // 2:
                 self._values["middle_ms"] = str(time.time_ns() // 1_000_000 + 1)
-                time.sleep(0.5)
+                # A search by time finds the nearest message: that is one before the middle, however slow the first sends were.
+                time.sleep(max(0.5, 3 * (time.monotonic() - began_s)))
             self._send(number)
         self._values["consumer"] = self._mqadmin.run("consume", GROUP, TOPIC, "even || odd")
         self._wait_for(f"%RETRY%{GROUP} (?s:.*)Diff Total: 0", "consumerProgress", "-g", GROUP)
