@@ -57,6 +57,16 @@ async def test_a_transaction_that_nobody_has_is_not_found(rocketmq: RocketMQ) ->
         await producer.end_transaction("ABC", COMMIT)
 
 
+async def test_a_transaction_that_has_the_id_as_its_key_is_not_decided(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.transaction_producer("orders", coordinated)
+    sent = await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-1"]))
+    transaction_id = str(sent.transaction_id)
+    await producer.send_message_in_transaction(Message.of("paid", "is paid", keys=["order-2", transaction_id]))
+    await producer.end_transaction(transaction_id, COMMIT)
+    assert await rocketmq.committed("order-1")
+    assert await rocketmq.pending("order-2")
+
+
 async def test_a_producer_of_another_group_decides_nothing(rocketmq: RocketMQ) -> None:
     producer = await rocketmq.transaction_producer("orders", coordinated)
     other = await rocketmq.transaction_producer("others", coordinated)

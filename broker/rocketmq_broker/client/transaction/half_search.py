@@ -8,7 +8,7 @@ from typing import Final
 from rocketmq_broker.client.errors import BrokerError, TransactionNotFound
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.unreadable import understood
-from rocketmq_broker.message import topics
+from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.record import Record, decode_records
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import QueryMessageRequestHeader
@@ -58,4 +58,6 @@ class HalfSearch:
             return []
         if answer.code != ResponseCode.SUCCESS:
             raise BrokerError(answer.code, answer.remark, address)
-        return decode_records(answer.body)
+        # A broker finds messages by their keys as well, and Apache's by the hash of the key alone.
+        records = decode_records(answer.body)
+        return [record for record in records if record.get_property(properties.UNIQUE_KEY) == transaction_id]
