@@ -40,7 +40,7 @@ def test_a_body_is_read_from_the_standard_input_byte_for_byte(rocketmq: SyncRock
         (["or ders", "x"], "illegal characters"),
         (["RMQ_SYS_TRANS_HALF_TOPIC", "x"], "is the broker's own"),
         (["orders", "x", "--key", "a b"], "space"),
-        (["orders", "x", "--property", "colour"], "--property colour: NAME=VALUE is expected"),
+        (["orders", "x", "--property", "colour"], "property colour: NAME=VALUE is expected"),
         (["orders", "x", "--property", "UNIQ_KEY=1"], "UNIQ_KEY"),
     ],
 )

@@ -90,7 +90,7 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     app = Starlette(
         routes=[
             *routes.of_screens(screens),
-            *routes.of_deeds([*own_deeds(), *added.deeds]),
+            *routes.of_deeds([*own_deeds(world), *added.deeds]),
             *login_routes,
             Mount("/static", StaticFiles(directory=STATIC)),
         ],

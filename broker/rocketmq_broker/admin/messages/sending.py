@@ -1,4 +1,4 @@
-"""Sends one message from the command line."""
+"""Sends one message for an operator."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def new_message(topic: str, body: bytes, keys: Sequence[str], tag: str | None, p
     for one in properties:
         name, equals, value = one.partition("=")
         if not (name and equals):
-            raise CannotAsk(f"--property {one}: NAME=VALUE is expected")
+            raise CannotAsk(f"property {one}: NAME=VALUE is expected")
         named[name] = value
     try:
         message = Message.of(topic, body, keys=keys, tags=tag, user_properties=named)

@@ -1,4 +1,4 @@
-"""The topics of a broker, and the number of messages in each."""
+"""The topics of a broker, the number of messages in each, and the creation of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ import msgspec
 
 from rocketmq_broker.admin.asking.figures import system_topics, topic_stats
 from rocketmq_broker.admin.asking.requests import BrokerRequests
-from rocketmq_broker.message import topics
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.session import Session
+from rocketmq_broker.message import IllegalMessage, topics
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
 
 
 class TopicFigures(msgspec.Struct, frozen=True, rename="camel"):
@@ -26,6 +30,22 @@ async def topics_of(broker: BrokerRequests, *, every_one: bool) -> list[TopicFig
     own = await system_topics(broker)
     wanted = sorted((name, queues) for name, queues in (await broker.topics()).items() if every_one or _is_of_programs(name, own))
     return [await _figures(broker, name, queues) for name, queues in wanted]
+
+
+async def create_topic(session: Session, topic: str, queues: int) -> None:
+    """Creates a topic at each broker of the session. Raises CannotAsk, and Refused for a bad name or number, or if it exists."""
+    try:
+        topics.validate_topic(topic)
+    except IllegalMessage as error:
+        raise Refused(f"topic {topic!r}: {error}") from None
+    if not 1 <= queues <= topics.MOST_QUEUES:
+        raise Refused(f"a topic has 1 to {topics.MOST_QUEUES} queues, not {queues}")
+    for broker in session.brokers:
+        # The request would change the queues of an existing topic.
+        if topic in await broker.topics():
+            raise Refused(f"broker {broker.address} has a topic {topic} already")
+    for broker in session.brokers:
+        await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, CreateTopicRequestHeader.of(topic, queues))
 
 
 def _is_of_programs(topic: str, of_the_broker: frozenset[str]) -> bool:

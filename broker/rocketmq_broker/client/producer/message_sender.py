@@ -23,7 +23,7 @@ from rocketmq_broker.client.producer.wire_message import (
     to_wire_batch,
     with_unique_id,
 )
-from rocketmq_broker.message import Message, MessageQueue, permissions, topics
+from rocketmq_broker.message import Message, MessageQueue, topics
 from rocketmq_broker.message.ids import UniqueIdMaker
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import (
@@ -81,16 +81,7 @@ class SendRequests:
 
     async def create_topic(self, address: str, topic: str, queue_count: int) -> None:
         """Creates the topic on the broker at that address, or changes its number of queues."""
-        header = CreateTopicRequestHeader(
-            topic=topic,
-            default_topic=topics.AUTO_CREATE_TOPIC,
-            read_queue_nums=queue_count,
-            write_queue_nums=queue_count,
-            perm=permissions.READ_AND_WRITE,
-            topic_filter_type="SINGLE_TAG",
-            topic_sys_flag=0,
-        )
-        code = RequestCode.UPDATE_AND_CREATE_TOPIC
+        code, header = RequestCode.UPDATE_AND_CREATE_TOPIC, CreateTopicRequestHeader.of(topic, queue_count)
         await ask_for_success(self._calls.remoting, address, code, header, timeout_ms=TIMEOUT_MS)
 
     def _header(self, group: str, message: WireMessage, queue: MessageQueue, born_ms: int) -> SendMessageRequestHeaderV2:

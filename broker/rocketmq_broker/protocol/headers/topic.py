@@ -1,7 +1,10 @@
 """Headers about topics, single messages and the broker itself, for operators."""
 
+from __future__ import annotations
+
 import msgspec
 
+from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message.text.java_numbers import Int32, Int64
 from rocketmq_broker.protocol.command_header import CommandHeader
 
@@ -19,6 +22,19 @@ class CreateTopicRequestHeader(CommandHeader):
     order: bool = False
     attributes: str | None = None
     """Changes of attributes, `+NAME=VALUE,-NAME`; of RocketMQ 5."""
+
+    @classmethod
+    def of(cls, topic: str, queues: int) -> CreateTopicRequestHeader:
+        """Returns the header for an ordinary topic with that many queues to read and to write."""
+        return cls(
+            topic=topic,
+            default_topic=topics.AUTO_CREATE_TOPIC,
+            read_queue_nums=queues,
+            write_queue_nums=queues,
+            perm=permissions.READ_AND_WRITE,
+            topic_filter_type="SINGLE_TAG",
+            topic_sys_flag=0,
+        )
 
 
 class DeleteTopicRequestHeader(CommandHeader):

@@ -17,10 +17,12 @@ from rocketmq_broker.admin.console.screens import (
     overview,
     pending,
     record,
+    sending,
     topics,
     transaction,
 )
 from rocketmq_broker.admin.console.screens.transaction import Witness
+from rocketmq_broker.world import World
 
 _SECTIONS: Final = (
     Section("Pending", "/pending"),
@@ -49,6 +51,7 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: s
         decided.SCREEN,
         transaction.screen(witnesses),
         *topics.SCREENS,
+        *sending.SCREENS,
         *groups.SCREENS,
         clients.SCREEN,
         *messages.SCREENS,
@@ -56,6 +59,6 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: s
     ]
 
 
-def own_deeds() -> list[Deed]:
+def own_deeds(world: World) -> list[Deed]:
     """Returns all forms of the console that change something."""
-    return [*transaction.DEEDS, *discarded.DEEDS, *dead_letters.DEEDS]
+    return [*transaction.DEEDS, *discarded.DEEDS, *dead_letters.DEEDS, sending.send_deed(world), sending.CREATE_DEED]
