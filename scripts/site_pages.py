@@ -21,8 +21,8 @@ _LINK: Final = re.compile(
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the tutorials' pages, under their paths in the repository."""
-    for page in sorted(ROOT.glob("tutorials/**/README.md")):
+    """Adds the tutorials' pages, English and Chinese, under their paths in the repository."""
+    for page in sorted([*ROOT.glob("tutorials/**/README.md"), *ROOT.glob("tutorials/**/README.zh.md")]):
         source = page.relative_to(ROOT).as_posix()
         files.append(File.generated(config, source, content=page.read_text()))
     return files
@@ -49,6 +49,5 @@ def _linked(found: re.Match[str], in_repository: str, source: str, files: Files)
 
 def page_of(target: str) -> str:
     """Returns the site's name of a file of the repository."""
-    if target == "README.md":
-        return "index.md"
-    return target.removeprefix("docs/")
+    homes = {"README.md": "index.md", "README.zh.md": "zh.md"}
+    return homes.get(target, target.removeprefix("docs/"))

@@ -21,7 +21,9 @@ def test_a_page_shows_the_code_that_is_tested(page: Path) -> None:
 @pytest.mark.parametrize("page", chapters(), ids=lambda page: page.parent.name)
 def test_a_page_says_its_level_its_minutes_and_its_goals_and_has_every_section(page: Path) -> None:
     text = page.read_text()
-    assert re.match(r"# .+\n\n\*\*Level\*\*: .+ · \*\*Time\*\*: \d+ minutes\n\n\*\*You learn\*\*:? ", text)
+    assert re.match(
+        r"# .+\n\n(\[中文\]\(README\.zh\.md\)\n\n)?\*\*Level\*\*: .+ · \*\*Time\*\*: \d+ minutes\n\n\*\*You learn\*\*:? ", text
+    )
     assert [section for section in SECTIONS if f"\n{section}" not in text] == []
 
 
