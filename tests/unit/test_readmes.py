@@ -41,7 +41,7 @@ def test_the_chinese_readme_names_no_other_commands_than_the_english_one() -> No
 def test_both_show_the_same_path_of_an_hour() -> None:
     index = (ROOT / "tutorials" / "README.md").read_text()
     path = re.findall(r"^\| \* \| \[[^]]*\]\(([^)]+)\)", index, re.MULTILINE)
-    chinese = (ROOT / "README.zh.md").read_text()
+    chinese = (ROOT / "README.zh.md").read_text().replace("/README.zh.md)", "/README.md)")
     assert path
     assert re.findall(r"^\| \[[^]]*\]\(tutorials/([^)]+)\)", chinese, re.MULTILINE) == path
 
