@@ -1,4 +1,4 @@
-"""Forms with which a person sends a message, and creates a topic."""
+"""Forms with which a person sends a message, creates a topic, and resets a consumer group."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import Visitor
 
@@ -72,9 +73,129 @@ class TestCreatingATopic:
         assert "There is no topic of a program yet" in visitor.sees("/topics")
 
 
-@pytest.mark.parametrize("action", ["/send/message", "/topics/create"])
+@pytest.mark.parametrize("action", ["/send/message", "/topics/create", "/group/reset/do"])
 def test_a_form_without_the_token_of_a_page_changes_nothing(action: str, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
     fields = {"topic": "orders", "body": "x", "queues": "1"}
     assert visitor.client.post(action, data=fields).status_code == 403
     assert visitor.client.post(action, data=fields, headers={"Origin": "http://evil.example"}).status_code == 403
     assert "There is no topic of a program yet" in visitor.sees("/topics")
+
+
+class TestResettingAGroup:
+    """The group `credits` has consumed two of three messages, and left."""
+
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"defaultTopicQueueNums": 1}
+
+    @pytest.fixture
+    def taken(self, rocketmq: SyncRocketMQ) -> list[str]:
+        """The keys of the messages that the group has got."""
+        return []
+
+    @pytest.fixture(autouse=True)
+    def consumed(self, rocketmq: SyncRocketMQ, taken: list[str]) -> None:
+        self.send(rocketmq, "one")
+        rocketmq.advance(minutes=10)
+        self.send(rocketmq, "two")
+        self.consume(rocketmq, taken)
+        self.send(rocketmq, "three")
+        assert taken == ["one", "two"]
+
+    def send(self, rocketmq: SyncRocketMQ, key: str) -> None:
+        rocketmq.producer("makers").send(Message.of("orders", b"paid", keys=[key]))
+
+    def consume(self, rocketmq: SyncRocketMQ, taken: list[str]) -> None:
+        def take(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            taken.extend(key for message in messages for key in message.keys)
+            return ConsumeStatus.CONSUME_SUCCESS
+
+        consumer = rocketmq.consumer("credits", "orders", take)
+        rocketmq.advance(minutes=1)
+        consumer.shutdown()
+        rocketmq.advance(minutes=1)
+
+    def dry_run(self, to: str, time: str = "") -> str:
+        return f"/group/reset?group=credits&topic=orders&to={to}&time={time}"
+
+    def test_the_page_of_the_group_leads_to_it(self, visitor: Visitor) -> None:
+        assert 'href="/group/reset?group=credits"' in visitor.html("/group?group=credits")
+        assert "What would happen" not in visitor.sees("/group/reset?group=credits")
+
+    def test_a_dry_run_shows_what_comes_again_and_changes_nothing(
+        self, rocketmq: SyncRocketMQ, visitor: Visitor, taken: list[str]
+    ) -> None:
+        seen = visitor.sees(self.dry_run("first"))
+        assert "delivered again: 2 . Skipped, and never delivered to this group: 0 ." in seen
+        assert "Nobody of the group is online" in seen
+        assert "0@0 again one" in seen
+        assert "0@1 again two" in seen
+        assert "three" not in seen
+        self.consume(rocketmq, taken)
+        assert taken == ["one", "two", "three"]
+
+    def test_the_reset_to_the_first_message_delivers_all_again(
+        self, rocketmq: SyncRocketMQ, visitor: Visitor, taken: list[str]
+    ) -> None:
+        seen = visitor.posts(self.dry_run("first"), "/group/reset/do", is_sure="yes")
+        assert "reset: the group credits in orders, messages that come again: 2, skipped: 0; its offsets are set" in seen
+        self.consume(rocketmq, taken)
+        assert taken == ["one", "two", "one", "two", "three"]
+
+    def test_the_reset_to_the_end_skips_what_is_not_consumed(
+        self, rocketmq: SyncRocketMQ, visitor: Visitor, taken: list[str]
+    ) -> None:
+        seen = visitor.sees(self.dry_run("end"))
+        assert "delivered again: 0 . Skipped, and never delivered to this group: 1 ." in seen
+        assert "0@2 skipped three" in seen
+        visitor.posts(self.dry_run("end"), "/group/reset/do", is_sure="yes")
+        self.send(rocketmq, "four")
+        self.consume(rocketmq, taken)
+        assert taken == ["one", "two", "four"]
+
+    def test_the_reset_to_a_time_begins_with_the_message_stored_nearest(
+        self, rocketmq: SyncRocketMQ, visitor: Visitor, taken: list[str]
+    ) -> None:
+        time_ms = rocketmq.messages("orders")[1].store_timestamp
+        assert "delivered again: 1 ." in visitor.sees(self.dry_run("time", str(time_ms)))
+        visitor.posts(self.dry_run("time", str(time_ms)), "/group/reset/do", is_sure="yes")
+        self.consume(rocketmq, taken)
+        assert taken == ["one", "two", "two", "three"]
+
+    def test_members_that_are_online_go_there(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+        again: list[str] = []
+
+        def take(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+            again.extend(key for message in messages for key in message.keys)
+            return ConsumeStatus.CONSUME_SUCCESS
+
+        rocketmq.consumer("credits", "orders", take)
+        rocketmq.advance(minutes=1)
+        assert again == ["three"]
+        seen = visitor.posts(self.dry_run("first"), "/group/reset/do", is_sure="yes")
+        assert "messages that come again: 3, skipped: 0; its members go there within seconds" in seen
+        rocketmq.advance(minutes=1)
+        assert again == ["three", "one", "two", "three"]
+        assert "orders 0 3 3 0" in visitor.sees("/group?group=credits")
+
+    def test_a_reset_to_where_the_group_is_changes_nothing(
+        self, rocketmq: SyncRocketMQ, visitor: Visitor, taken: list[str]
+    ) -> None:
+        self.consume(rocketmq, taken)
+        assert "a reset would change nothing" in visitor.sees(self.dry_run("end"))
+
+    @pytest.mark.parametrize(
+        ("fields", "sentence"),
+        [
+            ({}, "A reset cannot be taken back"),
+            ({"is_sure": "yes", "to": "elsewhere"}, "Choose where to"),
+            ({"is_sure": "yes", "to": "time", "time": "soon"}, "Soon is no time such as 2026-01-31T12:00"),
+            ({"is_sure": "yes", "to": "time", "time": "1969-12-31T00:00"}, "1969-12-31T00:00 is before 1970"),
+            ({"is_sure": "yes", "topic": "nowhere"}, "has no offsets in the topic nowhere"),
+        ],
+    )
+    def test_what_cannot_be_done_is_refused(self, fields: Mapping[str, str], sentence: str, visitor: Visitor) -> None:
+        assert sentence in visitor.posts(self.dry_run("first"), "/group/reset/do", 404, **fields)
+
+    def test_a_group_that_has_consumed_nothing_has_nothing_to_reset(self, visitor: Visitor) -> None:
+        assert "The consumer group nobody has no offsets" in visitor.sees("/group/reset?group=nobody", 404)

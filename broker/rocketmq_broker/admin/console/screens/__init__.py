@@ -17,6 +17,7 @@ from rocketmq_broker.admin.console.screens import (
     overview,
     pending,
     record,
+    resetting,
     sending,
     topics,
     transaction,
@@ -53,6 +54,7 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: s
         *topics.SCREENS,
         *sending.SCREENS,
         *groups.SCREENS,
+        resetting.SCREEN,
         clients.SCREEN,
         *messages.SCREENS,
         record.SCREEN,
@@ -61,4 +63,5 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: s
 
 def own_deeds(world: World) -> list[Deed]:
     """Returns all forms of the console that change something."""
-    return [*transaction.DEEDS, *discarded.DEEDS, *dead_letters.DEEDS, sending.send_deed(world), sending.CREATE_DEED]
+    of_parked = (*discarded.DEEDS, *dead_letters.DEEDS)
+    return [*transaction.DEEDS, *of_parked, sending.send_deed(world), sending.CREATE_DEED, resetting.DEED]

@@ -1,0 +1,106 @@
+"""The reset of a consumer group: a dry run that shows what comes again and what is skipped, and the form that does it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.deed import Deed
+from rocketmq_broker.admin.console.pages import url
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.progress.groups import groups_of
+from rocketmq_broker.admin.progress.resetting import TO_THE_END, TO_THE_FIRST, ResetPlan, plan_reset, reset
+from rocketmq_broker.admin.telling.numbers import is_number
+
+_TO: Final = {"first": TO_THE_FIRST, "end": TO_THE_END}
+
+
+class ResetFacts(NamedTuple):
+    """The content of the screen."""
+
+    group: str
+    topics: list[str]
+    """The topics with offsets of the group."""
+    topic: str
+    to: str
+    """`first`, `end` or `time`; empty if nothing was chosen yet."""
+    time: str
+    plans: list[ResetPlan]
+    """One for each broker with offsets of the group in the topic; empty before the dry run."""
+
+    @property
+    def again(self) -> int:
+        """The messages that are delivered once more."""
+        return sum(plan.again for plan in self.plans)
+
+    @property
+    def skipped(self) -> int:
+        """The messages that the group never gets."""
+        return sum(plan.skipped for plan in self.plans)
+
+    @property
+    def members(self) -> int:
+        """The members of the group at the broker that has most of them: each member connects to each broker."""
+        return max((plan.members for plan in self.plans), default=0)
+
+
+async def find(visit: Visit) -> ResetFacts:
+    """Returns the form, and the plan once topic and place are chosen. Raises Refused, CannotAsk."""
+    group, topic, to, session = visit.word("group"), visit.word("topic"), visit.word("to"), await visit.session()
+    found = await session.ask_each(lambda broker: groups_of(broker, every_one=True))
+    names = sorted({name for _, figures in found for one in figures if one.group == group for name in one.topics})
+    if not names:
+        raise Refused(f"the consumer group {group} has no offsets: there is nothing to reset")
+    plans: list[ResetPlan] = []
+    if topic and to:
+        time_ms = _time_ms(visit)
+        answers = await session.ask_each(lambda broker: plan_reset(broker, group, topic, time_ms))
+        plans = [plan for _, plan in answers if plan is not None]
+        if not plans:
+            raise Refused(f"the consumer group {group} has no offsets in the topic {topic}")
+    return ResetFacts(group, names, topic, to, visit.word("time"), plans)
+
+
+async def do_reset(visit: Visit) -> str:
+    """Moves the group at each broker with offsets of it. Raises Refused, CannotAsk."""
+    group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
+    if visit.word("is_sure") != "yes":
+        raise Refused("a reset cannot be taken back: tick that you know what comes again and what is skipped")
+    done = await (await visit.session()).ask_each(lambda broker: reset(broker, group, topic, time_ms))
+    plans = [plan for _, plan in done if plan is not None]
+    if not plans:
+        raise Refused(f"the consumer group {group} has no offsets in the topic {topic}")
+    again, skipped = sum(plan.again for plan in plans), sum(plan.skipped for plan in plans)
+    how = "its members go there within seconds" if any(plan.members for plan in plans) else "its offsets are set"
+    return f"reset: the group {group} in {topic}, messages that come again: {again}, skipped: {skipped}; {how}"
+
+
+def _time_ms(visit: Visit) -> int:
+    """Returns the place to go to, as `plan_reset` takes it. Raises Refused."""
+    to, text = visit.word("to"), visit.word("time")
+    if to in _TO:
+        return _TO[to]
+    if to != "time":
+        raise Refused("choose where to: the first message, the end, or a time")
+    if is_number(text) and int(text) > 0:
+        return int(text)
+    try:
+        time_ms = int(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        raise Refused(f"{text or 'nothing'} is no time such as 2026-01-31T12:00") from None
+    if time_ms <= 0:
+        raise Refused(f"{text} is before 1970")
+    return time_ms
+
+
+SCREEN: Final = Screen(
+    "/group/reset",
+    "Reset a consumer group",
+    "reset.html",
+    find,
+    refresh_s=None,
+    heading=lambda visit: f"Reset {visit.word('group')}",
+)
+DEED: Final = Deed("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")))

@@ -1,0 +1,112 @@
+"""Moves a consumer group to another position in a topic; a plan says before which messages come again, and which are skipped."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.asking.figures import consume_stats, consumers, topic_stats
+from rocketmq_broker.admin.asking.requests import BrokerRequests, understood
+from rocketmq_broker.admin.messages.content import MessageContent, content_of
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.protocol.bodies import TopicOffset
+from rocketmq_broker.protocol.codes import RequestCode
+from rocketmq_broker.protocol.headers import (
+    ResetOffsetRequestHeader,
+    SearchOffsetRequestHeader,
+    SearchOffsetResponseHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+
+TO_THE_FIRST: Final = 0
+TO_THE_END: Final = -1
+MOST_SHOWN: Final = 10
+"""The most messages of a queue that a plan shows."""
+
+
+class QueueMove(NamedTuple):
+    """The change of a group's offset in one queue."""
+
+    queue_id: int
+    present: int
+    """The group's offset; 0 if it has none."""
+    target: int
+    again: int
+    """The messages that are delivered once more."""
+    skipped: int
+    """The messages that this group never gets."""
+    shown: list[MessageContent]
+    """The first of those messages, at most MOST_SHOWN."""
+
+
+class ResetPlan(NamedTuple):
+    """The changes at one broker."""
+
+    broker: str
+    members: int
+    """The consumers of the group that are online."""
+    moves: list[QueueMove]
+
+    @property
+    def again(self) -> int:
+        """The messages that are delivered once more."""
+        return sum(move.again for move in self.moves)
+
+    @property
+    def skipped(self) -> int:
+        """The messages that the group never gets."""
+        return sum(move.skipped for move in self.moves)
+
+
+async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
+    """Says what `reset` would do, and changes nothing. Returns None if the broker has no offsets of the group there.
+
+    `time_ms` is TO_THE_FIRST, TO_THE_END, or milliseconds since the epoch: the message stored nearest to it is the next one then.
+    Raises CannotAsk, Refused.
+    """
+    present = (await consume_stats(broker, group, topic)).offset_table
+    stats = await topic_stats(broker, topic)
+    if not present or stats is None:
+        return None
+    moves = [
+        await _move(broker, queue, offsets.consumer_offset, stats.offset_table.get(queue, TopicOffset()), time_ms)
+        for queue, offsets in sorted(present.items())
+    ]
+    return ResetPlan(broker.address, len(await consumers(broker, group)), moves)
+
+
+async def reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:
+    """Moves the group as `plan_reset` says, and returns the plan; None if there is nothing to move. Raises CannotAsk, Refused.
+
+    Members that are online get their new offsets from the broker, and commit them within seconds. Without members the broker
+    has the new offsets at once.
+    """
+    plan = await plan_reset(broker, group, topic, time_ms)
+    if plan is None:
+        return None
+    if plan.members:
+        header = ResetOffsetRequestHeader(topic=topic, group=group, timestamp=time_ms, is_force=True)
+        await broker.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, header)
+        return plan
+    for move in plan.moves:
+        commit = UpdateConsumerOffsetRequestHeader(
+            consumer_group=group, topic=topic, queue_id=move.queue_id, commit_offset=move.target
+        )
+        await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, commit)
+    return plan
+
+
+async def _move(broker: BrokerRequests, queue: MessageQueue, present: int, extent: TopicOffset, time_ms: int) -> QueueMove:
+    first, end = max(0, extent.min_offset), extent.max_offset
+    target = end if time_ms == TO_THE_END else min(max(first, await _offset_at(broker, queue, time_ms)), end)
+    here = min(max(first, present), end)
+    low, high = sorted((here, target))
+    records = (await broker.pull(queue.topic, queue.queue_id, low, min(MOST_SHOWN, high - low)))[0] if low < high else []
+    shown = [content_of(record) for record in records if record.queue_offset < high]
+    return QueueMove(queue.queue_id, present, target, max(0, here - target), max(0, target - here), shown)
+
+
+async def _offset_at(broker: BrokerRequests, queue: MessageQueue, time_ms: int) -> int:
+    header = SearchOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, timestamp=time_ms)
+    answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, header)
+    with understood(broker.address):
+        return answer.decode_header(SearchOffsetResponseHeader).offset
