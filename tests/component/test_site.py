@@ -12,6 +12,7 @@ import pytest
 
 from rocketmq_broker.transaction.states import TRANSITIONS, State
 from scripts.site_diagrams import DRAWINGS, SCHEMES, diagrams_of_site
+from scripts.site_pages import page_of
 from scripts.translations import translations
 from tutorials.pages import chapters
 
@@ -31,7 +32,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_the_site_builds_without_a_warning_and_has_every_chapter_and_the_api(site: Path) -> None:
     pages = [site / "tutorials" / chapter.parent.name / "index.html" for chapter in chapters()]
-    pages += [site / page.relative_to(ROOT).with_suffix(".html") for page in translations() if "tutorials" in page.parts]
+    pages += [site / page_of(str(page.relative_to(ROOT).with_suffix(".html"))) for page in translations()]
     assert [page for page in pages if not page.exists()] == []
     assert "send_message_in_transaction" in (site / "reference" / "transactions.html").read_text()
     assert "(<code>broker/rocketmq_broker/transaction/states.py</code>)" in (site / "diagrams.html").read_text()
