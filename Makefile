@@ -5,7 +5,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help setup setup-demo compile wheels demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
-TESTS ?= tutorials tests
+TESTS ?= tutorials tests examples
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
 # All tests together wait for half of their time: half as many processes more use it.
 LANES := logical

@@ -1,4 +1,4 @@
-"""A hook of mkdocs: adds the tutorials to the site, and turns links to other files into plain names.
+"""A hook of mkdocs: adds tutorials and recipes to the site, and turns links to other files into plain names.
 
 In the repository a page may link to any file. The site has only pages: a link to a page stays a link, and a link to another file
 becomes its text and its path, so that no link is broken.
@@ -14,6 +14,8 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parent.parent
+_FOLDERS: Final = ("tutorials", "examples")
+"""Folders whose pages have their paths in the repository; those of others lie in docs."""
 _LINK: Final = re.compile(
     r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )
@@ -21,8 +23,9 @@ _LINK: Final = re.compile(
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the tutorials' pages, English and Chinese, under their paths in the repository."""
-    for page in sorted([*ROOT.glob("tutorials/**/README.md"), *ROOT.glob("tutorials/**/README.zh.md")]):
+    """Adds the pages of tutorials, English and Chinese, and of recipes, under their paths in the repository."""
+    names = ("README.md", "README.zh.md")
+    for page in sorted(page for folder in _FOLDERS for name in names for page in ROOT.glob(f"{folder}/**/{name}")):
         source = page.relative_to(ROOT).as_posix()
         files.append(File.generated(config, source, content=page.read_text()))
     return files
@@ -31,7 +34,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Returns the page's text with links of the site. Leaves code alone."""
     source = page.file.src_uri
-    in_repository = source if source.startswith("tutorials/") else f"docs/{source}"
+    in_repository = source if source.startswith(_FOLDERS) else f"docs/{source}"
     return _LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
 
 

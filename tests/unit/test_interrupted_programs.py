@@ -10,7 +10,7 @@ import typer
 from rocketmq_broker.told_to_stop import INTERRUPTED, until_interrupted
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("benchmarks", "broker/rocketmq_broker", "demo", "pipelines", "scripts", "simulation", "tutorials")
+FOLDERS = ("benchmarks", "broker/rocketmq_broker", "demo", "examples", "pipelines", "scripts", "simulation", "tutorials")
 OTHERWISE = {
     "benchmarks/longest_stop/watched_broker.py": "a broker that a benchmark starts",
     "benchmarks/orders/outbox_service.py": "a service that a benchmark starts",

@@ -9,7 +9,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("order_messages", "order_service", "credit_service", "inventory_service", "service_runtime")
-PAPERS = [ROOT / "README.md", *sorted((ROOT / "tutorials").glob("*/README.md")), ROOT / "docs" / "architecture.md"]
+PAGES = [*(ROOT / "tutorials").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+PAPERS = [ROOT / "README.md", *sorted(page for page in PAGES if page.name == "README.md"), ROOT / "docs" / "architecture.md"]
 
 OF_A_DATABASE = re.compile(r"local_commit|commit_in_database", re.IGNORECASE)
 THE_BROKERS = re.compile(r"broker commit|│ committed|is pending, not committed")
@@ -43,7 +44,7 @@ def test_a_line_that_says_commit_in_small_letters_says_whose(paper: Path) -> Non
 
 def test_the_project_has_one_name() -> None:
     """It is rocketmq-broker: not a kit, and not called by its subject. Apache's conformance kit is another thing."""
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tutorials").rglob("*.md"), ROOT / "mkdocs.yml"]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *PAGES, ROOT / "mkdocs.yml"]
     pages.remove(ROOT / "CHANGELOG.md")
     other_name = re.compile(
         r"\b(this|the|teaching) kit\b|^# Transactional messages|site_name: (?!rocketmq-broker$)", re.IGNORECASE | re.M
