@@ -108,6 +108,7 @@ def extension(
         ),
         templates=TEMPLATES,
         witnesses=(application.witness,),
+        finders=(shop.search,),
     )
 
 

@@ -16,7 +16,7 @@ from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun
 from demo.system import System
 from demo.up.keeper import Health, Keeper
-from rocketmq_broker.admin.console import Visit, url
+from rocketmq_broker.admin.console import SearchHit, Visit, url
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 
 MOST_ROWS: Final = 20
@@ -111,10 +111,31 @@ class Shop:
         """Returns the start screen with the transactions of the order's customer."""
         return url("/", customer=visit.word("customer"))
 
+    async def search(self, word: str) -> list[SearchHit]:
+        """Returns the newest transactions of customers with the word in their name, and of orders whose id begins with it."""
+        try:
+            found = await asyncio.to_thread(self._like, self._runs.ledgers, word)
+        except DemoError:
+            return []
+        return [_hit(RecentTransaction(**row._asdict())) for row in found]
+
+    @staticmethod
+    def _like(ledgers: Ledgers, word: str) -> list[Row[Any]]:
+        of_customer = ledgers.recent_transactions(customer=word, order="", state="", most=MOST_ROWS)
+        of_order = ledgers.recent_transactions(customer="", order=word, state="", most=MOST_ROWS)
+        return [*of_customer, *(row for row in of_order if row not in of_customer)]
+
     @staticmethod
     def _recent(ledgers: Ledgers, customer: str, order: str, state: str) -> tuple[Sequence[Row[Any]], list[str]]:
         rows = ledgers.recent_transactions(customer=customer, order=order, state=state, most=MOST_ROWS)
         return rows, ledgers.transaction_states()
+
+
+def _hit(row: RecentTransaction) -> SearchHit:
+    why = "the marker of a rollback, without an order"
+    if row.order_id is not None and row.total_cents is not None:
+        why = f"{row.customer}: order {row.order_id}, {row.total_cents / 100:.2f}, {row.state}"
+    return SearchHit("transaction", row.transaction_id, url("/transaction", word=row.transaction_id), row.at_ms, why)
 
 
 def _number(visit: Visit, name: str) -> int:

@@ -7,6 +7,7 @@ from rocketmq_broker.admin.console.application import Extension, create_console
 from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.pages import Section, url
 from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.screens.search import Finder, SearchHit
 from rocketmq_broker.admin.console.screens.transaction import TransactionFacts, Witness, find_transactions
 from rocketmq_broker.admin.console.serving import serve
 from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSettings, console_settings
@@ -16,7 +17,9 @@ __all__ = [
     "ConsoleSettings",
     "Deed",
     "Extension",
+    "Finder",
     "Screen",
+    "SearchHit",
     "Section",
     "TransactionFacts",
     "UnusableSettings",

@@ -25,6 +25,7 @@ from rocketmq_broker.admin.console.routes import ConsoleRoutes
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.screens import own_deeds, own_screens, own_sections
+from rocketmq_broker.admin.console.screens.search import Finder
 from rocketmq_broker.admin.console.screens.transaction import Witness
 from rocketmq_broker.admin.console.settings import ConsoleSettings
 from rocketmq_broker.admin.console.tokens import Tokens
@@ -49,6 +50,8 @@ class Extension:
     templates: Path | None = None
     witnesses: Sequence[Witness] = ()
     """Further sources of events of transactions, besides the broker."""
+    finders: Sequence[Finder] = ()
+    """Further sources of the search, such as customers."""
 
 
 def create_console(settings: ConsoleSettings, target: Target, extension: Extension | None = None) -> Starlette:
@@ -59,7 +62,7 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     overview_path = "/overview" if any(screen.path == "/" for screen in added.screens) else "/"
     pages = Pages([*added.sections, *own_sections(overview_path)], [added.templates] if added.templates is not None else [])
     routes = ConsoleRoutes(brokers, pages, streams, world.wall_ms)
-    screens = [*own_screens(sampler, added.witnesses, overview_path), *added.screens]
+    screens = [*own_screens(sampler, added.witnesses, added.finders, overview_path), *added.screens]
     middleware = [
         Middleware(Guard, settings=settings),
         Middleware(

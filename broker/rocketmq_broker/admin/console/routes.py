@@ -60,6 +60,8 @@ class ConsoleRoutes:
         async def page(request: Request) -> Response:
             visit = Visit(self._brokers, request.query_params, self._now_ms)
             facts = await screen.find(visit)
+            if screen.elsewhere is not None and (address := screen.elsewhere(facts)) is not None:
+                return RedirectResponse(address, 303)
             heading = screen.heading(visit) if screen.heading is not None else screen.title
             live = f"{live_path(screen)}?{request.url.query}" if screen.refresh_s is not None else None
             return self._pages.page(

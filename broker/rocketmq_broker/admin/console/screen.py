@@ -23,3 +23,5 @@ class Screen:
     """The seconds between two searches for facts while the page is open; None for a page that stands still."""
     heading: Callable[[Visit], str] | None = None
     """The heading; by default the title."""
+    elsewhere: Callable[[Any], str | None] | None = None
+    """Returns the address of the page that shows these facts better, to which the visitor is sent; None to stay."""

@@ -99,6 +99,25 @@ def test_recent_transactions_are_filtered_by_customer_order_and_state(query: str
     assert ("No transaction is like that" in seen) is (not shown)
 
 
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("ADA", ["T2 50%_ada: order C-19, 25.99, AWAITING_PAYMENT", "T0 ada: order A-17, 25.99, PLACED"]),
+        ("T", ["T9 the marker of a rollback, without an order", "T1 grace: order B-18, 25.99, CANCELLED"]),
+    ],
+)
+def test_the_search_finds_transactions_by_customer_and_by_the_begin_of_an_id(
+    word: str, shown: list[str], visitor: Visitor
+) -> None:
+    seen = visitor.sees(f"/search?word={word}")
+    assert all(line in seen for line in shown)
+
+
+def test_the_search_leads_to_the_only_transaction_of_an_order(visitor: Visitor) -> None:
+    answer = visitor.client.get("/search?word=B-1", follow_redirects=False)
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/transaction?word=T1")
+
+
 def test_the_form_needs_the_token_of_the_page(visitor: Visitor) -> None:
     assert visitor.client.post("/orders/place", data={"customer": "ada"}).status_code == 403
 

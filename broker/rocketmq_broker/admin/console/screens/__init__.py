@@ -18,10 +18,12 @@ from rocketmq_broker.admin.console.screens import (
     pending,
     record,
     resetting,
+    search,
     sending,
     topics,
     transaction,
 )
+from rocketmq_broker.admin.console.screens.search import Finder
 from rocketmq_broker.admin.console.screens.transaction import Witness
 from rocketmq_broker.world import World
 
@@ -42,7 +44,7 @@ def own_sections(overview_path: str) -> list[Section]:
     return [Section("Overview", overview_path), *_SECTIONS]
 
 
-def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: str) -> list[Screen]:
+def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequence[Finder], overview_path: str) -> list[Screen]:
     """Returns all screens of the console."""
     return [
         overview.screen(sampler, overview_path),
@@ -51,6 +53,7 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], overview_path: s
         *dead_letters.SCREENS,
         decided.SCREEN,
         transaction.screen(witnesses),
+        search.screen(finders),
         *topics.SCREENS,
         *sending.SCREENS,
         *groups.SCREENS,

@@ -1,0 +1,96 @@
+"""The search: transactions and messages by id or key, what extensions find, and what is near when nothing is found."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from rocketmq_broker.admin.console.pages import url
+from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.visit import Visit
+from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.messages.content import MessageContent
+from rocketmq_broker.admin.messages.finding import find_messages
+from rocketmq_broker.admin.messages.near import NEWEST, near_messages
+from rocketmq_broker.admin.timeline.evidence import gather
+
+LONGEST_WORD: Final = 200
+
+
+class SearchHit(NamedTuple):
+    """A line of the result."""
+
+    what: str
+    """`transaction`, or `message`."""
+    name: str
+    path: str
+    """The page that shows it."""
+    at_ms: int | None
+    why: str
+    """How it was found, or how it goes with it."""
+
+
+Finder = Callable[[str], Awaitable[list[SearchHit]]]
+"""A further source of the search: gets the word."""
+
+
+class SearchFacts(NamedTuple):
+    """The result of a search."""
+
+    word: str
+    hits: list[SearchHit]
+    near: list[SearchHit]
+    """What is near; only where there is no hit."""
+    elsewhere: str | None = None
+    """The page that shows the only hit."""
+    newest: int = NEWEST
+
+
+def screen(finders: Sequence[Finder]) -> Screen:
+    """Returns the screen; `finders` know further words, such as customers."""
+
+    async def find(visit: Visit) -> SearchFacts:
+        """Searches for the word. Raises CannotAsk, Refused."""
+        word, session = visit.word("word"), await visit.session()
+        if len(word) > LONGEST_WORD:
+            raise Refused(f"a word has at most {LONGEST_WORD} letters")
+        if not word:
+            return SearchFacts(word, [], [])
+        if any(found for _, found in await session.ask_each(lambda broker: gather(broker, word))):
+            return SearchFacts(word, [], [], url("/transaction", word=word))
+        hits = [hit for finder in finders for hit in await finder(word)] + await _messages(visit, word)
+        if len({hit.path for hit in hits}) == 1:
+            return SearchFacts(word, hits, [], hits[0].path)
+        return SearchFacts(word, hits, [] if hits else await _near(visit, word))
+
+    return Screen("/search", "Search", "search.html", find, refresh_s=None, elsewhere=lambda facts: facts.elsewhere)
+
+
+async def _messages(visit: Visit, word: str) -> list[SearchHit]:
+    try:
+        found = await find_messages(await visit.session(), word, None)
+    except Refused:
+        return []
+    return [_message_hit(one.message, f"in {one.message.topic}", url("/messages", word=word)) for _, one in found]
+
+
+async def _near(visit: Visit, word: str) -> list[SearchHit]:
+    hits = []
+    for near in await near_messages(await visit.session(), word):
+        if near.transaction_id is not None:
+            path = url("/transaction", word=near.transaction_id)
+            hits.append(
+                SearchHit("transaction", near.transaction_id, path, near.message.stored_ms, _with_keys(near.why, near.message))
+            )
+        else:
+            path = url("/messages", word=near.message.offset_message_id)
+            hits.append(_message_hit(near.message, _with_keys(near.why, near.message), path))
+    return hits
+
+
+def _message_hit(message: MessageContent, why: str, path: str) -> SearchHit:
+    return SearchHit("message", message.message_id or message.offset_message_id, path, message.stored_ms, why)
+
+
+def _with_keys(why: str, message: MessageContent) -> str:
+    return f"{why}; keys {' '.join(message.keys)}" if message.keys else why
