@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,16 @@ settings.load_profile("tests")
 # A shell starts what it puts in the background with SIGINT ignored, and children would inherit that: Ctrl-C could not be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Thousands of modules and tests live until the end: the garbage collector looks at none of them, neither now nor later.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Has the garbage collector begin with what the tests make."""
+    gc.freeze()
+    gc.enable()
+
 
 PROCESSES = pytest.StashKey[Processes]()
 """The processes of a test: their logs are shown when it fails."""

@@ -8,8 +8,10 @@ from typing import Any, Final
 import pytest
 
 ONE_PLACE: Final = "the fixed ports and the folder data"
+WHOLE_TREE: Final = "what the whole tree says"
 _CHECKOUT: Final = Path(__file__).parents[1]
 _COMPOSE: Final = "tests/e2e/test_compose.py"
+_WHOLE_TREE: Final = "tests/unit/test_"
 _BLOCKS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
 
@@ -17,10 +19,13 @@ _NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
 def scope_of(nodeid: str) -> str:
     """The name of what a test belongs to.
 
-    Who shares the place runs one at a time: with two processes on it one would always wait.
+    Who shares the place runs one at a time: with two processes on it one would always wait. What reads the whole tree parses it
+    once, in one process.
     """
     path = nodeid.partition("::")[0]
-    return ONE_PLACE if path == _COMPOSE or needs_the_place(_CHECKOUT / path) else path
+    if path == _COMPOSE or needs_the_place(_CHECKOUT / path):
+        return ONE_PLACE
+    return WHOLE_TREE if path.startswith(_WHOLE_TREE) else path
 
 
 @functools.cache

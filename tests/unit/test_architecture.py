@@ -12,6 +12,8 @@ from pathlib import Path
 import grimp
 import pytest
 
+from tests.parsed import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
 ROOMS_PICTURE, WAY_PICTURE = re.findall(r"```mermaid\n(.*?)```", PAGE, re.DOTALL)
@@ -122,7 +124,7 @@ def test_a_class_name_stands_for_one_thing() -> None:
     """Whoever searches a name finds one class: a second one gets a noun more, as in TransactionStep and RepairStep."""
     folders = [PARENTS.get(name, ROOT) / name for name in CONTRACTS["root_packages"]]
     files = [path for folder in folders for path in folder.rglob("*.py")]
-    names = Counter(it.name for path in files for it in ast.parse(path.read_text()).body if isinstance(it, ast.ClassDef))
+    names = Counter(it.name for path in files for it in parsed(path).body if isinstance(it, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
 
 
@@ -142,7 +144,7 @@ def test_each_link_leads_to_a_file_or_folder(target: str) -> None:
 def names_in(path: Path) -> set[str]:
     """What a module defines: functions, classes, and methods as CLASS.METHOD."""
     names = set()
-    for node in ast.parse(path.read_text()).body:
+    for node in parsed(path).body:
         if isinstance(node, ast.ClassDef):
             methods = [found.name for found in node.body if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef)]
             names |= {node.name, *(f"{node.name}.{method}" for method in methods)}

@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from rocketmq_broker.build_info import is_compiled, version_text
+from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "broker" / "build_backend"))
@@ -19,9 +20,7 @@ sys.path.append(str(ROOT / "broker" / "build_backend"))
 from compiled_modules import COMPILED_MODULES, COMPILED_VARIABLE, compiled_paths  # noqa: E402
 
 BROKER = ROOT / "broker"
-TREES = {
-    path.relative_to(BROKER).as_posix(): ast.parse(path.read_text()) for path in sorted(BROKER.glob("rocketmq_broker/**/*.py"))
-}
+PATHS = {path.relative_to(BROKER).as_posix(): path for path in sorted(BROKER.glob("rocketmq_broker/**/*.py"))}
 compiled = pytest.mark.parametrize("module", COMPILED_MODULES)
 
 
@@ -35,11 +34,11 @@ def last_name(expression: ast.expr) -> str:
 
 
 def tree_of(module: str) -> ast.Module:
-    return TREES[f"{module.replace('.', '/')}.py"]
+    return parsed(BROKER / f"{module.replace('.', '/')}.py")
 
 
 def test_the_list_names_modules_that_exist_in_order_and_once() -> None:
-    assert set(compiled_paths()) <= TREES.keys()
+    assert set(compiled_paths()) <= PATHS.keys()
     assert sorted(set(COMPILED_MODULES)) == list(COMPILED_MODULES)
 
 
@@ -58,8 +57,8 @@ def test_no_compiled_module_has_a_coroutine(module: str) -> None:
 
 def test_no_interpreted_class_inherits_from_a_compiled_one() -> None:
     """Compiled classes forbid it when the module is imported."""
-    ours = {definition.name for path in compiled_paths() for definition in classes(TREES[path])}
-    interpreted = [tree for path, tree in TREES.items() if path not in compiled_paths()]
+    ours = {definition.name for path in compiled_paths() for definition in classes(parsed(BROKER / path))}
+    interpreted = [parsed(path) for name, path in PATHS.items() if name not in compiled_paths()]
     assert not ours & {last_name(base) for tree in interpreted for definition in classes(tree) for base in definition.bases}
 
 

@@ -1,11 +1,12 @@
 """docs/glossary.md: each word has its Chinese, is explained once, and is where the glossary says in the code."""
 
-import ast
 import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "glossary.md").read_text()
@@ -16,7 +17,7 @@ WANTED = ["半消息", "事务回查", "本地消息表", "幂等", "屏障", "�
 
 @pytest.mark.parametrize(("name", "path"), PLACES)
 def test_a_word_is_where_the_glossary_says(name: str, path: str) -> None:
-    names = {getattr(node, "name", None) for node in ast.parse((ROOT / path).read_text()).body}
+    names = {getattr(node, "name", None) for node in parsed(ROOT / path).body}
     assert name in names
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.world import World, current_world, in_world
+from tests.parsed import parsed
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
@@ -141,7 +142,7 @@ def makers(tree: ast.AST) -> Iterator[int]:
 def modules() -> list[tuple[str, ast.AST]]:
     """The path of each module of what users get, from the root of the repository, and what it says."""
     paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
-    return [(str(path.relative_to(ROOT)), ast.parse(path.read_text())) for path in paths]
+    return [(str(path.relative_to(ROOT)), parsed(path)) for path in paths]
 
 
 def allowed(path: str, places: Mapping[str, str]) -> bool:

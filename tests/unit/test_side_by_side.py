@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.side_by_side import ONE_PLACE, needs_the_place, scope_of
+from tests.parsed import parsed
+from tests.side_by_side import ONE_PLACE, WHOLE_TREE, needs_the_place, scope_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,6 +19,12 @@ def test_the_tests_of_a_file_stay_together() -> None:
 )
 def test_what_shares_the_fixed_ports_or_the_folder_data_stays_together(path: str) -> None:
     assert {scope_of(f"{path}::line:{line},column:1") for line in (1, 2)} == {ONE_PLACE}
+
+
+def test_what_reads_the_whole_tree_stays_together_because_it_shares_what_it_parses() -> None:
+    paths = ("tests/unit/test_one_world.py", "tests/unit/test_architecture.py")
+    assert {scope_of(f"{path}::test_a") for path in paths} == {WHOLE_TREE}
+    assert scope_of("tests/unit/acl/test_access.py::test_a") == "tests/unit/acl/test_access.py"
 
 
 def test_a_chapter_that_shares_nothing_runs_beside_the_others() -> None:
@@ -38,8 +45,7 @@ def test_a_chapter_shares_what_its_blocks_name(tmp_path: Path, block: str, share
 def test_the_tests_have_one_spark_session_for_a_process() -> None:
     """A fixture of another file, or imported under the same name, would start a second session beside it, and fail."""
     files = [path for folder in ("tests", "tutorials") for path in (ROOT / folder).rglob("*.py")]
-    texts = {path: text for path in files if "spark" in (text := path.read_text())}
-    starting = {path for path, text in texts.items() if defines_a_session_of_spark(ast.parse(text))}
+    starting = {path for path in files if "spark" in path.read_text() and defines_a_session_of_spark(parsed(path))}
     assert starting == {ROOT / "tests" / "conftest.py"}
 
 

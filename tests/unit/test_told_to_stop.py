@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.parsed import parsed
+
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [
     path
@@ -16,7 +18,7 @@ PROGRAMS = [
 
 def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
     """What a module imports where it is read, in order."""
-    body = ast.parse(path.read_text()).body
+    body = parsed(path).body
     inside = [statement for outer in body if isinstance(outer, ast.If) for statement in outer.body]
     return sorted((it for it in body + inside if isinstance(it, ast.Import | ast.ImportFrom)), key=lambda it: it.lineno)
 

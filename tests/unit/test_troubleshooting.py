@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.parsed import parsed
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text()
 PACKAGES = ("broker", "order_service", "credit_service", "service_runtime")
@@ -21,9 +23,7 @@ MESSAGES = re.findall(r"^\| `(.+?)` \|", PAGE, re.MULTILINE)
 @cache
 def texts() -> frozenset[str]:
     """All strings in the code, with … for what is put into them."""
-    return frozenset(
-        text for package in PACKAGES for path in (ROOT / package).rglob("*.py") for text in strings(ast.parse(path.read_text()))
-    )
+    return frozenset(text for package in PACKAGES for path in (ROOT / package).rglob("*.py") for text in strings(parsed(path)))
 
 
 def strings(tree: ast.AST) -> Iterator[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.parsed import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("order_messages", "order_service", "credit_service", "inventory_service", "service_runtime")
 PAGES = [*(ROOT / "tutorials").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
@@ -24,7 +26,7 @@ PROGRAM = re.compile(r"^```python\n.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def names_in(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name
 

@@ -43,6 +43,7 @@ def bomb(size: int) -> bytes:
     return zlib.compress(bytes(size), 9)
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_without_being_inflated() -> None:
     packed = bomb(200_000_000)
 

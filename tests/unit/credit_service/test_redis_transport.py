@@ -169,6 +169,7 @@ def test_a_refused_task_gives_its_place_back_although_redis_cannot_be_told(place
     assert places.can_consume()
 
 
+@pytest.mark.slow
 def test_what_is_owed_to_redis_has_a_bound(places: Places, tables: Tables) -> None:
     for number in range(MOST_OWED + 10):
         tables.error = None

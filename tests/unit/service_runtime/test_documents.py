@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 import schemathesis
+import urllib3  # noqa: F401 - imported here because it looks for IPv6 by opening a socket, and schemathesis imports it late
 from flask import Flask
 from flask.testing import FlaskClient
 

@@ -224,6 +224,7 @@ class Underway:
     answer: CustomerAnswer | None = None
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.randoms(use_true_random=False))
 def test_an_honest_service_is_never_accused(chance: random.Random) -> None:

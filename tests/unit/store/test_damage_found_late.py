@@ -85,6 +85,7 @@ def test_a_prepared_record_is_found_by_key_after_a_crash_and_enters_no_queue(con
     again.close()
 
 
+@pytest.mark.slow
 def test_an_index_of_many_messages_is_rebuilt(tmp_path: Path) -> None:
     config = small_config(tmp_path, commit_log_segment_size=1 << 20, index_entries=5000, consume_queue_units_per_file=2000)
     store = MessageStore.open(config)

@@ -238,6 +238,7 @@ def test_settled_transactions_do_not_pile_up_in_the_heap() -> None:
     assert len(table.ended) <= 20_000 + 2
 
 
+@pytest.mark.slow
 def test_asking_what_is_due_does_not_touch_what_is_not() -> None:
     table = table_of(*[(number, 1_000_000 + number) for number in range(100_000)])
     steps = 0

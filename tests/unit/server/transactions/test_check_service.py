@@ -829,6 +829,7 @@ def test_a_moved_message_is_moved_no_more_until_it_is_far_behind_again(broker: T
     assert broker.messages.counts.moves == 1
 
 
+@pytest.mark.slow
 def test_100_000_pending_transactions_cost_nothing_until_they_are_due() -> None:
     broker, producer = TransactionBroker(policy=replace(POLICY, transaction_timeout_ms=60_000)), Producer()
     broker.online(producer)

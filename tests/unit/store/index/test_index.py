@@ -327,6 +327,7 @@ def test_a_walk_along_a_slot_pauses_every_thousand_entries_and_finds_what_lies_b
     open_files.close()
 
 
+@pytest.mark.slow
 def test_messages_with_very_many_keys_come_into_the_index_a_few_at_a_time_and_are_found_all_the_same(tmp_path: Path) -> None:
     sizes = {"index_slots": 1000, "index_entries": 2_000_000, "commit_log_segment_size": 1 << 24, "max_message_size": 1 << 20}
     store = MessageStore.open(small_config(tmp_path, **sizes))
