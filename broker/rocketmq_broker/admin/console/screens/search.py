@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.screens.near import NEWEST, near_messages
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.finding import find_messages
-from rocketmq_broker.admin.messages.near import NEWEST, near_messages
 from rocketmq_broker.admin.timeline.evidence import gather
 
 LONGEST_WORD: Final = 200
