@@ -10,7 +10,6 @@ import pytest
 ONE_PLACE: Final = "the fixed ports and the folder data"
 WHOLE_TREE: Final = "what the whole tree says"
 _CHECKOUT: Final = Path(__file__).parents[1]
-_COMPOSE: Final = "tests/e2e/test_compose.py"
 _WHOLE_TREE: Final = "tests/unit/test_"
 _BLOCKS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
@@ -23,7 +22,7 @@ def scope_of(nodeid: str) -> str:
     once, in one process.
     """
     path = nodeid.partition("::")[0]
-    if path == _COMPOSE or needs_the_place(_CHECKOUT / path):
+    if needs_the_place(_CHECKOUT / path):
         return ONE_PLACE
     return WHOLE_TREE if path.startswith(_WHOLE_TREE) else path
 

@@ -10,7 +10,7 @@ from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
 from sybil.sybil import SybilCollection
 
-from tests.fixed_ports import the_fixed_ports
+from tests.one_at_a_time import one_at_a_time
 from tests.side_by_side import needs_the_place
 from tutorials.shell import Shell, compare_output, run_block
 
@@ -28,7 +28,7 @@ def start_shell(namespace: dict[str, Any]) -> None:
 def start_shell_alone(namespace: dict[str, Any]) -> None:
     """Prepares a chapter that shares ports or the folder data/tutorial, which a fresh clone lacks."""
     start_shell(namespace)
-    namespace["held"].enter_context(the_fixed_ports())
+    namespace["held"].enter_context(one_at_a_time("tutorials"))
     shutil.rmtree(CHECKOUT / "data" / "tutorial", ignore_errors=True)
 
 

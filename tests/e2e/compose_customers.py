@@ -6,9 +6,9 @@ from typing import Final
 import httpx
 
 from demo.orders import OrderAnswer, OrderClient, make_orders, place_all
-from tests.e2e.compose_project import authorization, password_of
+from tests.e2e.compose_project import PORTS, authorization, password_of
 
-ORDER_URL: Final = "http://127.0.0.1:8080"
+ORDER_URL: Final = f"http://127.0.0.1:{PORTS['ORDER_PORT']}"
 _NO_LIMIT: Final = 1_000_000
 
 

@@ -16,6 +16,8 @@ import pytest
 from demo.processes import PROJECT_ROOT
 
 PROJECT: Final = "transactional-messages-test"
+PORTS: Final = {"ORDER_PORT": "18080", "CREDIT_PORT": "18081", "INVENTORY_PORT": "18082", "CONSOLE_PORT": "18088"}
+"""Others than those of a reader's system and of the tutorials, which run beside it."""
 SECRETS: Final = (
     "order-database-admin",
     "order-database",
@@ -62,7 +64,7 @@ def until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
 
 @dataclass(frozen=True)
 class Compose:
-    """The system with passwords of its own."""
+    """The system with passwords and ports of its own. Its broker is the Python source; `test_broker_image` has the other."""
 
     docker_program: str
     secrets: Path
@@ -76,7 +78,8 @@ class Compose:
 
     def run(self, *arguments: str, timeout_s: float = 300) -> subprocess.CompletedProcess[str]:
         """What docker compose did and said."""
-        environment = {**os.environ, "SECRETS_DIR": str(self.secrets), "DEMO_CPUS": str(os.cpu_count()), **dict(self.settings)}
+        own = {"SECRETS_DIR": str(self.secrets), "DEMO_CPUS": str(os.cpu_count()), "COMPILED": "0", **PORTS}
+        environment = {**os.environ, **own, **dict(self.settings)}
         return subprocess.run(
             [*self._program(), "-p", PROJECT, *(word for file in self.files for word in ("-f", file)), *arguments],
             cwd=PROJECT_ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=timeout_s,

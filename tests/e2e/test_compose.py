@@ -16,8 +16,8 @@ import pytest
 from demo.orders import PlacingOutcome
 from demo.processes import PROJECT_ROOT
 from tests.e2e.compose_customers import ORDER_URL, is_ready, order, place_orders
-from tests.e2e.compose_project import EVERYTHING, SECRETS, Compose, authorization, password_of, settled, until
-from tests.fixed_ports import the_fixed_ports
+from tests.e2e.compose_project import EVERYTHING, PORTS, SECRETS, Compose, authorization, password_of, settled, until
+from tests.one_at_a_time import one_at_a_time
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(7200)]
 LISTENERS = {
@@ -63,7 +63,7 @@ except redis.AuthenticationError:
     print("refused")
 """
 
-INVENTORY_URL = "http://127.0.0.1:8082"
+INVENTORY_URL = f"http://127.0.0.1:{PORTS['INVENTORY_PORT']}"
 CONTAINERS = (
     "order-database",
     "credit-database",
@@ -89,7 +89,7 @@ def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     subprocess.run([PROJECT_ROOT / "docker" / "make-secrets", secrets], check=True, timeout=60)  # the broker's accounts
     running = Compose(docker, secrets)
     down = [*EVERYTHING, "down", "-v", "--remove-orphans"]
-    with the_fixed_ports():
+    with one_at_a_time("compose"):
         try:
             running.run(*down)  # what a broken-off run left would be counted as well
             # One service for each image: the others would build it once more.
@@ -104,7 +104,7 @@ def test_the_demo_ends_consistent_on_postgresql(compose: Compose) -> None:
     said = compose.must("run", "--rm", "demo", timeout_s=3000)
     assert "380 orders placed and 20 refused" in said
     assert "consistent: 380 orders, 380 credits, 0 lost, 0 doubled" in said
-    credit = httpx.get("http://127.0.0.1:8081/customers/customer-01/credit", timeout=30)
+    credit = httpx.get(f"http://127.0.0.1:{PORTS['CREDIT_PORT']}/customers/customer-01/credit", timeout=30)
     assert credit.json()["points"] > 0
 
 
@@ -115,7 +115,7 @@ def test_only_the_http_ports_are_published_and_only_on_loopback(compose: Compose
         for published in container["NetworkSettings"]["Ports"].values()
         for binding in published or ()
     ]
-    assert sorted(bindings) == [("127.0.0.1", port) for port in ("8080", "8081", "8088")]
+    assert sorted(bindings) == [("127.0.0.1", port) for port in ("18080", "18081", "18088")]
 
 
 def test_our_processes_run_without_privileges(compose: Compose) -> None:
@@ -226,7 +226,7 @@ def test_the_health_of_a_worker_is_its_own(compose: Compose) -> None:
 
 
 def test_the_console_shows_the_broker_to_who_knows_its_password(compose: Compose) -> None:
-    with httpx.Client(base_url="http://127.0.0.1:8088", follow_redirects=True, timeout=30) as browser:
+    with httpx.Client(base_url=f"http://127.0.0.1:{PORTS['CONSOLE_PORT']}", follow_redirects=True, timeout=30) as browser:
         assert browser.get("/groups").url.path == "/login"
         token = re.findall(r'name="csrf" value="([^"]+)"', browser.get("/login").text)[0]
         browser.post("/login", data={"csrf": token, "password": password_of("console")}).raise_for_status()

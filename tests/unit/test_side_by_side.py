@@ -14,9 +14,7 @@ def test_the_tests_of_a_file_stay_together() -> None:
     assert scope_of("tutorials/twice-is-once/test_twice.py::test_a") == "tutorials/twice-is-once/test_twice.py"
 
 
-@pytest.mark.parametrize(
-    "path", ["tutorials/see-it-happen/README.md", "tutorials/pay-later/README.md", "tests/e2e/test_compose.py"]
-)
+@pytest.mark.parametrize("path", ["tutorials/see-it-happen/README.md", "tutorials/pay-later/README.md"])
 def test_what_shares_the_fixed_ports_or_the_folder_data_stays_together(path: str) -> None:
     assert {scope_of(f"{path}::line:{line},column:1") for line in (1, 2)} == {ONE_PLACE}
 
