@@ -4,8 +4,8 @@ import logging
 from typing import Final
 
 from order_messages import order_created
-from order_service.service_layer.attempt import Attempt, Outcome, TransactionFailed
-from order_service.service_layer.sending import OutcomePending
+from order_service.service_layer.attempt import Attempt
+from order_service.service_layer.sending import OutcomePending, half_message_not_stored
 from rocketmq_broker.client import ClientError, RpcHook, TransactionListeners, TransactionProducer
 from rocketmq_broker.message import Message
 from service_runtime.messaging.client_loop import ClientLoop
@@ -61,11 +61,7 @@ class OrderBroker:
         except TimeoutError as error:
             raise OutcomePending(f"no outcome within {self._wait_s:g} s") from error
         except ClientError as error:
-            logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
-            raise TransactionFailed(
-                Outcome.NOT_STARTED,
-                "the broker cannot be reached or did not store the half message; nothing was ordered or changed",
-            ) from error
+            raise half_message_not_stored(attempt, error) from error
 
     def why_unready(self) -> str | None:
         """Returns why the broker would not store an order's half message now, in one line; None if it would."""

@@ -4,6 +4,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry
 
+from order_service.adapters.apache_order_broker import ApacheOrderBroker
 from order_service.adapters.compensation_consumer import compensation_consumer
 from order_service.adapters.failing_network import FailingNetwork
 from order_service.adapters.order_broker import OrderBroker
@@ -62,30 +63,35 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
     )
     listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
     consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=EventLoopThread())
-    return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
+    sent_by = f", sent by Apache's client to {settings.grpc_endpoints}" if settings.grpc_endpoints else ""
+    return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}{sent_by}")
 
 
-def _broker(settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World) -> OrderBroker:
+def _broker(
+    settings: OrderSettings, store: SqlOrderStore, metrics: CollectorRegistry | None, world: World
+) -> OrderBroker | ApacheOrderBroker:
     listeners = transaction_listeners(store, order_limit_cents=settings.order_limit_cents, now_ms=world.wall_ms)
     armed: list[Failpoints] = [*parse_failpoints(settings.failpoints)]
     if settings.failpoints_folder is not None:
         armed.append(ArmedFailpoints(settings.failpoints_folder, world.wall_ms))
-    network = None
+    failpoints = AnyOf(armed)
+    network = FailingNetwork(failpoints)
     if armed:
-        failpoints = AnyOf(armed)
-        network = FailingNetwork(failpoints)
         listeners = {
             topic: FailingTransactionListener(listener, failpoints, network.lose_decision, world.sleep)
             for topic, listener in listeners.items()
         }
     if metrics is not None:
         listeners = counted(listeners, metrics)
+    timeout_ms = settings.send_timeout_ms
+    if settings.grpc_endpoints:
+        return ApacheOrderBroker(listeners, endpoints=settings.grpc_endpoints, send_timeout_ms=timeout_ms, network=network)
     return OrderBroker(
         listeners,
         namesrv_addr=settings.namesrv_addr,
-        send_timeout_ms=settings.send_timeout_ms,
+        send_timeout_ms=timeout_ms,
         loop=EventLoopThread(),
-        rpc_hook=network,
+        rpc_hook=network if armed else None,
     )
 
 

@@ -1,10 +1,13 @@
 """Sends a message in a transaction, and returns what is known when the wait is over."""
 
+import logging
 from typing import Protocol
 
 from order_service.domain.history import PROPERTY, Witness
 from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
 from rocketmq_broker.message import Message
+
+logger = logging.getLogger(__name__)
 
 
 class OutcomePending(Exception):
@@ -19,6 +22,14 @@ class TransactionalSender(Protocol):
 
         Raises TransactionFailed (NOT_STARTED), and OutcomePending if the local transaction may still be running.
         """
+
+
+def half_message_not_stored(attempt: Attempt, error: Exception) -> TransactionFailed:
+    """Logs the sender's error, and returns the failure for the caller: NOT_STARTED."""
+    logger.warning("order %s: the half message could not be sent: %s", attempt.wanted.order_id, error)
+    return TransactionFailed(
+        Outcome.NOT_STARTED, "the broker cannot be reached or did not store the half message; nothing was ordered or changed"
+    )
 
 
 def send_attempt(sender: TransactionalSender, message: Message, attempt: Attempt, witness: Witness) -> AttemptProgress:

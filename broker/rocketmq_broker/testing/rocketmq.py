@@ -369,6 +369,8 @@ class RocketMQ(Questions):
         """Lets the next broker use the same ports, so that clients find it."""
         name_server = broker.name_servers[0]
         self._properties |= {"listenPort": str(broker.identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
+        if broker.grpc_endpoint is not None:
+            self._properties["grpcServerPort"] = broker.grpc_endpoint.rpartition(":")[2]
 
     def _inspection(self) -> Inspection:
         return Inspection(self._the_door.broker, self._running.identity.name)

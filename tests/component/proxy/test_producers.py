@@ -103,9 +103,11 @@ async def test_a_client_whose_telemetry_ended_is_asked_no_more(rocketmq: RocketM
 
 async def test_a_decision_counts_after_a_restart_of_the_broker(rocketmq: RocketMQ, client: ApiClient) -> None:
     sent = (await client.send("orders", b"tx", message_type=api.TRANSACTION)).entries[0]
+    endpoint = rocketmq.grpc_endpoint
     await rocketmq.crash()
     await rocketmq.restart()
-    async with connected(rocketmq.grpc_endpoint) as again:
+    assert rocketmq.grpc_endpoint == endpoint
+    async with connected(endpoint) as again:
         ended = await again.call(
             "EndTransaction",
             topic=api.Resource(name="orders"),

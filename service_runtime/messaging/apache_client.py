@@ -1,0 +1,164 @@
+"""Apache's own Python client of RocketMQ 5 (rocketmq-python-client, which speaks gRPC), for services that are told to use it.
+
+Only this module imports it, and only when it is wanted: it brings gRPC, starts a thread, and opens a log file of its own,
+`~/logs/rocketmq_python/rocketmq_client.log`, when it is imported.
+"""
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from rocketmq_broker.client import ClientError, IllegalConfiguration, Message, MessageExt
+from rocketmq_broker.client.instance.access import credentials_of, tls_of
+from rocketmq_broker.message import properties
+
+INSTALL: Final = "pip install rocketmq-python-client==5.1.2"
+_OF_OUR_OWN: Final = frozenset({properties.TAGS, properties.KEYS, properties.UNIQUE_KEY, properties.WAIT_STORE_MSG_OK})
+"""Properties that the API of RocketMQ 5 has fields for, or no place."""
+
+logger = logging.getLogger(__name__)
+
+
+def apache_client() -> Any:
+    """Returns the package `rocketmq`. Raises IllegalConfiguration if it is not installed or cannot be imported here."""
+    try:
+        return import_module("rocketmq")
+    except ImportError as error:
+        raise IllegalConfiguration(f"Apache's Python client of RocketMQ 5 is not installed ({error}): {INSTALL}") from None
+    except (OSError, ValueError) as error:  # logging.config wraps what it could not open in a ValueError
+        reason = error.__cause__ or error
+        raise IllegalConfiguration(f"Apache's Python client cannot open its log in ~/logs/rocketmq_python: {reason}") from None
+
+
+def client_settings(endpoints: str, timeout_ms: int, environment: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """Returns the settings that each of its clients takes: where the broker is, and its account and TLS.
+
+    `endpoints` are `host:port;host:port`. Account and TLS come from the variables that all our clients read, of those of TLS
+    ROCKETMQ_TLS_ENABLE alone: this client takes trusted certificates from gRPC's GRPC_DEFAULT_SSL_ROOTS_FILE_PATH.
+    Its time-outs are whole seconds, so `timeout_ms` is rounded up. Raises IllegalConfiguration.
+    """
+    apache, account = apache_client(), credentials_of(environment)
+    credentials = apache.Credentials(account.access_key, account.secret_key) if account is not None else apache.Credentials()
+    try:
+        configuration = apache.ClientConfiguration(endpoints, credentials, request_timeout=-(-timeout_ms // 1000))
+    except Exception as error:  # its errors have no base of their own
+        raise IllegalConfiguration(f"Apache's Python client does not take the endpoints {endpoints!r}: {error}") from None
+    return {"client_configuration": configuration, "tls_enable": tls_of(environment) is not None}
+
+
+def to_apache(message: Message) -> Any:
+    """Returns the message in Apache's form; its id is given when it is sent."""
+    made = apache_client().Message()
+    made.topic, made.body = message.topic, message.body
+    if message.tags:
+        made.tag = message.tags
+    for key in message.keys:
+        made.keys = key  # each assignment adds one
+    for name, value in message.properties.items():
+        if name not in _OF_OUR_OWN:
+            made.add_property(name, value)
+    return made
+
+
+def of_apache(message: Any) -> MessageExt:
+    """Returns a received message, or the half message of a check-back, in our form.
+
+    The API tells no place in the log and not what the broker counts: these are 0 or empty. `reconsume_times` is told.
+    """
+    named = {**message.properties, properties.UNIQUE_KEY: message.message_id}
+    if message.tag:
+        named[properties.TAGS] = message.tag
+    if message.keys:
+        named[properties.KEYS] = properties.KEY_SEPARATOR.join(sorted(message.keys))
+    return MessageExt(
+        topic=message.topic,
+        body=message.body,
+        properties=named,
+        broker_name="",
+        queue_id=0,
+        queue_offset=0,
+        commit_log_offset=0,
+        store_size=0,
+        sys_flag=0,
+        body_crc=0,
+        born_timestamp=message.born_timestamp or 0,
+        born_host=message.born_host or "",
+        store_timestamp=0,
+        store_host="",
+        reconsume_times=max(0, (message.delivery_attempt or 1) - 1),
+        prepared_transaction_offset=0,
+        offset_message_id="",
+    )
+
+
+def open_client(kind: str, **arguments: Any) -> Any:
+    """Returns a started client of that kind, `Producer` for example. Raises ClientError."""
+    try:
+        client = getattr(apache_client(), kind)(**arguments)
+        client.startup()
+    except ClientError:
+        raise
+    except Exception as error:
+        raise ClientError(f"Apache's Python client did not start: {error}") from error
+    return client
+
+
+def stopped(name: str, client: Any) -> None:
+    """Shuts one of its clients down; a failure is logged.
+
+    Its metrics are turned off first: the client leaves them on, and the process would wait for a broker that is gone as it exits.
+    """
+    try:
+        client.reset_metric(import_module("rocketmq.grpc_protocol").Metric(on=False))
+        client.shutdown()
+    except Exception as error:
+        logger.warning("the %s did not shut down cleanly: %s", name, error)
+
+
+class ApacheRoute:
+    """Asks the broker for the route of a topic, which the client itself asks for every 30 s alone.
+
+    It also opens the telemetry again after the broker was away: check-backs come over it. Apache's client 5.1.2 opens it with a
+    topic's first route, and looks every five minutes whether it still stands.
+    """
+
+    def __init__(self, client: Any, topics: Sequence[str], timeout_ms: int) -> None:
+        """`client` is started, for these `topics`. An answer may take `timeout_ms`."""
+        self._client = client
+        self._topics = topics
+        self._timeout_s = timeout_ms / 1000
+        self._was_away = False
+
+    def why_missing(self, topic: str) -> str | None:
+        """Returns why the broker gives no route for the topic now, in one line; None if it does."""
+        why = self._ask(topic)
+        if why is None and self._was_away:
+            self._open_telemetry()
+        self._was_away = why is not None
+        return why
+
+    def _ask(self, topic: str) -> str | None:
+        protocol, client = import_module("rocketmq.grpc_protocol"), self._client
+        at = client.client_configuration.rpc_endpoints
+        request = protocol.QueryRouteRequest(topic=protocol.Resource(name=topic), endpoints=at.endpoints)
+        asked = client.rpc_client.query_topic_route_async(at, request, metadata=client.sign(), timeout=self._timeout_s)
+        try:
+            status = asked.result().status
+        except Exception as error:
+            return _in_a_line(error)
+        return None if status.code == protocol.Code.OK else str(status.message)
+
+    def _open_telemetry(self) -> None:
+        routes = self._client.route_manager
+        for endpoints in routes.get_all_endpoints().values():
+            self._client.on_new_endpoints(endpoints)
+        for topic in self._topics:
+            routes.update_topic_route(topic)
+
+
+def _in_a_line(error: Exception) -> str:
+    """Returns the sentence of an error; gRPC's own texts are a page."""
+    details = getattr(error, "details", None)
+    return str(details() if callable(details) else error)
