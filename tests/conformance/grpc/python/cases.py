@@ -1,6 +1,6 @@
 """Apache's Python client of RocketMQ 5, unchanged: each case prints a line with its name and `ok`, or what went wrong.
 
-python cases.py HOST:PORT
+python cases.py HOST:PORT PREFIX: all cases at once, each with a topic that begins with the prefix.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from rocketmq import (
     ClientConfiguration,
@@ -24,6 +25,7 @@ from rocketmq import (
     TransactionChecker,
     TransactionResolution,
 )
+from rocketmq.grpc_protocol import FilterType
 
 WITHIN_S = 60
 CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials())
@@ -51,7 +53,9 @@ def sent(topic: str, *messages: Message) -> None:
 
 
 def simple(topic: str, expression: FilterExpression | None = None) -> SimpleConsumer:
-    made = SimpleConsumer(CONFIGURATION, f"group-{topic}", {topic: expression or FilterExpression()}, 2)
+    made = SimpleConsumer(
+        CONFIGURATION, f"group-{topic.replace('%DLQ%group', 'dead')}", {topic: expression or FilterExpression()}, 2
+    )
     made.startup()
     return made
 
@@ -69,17 +73,16 @@ def bodies(messages: list[Message]) -> list[str]:
 
 
 class Listener(MessageListener):
-    """Fails at the first `failures` deliveries."""
+    """Fails at the first `failures` deliveries. Done after two."""
 
     def __init__(self, failures: int) -> None:
         self.failures, self.attempts, self.done = failures, [], threading.Event()
 
     def consume(self, delivered: Message) -> ConsumeResult:
         self.attempts.append(delivered.delivery_attempt)
-        if len(self.attempts) <= self.failures:
-            return ConsumeResult.FAILURE
-        self.done.set()
-        return ConsumeResult.SUCCESS
+        if len(self.attempts) == 2:
+            self.done.set()
+        return ConsumeResult.FAILURE if len(self.attempts) <= self.failures else ConsumeResult.SUCCESS
 
 
 class Checker(TransactionChecker):
@@ -124,6 +127,16 @@ def tag_filter(topic: str) -> None:
     sent(topic, message(topic, "red", tag="red"), message(topic, "blue", tag="blue"))
     consumer = simple(topic, FilterExpression("blue"))
     assert bodies(received(consumer, 1)) == ["blue"]
+    consumer.shutdown()
+
+
+def sql_filter(topic: str) -> None:
+    little, much = message(topic, "little"), message(topic, "much")
+    little.add_property("price", "5")
+    much.add_property("price", "50")
+    sent(topic, little, much)
+    consumer = simple(topic, FilterExpression("price > 10", FilterType.SQL))
+    assert bodies(received(consumer, 1)) == ["much"]
     consumer.shutdown()
 
 
@@ -173,13 +186,31 @@ def lost_decision_checked_back(topic: str) -> None:
 
 
 def push_consumer_with_a_retry(topic: str) -> None:
-    listener = Listener(failures=1)
+    assert attempts(topic, 1, message(topic, "hello")) == [1, 2]
+
+
+def push_consumer_to_dead_letters(topic: str) -> None:
+    assert attempts(topic, 2, message(topic, "hello")) == [1, 2]
+
+
+def fifo_push_consumer_to_dead_letters(topic: str) -> None:
+    # The client tries a FIFO message again by itself, and does not count that in the message.
+    assert attempts(topic, 2, message(topic, "hello", message_group="g")) == [1, 1]
+
+
+def attempts(topic: str, failures: int, one: Message) -> list[int]:
+    """The attempts of one message in a push consumer that fails so often. After two failures it has to be a dead letter."""
+    listener = Listener(failures)
     consumer = PushConsumer(CONFIGURATION, f"group-{topic}", listener, {topic: FilterExpression()})
     consumer.startup()
-    sent(topic, message(topic, "hello"))
+    sent(topic, one)
     assert listener.done.wait(WITHIN_S), listener.attempts
-    assert listener.attempts == [1, 2], listener.attempts
+    if failures == 2:
+        dead_letters = simple(f"%DLQ%group-{topic}")
+        assert bodies(received(dead_letters, 1, invisible_s=10)) == ["hello"]
+        dead_letters.shutdown()
     consumer.shutdown()
+    return listener.attempts
 
 
 CASES: tuple[Callable[[str], None], ...] = (
@@ -187,19 +218,27 @@ CASES: tuple[Callable[[str], None], ...] = (
     fifo_messages,
     delayed_message,
     tag_filter,
+    sql_filter,
     invisible_time_changed,
     transaction_committed,
     transaction_rolled_back,
     lost_decision_checked_back,
     push_consumer_with_a_retry,
+    push_consumer_to_dead_letters,
+    fifo_push_consumer_to_dead_letters,
 )
 
+
+def line_of(case: Callable[[str], None]) -> str:
+    name = case.__name__.replace("_", "-")
+    try:
+        case(sys.argv[2] + name)
+    except Exception:
+        return f"{name} {traceback.format_exc()!r}"
+    return f"{name} ok"
+
+
 if __name__ == "__main__":
-    for case in CASES:
-        name = case.__name__.replace("_", "-")
-        try:
-            case(name)
-        except Exception:
-            print(name, traceback.format_exc().replace("\n", " | "), flush=True)
-        else:
-            print(name, "ok", flush=True)
+    with ThreadPoolExecutor(len(CASES)) as threads:
+        for line in threads.map(line_of, CASES):
+            print(line, flush=True)
