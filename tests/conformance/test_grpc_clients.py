@@ -40,7 +40,7 @@ CASES = (
     "fifo-push-consumer-to-dead-letters",
 )
 BUILD_SECONDS = 900
-RUN_SECONDS = 300
+RUN_SECONDS = 600
 SETTINGS = {
     "transactionCheckInterval": "1000",
     "transactionTimeOut": "1000",

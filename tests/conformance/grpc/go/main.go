@@ -20,8 +20,9 @@ import (
 )
 
 const (
-	within    = 60 * time.Second
+	within    = 120 * time.Second
 	invisible = 30 * time.Second
+	patience  = 30 * time.Second // of a request; a client that sends again after less may send twice
 )
 
 var cases = []struct {
@@ -192,6 +193,7 @@ func expectAttempts(topic string, failures int, one *rmq.Message) {
 			}
 			return rmq.SUCCESS
 		}})))
+	consumer.SetRequestTimeout(patience)
 	must(consumer.Start())
 	defer consumer.GracefulStop()
 	send(topic, one)
@@ -218,12 +220,14 @@ func producer(topic string, answer rmq.TransactionResolution, asked chan<- bool)
 		return answer
 	}
 	sender := made(rmq.NewProducer(config(""), rmq.WithTopics(topic), rmq.WithTransactionChecker(&rmq.TransactionChecker{Check: check})))
+	sender.SetRequestTimeout(patience)
 	must(sender.Start())
 	return sender
 }
 
 func send(topic string, messages ...*rmq.Message) {
 	sender := made(rmq.NewProducer(config(""), rmq.WithTopics(topic)))
+	sender.SetRequestTimeout(patience)
 	must(sender.Start())
 	defer sender.GracefulStop()
 	for _, one := range messages {
@@ -240,6 +244,7 @@ func simple(topic string, expression *rmq.FilterExpression) rmq.SimpleConsumer {
 	consumer := made(rmq.NewSimpleConsumer(config("group-"+strings.Replace(topic, "%DLQ%group", "dead", 1)),
 		rmq.WithSimpleAwaitDuration(2*time.Second),
 		rmq.WithSimpleSubscriptionExpressions(map[string]*rmq.FilterExpression{topic: expression})))
+	consumer.SetRequestTimeout(patience)
 	must(consumer.Start())
 	return consumer
 }

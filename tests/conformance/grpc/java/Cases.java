@@ -30,14 +30,16 @@ import org.apache.rocketmq.client.apis.producer.TransactionResolution;
 
 /** Apache's Java client of RocketMQ 5, unchanged: each case prints a line, its name and `ok`, or what went wrong. */
 public final class Cases {
-    private static final Duration WITHIN = Duration.ofSeconds(60);
+    private static final Duration WITHIN = Duration.ofSeconds(120);
+    /** Of a request; a client that sends again after less may send twice. */
+    private static final Duration PATIENCE = Duration.ofSeconds(30);
     private static final Duration INVISIBLE = Duration.ofSeconds(30);
     private static final ClientServiceProvider PROVIDER = ClientServiceProvider.loadService();
 
     private final ClientConfiguration configuration;
 
     private Cases(String endpoint) {
-        configuration = ClientConfiguration.newBuilder().setEndpoints(endpoint).enableSsl(false).build();
+        configuration = ClientConfiguration.newBuilder().setEndpoints(endpoint).enableSsl(false).setRequestTimeout(PATIENCE).build();
     }
 
     interface Case {

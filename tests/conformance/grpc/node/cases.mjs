@@ -7,12 +7,13 @@ import path from 'node:path';
 const client = createRequire(path.join(process.cwd(), 'package.json'))('rocketmq-client-nodejs');
 const { ConsumeResult, FilterExpression, Producer, PushConsumer, SimpleConsumer } = client;
 
-const WITHIN_MS = 60_000;
+const WITHIN_MS = 120_000;
+const PATIENCE_MS = 30_000;  // of a request; a client that sends again after less may send twice
 const COMMIT = 1, ROLLBACK = 2;  // TransactionResolution of the API
 const SQL = 2;  // FilterType of the API
 const quiet = { debug() {}, info() {}, warn: console.error, error: console.error };
 const [endpoints, prefix] = process.argv.slice(2);
-const configuration = { endpoints, namespace: '', logger: quiet };
+const configuration = { endpoints, namespace: '', logger: quiet, requestTimeout: PATIENCE_MS };
 
 const message = (topic, body, more = {}) => ({ topic, body: Buffer.from(body), ...more });
 const bodies = messages => messages.map(one => one.body.toString());

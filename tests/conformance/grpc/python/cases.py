@@ -27,8 +27,10 @@ from rocketmq import (
 )
 from rocketmq.grpc_protocol import FilterType
 
-WITHIN_S = 60
-CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials())
+WITHIN_S = 120
+PATIENCE_S = 30
+"""Of a request: a client that sends again after less may send twice."""
+CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials(), request_timeout=PATIENCE_S)
 
 
 def message(topic: str, body: str, **fields: object) -> Message:
