@@ -114,12 +114,6 @@ CLIENTS = (
     Client("node-1.0.8", node_command, ("node", "npm")),
 )
 
-FAULTS_OF_CLIENTS = {
-    # It knows no list of pauses, which Apache's proxy sends as this broker does, and gives up after one attempt.
-    ("node-1.0.8", "fifo-push-consumer-to-dead-letters"),
-}
-RUNS = [(client, case) for client in CLIENTS for case in CASES if (client.name, case) not in FAULTS_OF_CLIENTS]
-
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -182,7 +176,8 @@ async def prepare(broker: str) -> None:
     await remoting.close()
 
 
-@pytest.mark.parametrize(("client", "case"), RUNS, ids=str)
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("client", CLIENTS, ids=str)
 def test_apache_s_client_passes(run: Run, client: Client, case: str) -> None:
     if client.missing():
         pytest.skip(f"the client needs {' and '.join(client.missing())}: see tests/conformance/grpc/README.md")
