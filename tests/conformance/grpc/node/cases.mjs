@@ -160,7 +160,7 @@ const cases = {
     assert.deepEqual(await attempts(topic, 2, message(topic, 'hello')), [1, 2]);
   },
   'fifo-push-consumer-to-dead-letters': async topic => {
-    // The client knows no list of pauses, which Apache's proxy sends as this broker does, and gives up after one attempt.
+    // The client knows no list of pauses between attempts, and gives up after one.
     assert.deepEqual(await attempts(topic, 2, message(topic, 'hello', { messageGroup: 'g' }), 1), [1]);
   },
 };
