@@ -29,6 +29,7 @@ from rocketmq_broker.admin.console.screens.search import Finder
 from rocketmq_broker.admin.console.screens.transaction import Witness
 from rocketmq_broker.admin.console.settings import ConsoleSettings
 from rocketmq_broker.admin.console.tokens import Tokens
+from rocketmq_broker.admin.console.wording.language_switch import LanguageSwitch
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.world import current_world
 
@@ -65,6 +66,7 @@ def create_console(settings: ConsoleSettings, target: Target, extension: Extensi
     screens = [*own_screens(sampler, added.witnesses, added.finders, overview_path), *added.screens]
     middleware = [
         Middleware(Guard, settings=settings),
+        Middleware(LanguageSwitch),
         Middleware(
             SessionMiddleware,
             secret_key=world.nonce(32).hex(),

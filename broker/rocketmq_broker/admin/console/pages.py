@@ -12,6 +12,8 @@ from starlette.datastructures import URL
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
+from rocketmq_broker.admin.console.wording.language_switch import in_other_languages, language_of
+from rocketmq_broker.admin.console.wording.words import LANGUAGES, TemplatesInWords, Words
 from rocketmq_broker.admin.telling.durations import duration_text, since_text
 from rocketmq_broker.admin.telling.printing import time_text
 from rocketmq_broker.admin.telling.shown_bodies import shown_body
@@ -32,29 +34,39 @@ class Pages:
 
     def __init__(self, sections: Sequence[Section], templates: Sequence[Path] = ()) -> None:
         """`templates` are folders of extensions; the console's own templates have precedence."""
-        self._environment = Environment(
-            loader=ChoiceLoader([FileSystemLoader(folder) for folder in (TEMPLATES, *templates)]),
-            autoescape=True,
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            finalize=_finalized,
-        )
-        self._environment.filters.update(
-            duration=duration_text, since=since_text, clock=clock_text, milliseconds=milliseconds_text, lines=_lines
-        )
-        self._environment.globals.update(url=url, sections=tuple(sections), shown_body=shown_body)
+        folders = (TEMPLATES, *templates)
+        self._environments = {
+            language: _environment(folders, Words.of(language, folders), language, sections) for language in LANGUAGES
+        }
 
     def page(self, request: Request, template: str, *, title: str, status: int = 200, **facts: Any) -> HTMLResponse:
         """Renders a whole page. It shows the result of the last form once."""
         session = request.scope.get("session", {})
         said = session.pop("said", None)
         frame = {"title": title, "path": request.url.path, "said": said, "csrf": session.get("csrf", "")}
-        return HTMLResponse(self.part(template, **{**frame, **facts}), status)
+        frame["other_languages"] = in_other_languages(request)
+        return HTMLResponse(self.part(request, template, **{**frame, **facts}), status)
 
-    def part(self, template: str, **facts: Any) -> str:
-        """Renders a part of a page."""
-        return self._environment.get_template(template).render(facts)
+    def part(self, request: Request, template: str, **facts: Any) -> str:
+        """Renders a part of a page, in the visitor's language."""
+        return self._environments[language_of(request)].get_template(template).render(facts)
+
+
+def _environment(folders: Sequence[Path], words: Words, language: str, sections: Sequence[Section]) -> Environment:
+    """Returns the templates in a language, which escape all foreign text."""
+    environment = Environment(
+        loader=TemplatesInWords(ChoiceLoader([FileSystemLoader(folder) for folder in folders]), words),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters.update(
+        duration=duration_text, since=since_text, clock=clock_text, milliseconds=milliseconds_text, lines=_lines, told=words.told
+    )
+    environment.globals.update(url=url, sections=tuple(sections), shown_body=shown_body, language=language)
+    return environment
 
 
 def url(path: str, **query: object) -> str:

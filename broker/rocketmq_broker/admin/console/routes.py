@@ -85,9 +85,9 @@ class ConsoleRoutes:
         try:
             facts = await screen.find(visit)
         except AdminError as error:
-            return self._pages.part("trouble_part.html", sentence=_sentence(error))
+            return self._pages.part(request, "trouble_part.html", sentence=_sentence(error))
         return self._pages.part(
-            "live_part.html", part=screen.template, facts=facts, failures=visit.failures, query=visit.query,
+            request, "live_part.html", part=screen.template, facts=facts, failures=visit.failures, query=visit.query,
             csrf=request.session.get("csrf", ""),
         )  # fmt: skip
 

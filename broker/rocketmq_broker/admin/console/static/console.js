@@ -14,7 +14,7 @@ function follow(part) {
   let source = null;
   let lines = [];
 
-  const show = () => { state.textContent = "live"; put(part, lines.join("\n")); };
+  const show = () => { state.textContent = state.dataset.wordLive; put(part, lines.join("\n")); };
   const listen = () => {
     source = new EventSource(part.dataset.live);
     source.addEventListener("part", (event) => { lines = event.data.split("\n"); show(); });
@@ -22,15 +22,15 @@ function follow(part) {
       for (const [begin, end, fresh] of JSON.parse(event.data).reverse()) lines.splice(begin, end - begin, ...fresh);
       show();
     });
-    source.onerror = () => { state.textContent = "not live: the console does not answer"; };
-    pause.textContent = "Pause";
+    source.onerror = () => { state.textContent = state.dataset.wordSilent; };
+    pause.textContent = pause.dataset.wordPause;
   };
   pause.addEventListener("click", () => {
     if (source) {
       source.close();
       source = null;
-      state.textContent = "paused";
-      pause.textContent = "Go on";
+      state.textContent = state.dataset.wordPaused;
+      pause.textContent = pause.dataset.wordGoOn;
     } else {
       listen();
     }

@@ -1,0 +1,56 @@
+"""The switch between languages: `?lang=zh` on any page, remembered in a cookie."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.datastructures import URL
+from starlette.requests import Request
+from starlette.responses import RedirectResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rocketmq_broker.admin.console.wording.words import ENGLISH, LANGUAGES
+
+PARAMETER: Final = "lang"
+_COOKIE: Final = "console-language"
+_COOKIE_AGE_S: Final = 365 * 24 * 3600
+
+
+def language_of(request: Request) -> str:
+    """Returns the language that the visitor has chosen; English until then."""
+    chosen = request.cookies.get(_COOKIE, ENGLISH)
+    return chosen if chosen in LANGUAGES else ENGLISH
+
+
+def in_other_languages(request: Request) -> list[tuple[str, str, str]]:
+    """Returns each other language with its name, and the address of this page that switches to it."""
+    query = request.url.remove_query_params(PARAMETER).query
+    return [
+        (language, name, f"?{query}&{PARAMETER}={language}" if query else f"?{PARAMETER}={language}")
+        for language, name in LANGUAGES.items()
+        if language != language_of(request)
+    ]
+
+
+class LanguageSwitch:
+    """Answers a page's request that names a language: sets the cookie, and sends the visitor to the page without the name."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes on all other requests, also those that name a language the console does not have."""
+        language = _language_named_by(scope)
+        if language is None:
+            await self._app(scope, receive, send)
+            return
+        query = URL(scope=scope).remove_query_params(PARAMETER).query
+        response = RedirectResponse(f"{scope['path']}?{query}" if query else scope["path"], 303)
+        response.set_cookie(_COOKIE, language, max_age=_COOKIE_AGE_S, httponly=True, samesite="strict")
+        await response(scope, receive, send)
+
+
+def _language_named_by(scope: Scope) -> str | None:
+    is_for_a_page = scope["type"] == "http" and scope["method"] == "GET" and not scope["path"].startswith(("//", "/\\"))
+    language = Request(scope).query_params.get(PARAMETER) if is_for_a_page else None
+    return language if language in LANGUAGES else None

@@ -1,0 +1,26 @@
+"""The application's screens in Chinese: no template has words that the catalogue lacks."""
+
+import re
+from pathlib import Path
+
+from demo.up import screens
+from rocketmq_broker.admin.console.wording.words import Words
+from tests.unit.admin.console.catalogues import lost_places, runs_of, templates_of
+
+
+def test_each_run_of_words_in_the_templates_has_its_chinese_and_none_is_there_in_vain() -> None:
+    known, runs = templates_of(screens.TEMPLATES), runs_of(screens.TEMPLATES)
+    assert {run: template for run, template in runs.items() if run not in known} == {}, "add them to zh.json"
+    assert known.keys() - runs.keys() == set(), "remove them from zh.json"
+
+
+def test_each_translation_keeps_the_tags_of_its_run() -> None:
+    words = templates_of(screens.TEMPLATES)
+    assert {english: lost for english, chinese in words.items() if (lost := lost_places(english, chinese))} == {}
+
+
+def test_each_title_has_its_chinese() -> None:
+    words = Words.of("zh", [screens.TEMPLATES])
+    titles = set(re.findall(r'(?:Section\(|Screen\("[^"]*", )"([^"]+)"', Path(screens.__file__).read_text()))
+    assert len(titles) == 6
+    assert {title for title in titles if words.told(title) == title} == set()
