@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsed import parsed
-from tests.side_by_side import ONE_PLACE, WHOLE_TREE, needs_the_place, scope_of
+from tests.side_by_side import ONE_PLACE, ONE_SPARK, WHOLE_TREE, needs_the_place, scope_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,6 +23,11 @@ def test_what_reads_the_whole_tree_stays_together_because_it_shares_what_it_pars
     paths = ("tests/unit/test_one_world.py", "tests/unit/test_architecture.py")
     assert {scope_of(f"{path}::test_a") for path in paths} == {WHOLE_TREE}
     assert scope_of("tests/unit/acl/test_access.py::test_a") == "tests/unit/acl/test_access.py"
+
+
+def test_who_takes_the_session_of_spark_stays_together() -> None:
+    assert scope_of("tests/component/pipelines/test_watch_turns.py::test_a") == ONE_SPARK
+    assert scope_of("tests/component/pipelines/test_outputs.py::test_a") == "tests/component/pipelines/test_outputs.py"
 
 
 def test_a_chapter_that_shares_nothing_runs_beside_the_others() -> None:
