@@ -103,6 +103,7 @@ async def test_a_broker_that_is_taken_away_serves_what_it_holds_and_then_stops(c
     supervision = asyncio.create_task(supervise(asked))
     try:
         await until(lambda: any("which no group consumes" in line for line in said), PATIENCE_S)
+        await until(lambda: any(line.startswith("cluster: The cluster[") for line in said), PATIENCE_S)  # broker-a is there, too
         assert any(line.startswith("cluster: broker-b is taken away: clients send to it no longer") for line in said)
         assert set(await send(cluster, "later", 16)) == {"broker-a"}, "clients send to the broker that stays"
         inbox = Inbox()
