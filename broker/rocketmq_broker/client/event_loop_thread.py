@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import logging
 import threading
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import CancelledError
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from rocketmq_broker.client.errors import NotRunning
+from rocketmq_broker.client.errors import ClientError, NotRunning
 from rocketmq_broker.message.text.mistakes import kind_of
 from rocketmq_broker.world import RunCoroutine, current_world
 
@@ -26,6 +27,8 @@ class EventLoopThread:
 
     with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
         result = loop.run(producer.send(message))
+
+    A program without such a block, as an app factory, calls `start` and `enter`; when the program exits, `stop` comes by itself.
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:
@@ -34,12 +37,19 @@ class EventLoopThread:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._run_in_world: RunCoroutine | None = None
+        self._world = current_world()
+        self._process_id: int | None = None
+        self._clients = ExitStack()
 
     def start(self) -> None:
-        """Starts the thread, and returns when its loop runs. In a world without threads the world's own loop takes its place."""
+        """Starts the thread, and returns when its loop runs. In a world without threads the world's own loop takes its place.
+
+        The thread ends by `stop`, or when the program exits. It does not survive a fork: start it in the process that uses it.
+        """
         if (run_in_world := current_world().run_coroutine) is not None:
             self._run_in_world = run_in_world
             return
+        self._refuse_after_fork()
         if self._thread is not None:
             ended = not self._thread.is_alive()
             raise NotRunning(
@@ -51,17 +61,26 @@ class EventLoopThread:
         self._thread = threading.Thread(target=self._serve, args=(is_running,), name=self._name, daemon=True)
         self._thread.start()
         is_running.wait()
+        self._process_id = self._world.process_id()
+        atexit.register(self.stop)
+
+    def enter(self, client: AbstractAsyncContextManager[C]) -> C:
+        """Starts a producer or consumer, which `stop` shuts down. Raises as `run` does."""
+        return self._clients.enter_context(self.running(client))
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs the coroutine on the loop, waits for its result, and raises its error.
 
-        Cancels it after `timeout_s` and raises TimeoutError. Raises NotRunning before `start` and after `stop`,
-        TypeError for a value that is no coroutine.
+        Cancels it after `timeout_s` and raises TimeoutError. Raises NotRunning before `start`, after `stop` and in a process that
+        was forked after `start`, TypeError for a value that is no coroutine.
         """
         if not asyncio.iscoroutine(work):
             raise TypeError(_no_coroutine(work))
         if self._run_in_world is not None:
             return cast(T, self._run_in_world(work, timeout_s))
+        if self._is_forked():
+            work.close()
+            self._refuse_after_fork()
         loop = self._loop
         if loop is None or loop.is_closed() or not loop.is_running():
             work.close()
@@ -93,7 +112,14 @@ class EventLoopThread:
             self.run(_leave(client))
 
     def stop(self, timeout_s: float = 3.0) -> None:
-        """Ends the loop; cancels and awaits running tasks. Shut producers and consumers down first."""
+        """Shuts down what `enter` started, and ends the loop; cancels and awaits running tasks. Shut other clients down first.
+
+        In a forked process it does nothing: the clients are the other process's.
+        """
+        if self._is_forked():
+            return
+        atexit.unregister(self.stop)
+        self._shut_down_clients()
         self._run_in_world = None
         loop, thread = self._loop, self._thread
         if loop is None or thread is None or not thread.is_alive():
@@ -111,6 +137,23 @@ class EventLoopThread:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         """Ends the loop."""
         self.stop()
+
+    def _shut_down_clients(self) -> None:
+        try:
+            self._clients.close()
+        except (ClientError, TimeoutError) as error:
+            logger.warning("a client did not shut down cleanly: %s", error)
+
+    def _is_forked(self) -> bool:
+        return self._process_id is not None and self._world.process_id() != self._process_id
+
+    def _refuse_after_fork(self) -> None:
+        if self._is_forked():
+            raise NotRunning(
+                f"the event loop thread was started in process {self._process_id}; {self._world.process_id()} is a fork of it: "
+                "threads do not survive a fork. Start it, and its clients, after the fork: with gunicorn without --preload, "
+                "or in its hook post_fork; with Celery at worker_process_init"
+            )
 
     def _serve(self, is_running: threading.Event) -> None:
         with asyncio.Runner() as runner:

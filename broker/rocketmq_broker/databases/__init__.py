@@ -57,13 +57,14 @@ def transaction_id_of(message: Message) -> str:
     return message.transaction_id
 
 
-def key_of(message: MessageExt, consumer: str, key: str | None) -> str:
-    """Returns `key`, else the message's id from its producer, which is the same in each delivery.
+def key_of(message: MessageExt | str, consumer: str, key: str | None) -> str:
+    """Returns `key`, else the message's id from its producer, which is the same in each delivery. A str is a key itself.
 
     Raises ValueError for a key or a name of a consumer that is empty or longer than its column.
     """
-    found = message.message_id if key is None else key
-    for what, text in (("consumer", consumer), ("key", found)):
+    if key is None:
+        key = message if isinstance(message, str) else message.message_id
+    for what, text in (("consumer", consumer), ("key", key)):
         if not 0 < len(text) <= MOST_CHARACTERS:
             raise ValueError(f"the {what} of a consumed message has 1 to {MOST_CHARACTERS} characters, not {len(text)}")
-    return found
+    return key

@@ -81,12 +81,13 @@ def settle(session: Session, message: Message) -> LocalTransactionState:
 
 
 @contextmanager
-def once(session: Session, message: MessageExt, consumer: str, key: str | None = None) -> Iterator[bool]:
+def once(session: Session, message: MessageExt | str, consumer: str, key: str | None = None) -> Iterator[bool]:
     """Yields whether `consumer` has not consumed this message before; the block's work and this fact get one database commit.
 
     Durable after the block. `consumer` names what is done, such as the consumer group: two of them in one database each consume
-    a message once. `key` is an id of the business, such as an order's; the default is the message's id from its producer. A
-    message that another session consumes at this moment waits for it. If the block raises, the message may be consumed again.
+    a message once. `key` is an id of the business, such as an order's; the default is the message's id from its producer. In
+    place of the message its key will do, as a Celery task has it. One that another session consumes at this moment waits for it.
+    If the block raises, the message may be consumed again.
     """
     with _one_commit(session):
         yield _is_first(session, message, consumer, key)
@@ -117,7 +118,9 @@ async def settle_async(session: "AsyncSession", message: Message) -> LocalTransa
 
 
 @asynccontextmanager
-async def once_async(session: "AsyncSession", message: MessageExt, consumer: str, key: str | None = None) -> AsyncIterator[bool]:
+async def once_async(
+    session: "AsyncSession", message: MessageExt | str, consumer: str, key: str | None = None
+) -> AsyncIterator[bool]:
     """Yields whether `consumer` has not consumed this message before, as `once` does."""
     async with _one_commit_async(session):
         yield await session.run_sync(_is_first, message, consumer, key)
@@ -187,7 +190,7 @@ def _begin(session: Session, message: Message, state: LocalOutcome) -> None:
     write_outcome(session.connection(), TRANSACTIONS, _outcome_row(message, state))
 
 
-def _is_first(session: Session, message: MessageExt, consumer: str, key: str | None) -> bool:
+def _is_first(session: Session, message: MessageExt | str, consumer: str, key: str | None) -> bool:
     row = {"consumer": consumer, "message_key": key_of(message, consumer, key)}
     return bool(insert_missing(session.connection(), CONSUMED, [row], ["consumer", "message_key"]))
 

@@ -43,7 +43,7 @@ async def test_the_blocks_of_the_page_run(
     finally:
         await broker.stop()
     printed = capsys.readouterr().out
-    assert printed.count("SEND_OK") == 4
+    assert printed.count("SEND_OK") == 5
     for word in (
         "('order-1',) order 1 is paid",
         "batch: SEND_OK",

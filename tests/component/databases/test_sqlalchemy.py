@@ -151,6 +151,13 @@ def test_two_messages_about_one_order_are_one_by_its_key(session: Session, deliv
         assert not is_first
 
 
+def test_a_task_without_the_message_gives_its_key(session: Session, delivered: MessageExt) -> None:
+    with once(session, delivered, "credits", "order-1") as is_first:
+        assert is_first
+    with once(session, "order-1", "credits") as is_first:
+        assert not is_first
+
+
 @pytest.mark.parametrize(("consumer", "key"), [("", "order-1"), ("credits", ""), ("credits", "k" * 256)])
 def test_keys_that_do_not_fit_are_refused(session: Session, delivered: MessageExt, consumer: str, key: str) -> None:
     with pytest.raises(ValueError, match="1 to 255 characters"), once(session, delivered, consumer, key):

@@ -56,12 +56,13 @@ def settle(message: Message, *, using: str = DEFAULT_DB_ALIAS) -> LocalTransacti
 
 
 @contextmanager
-def once(message: MessageExt, consumer: str, key: str | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
+def once(message: MessageExt | str, consumer: str, key: str | None = None, *, using: str = DEFAULT_DB_ALIAS) -> Iterator[bool]:
     """Yields whether `consumer` has not consumed this message before; the block's work and this fact get one database commit.
 
     Durable after the block. `consumer` names what is done, such as the consumer group: two of them in one database each consume
-    a message once. `key` is an id of the business, such as an order's; the default is the message's id from its producer. A
-    message that another thread consumes at this moment waits for it. If the block raises, the message may be consumed again.
+    a message once. `key` is an id of the business, such as an order's; the default is the message's id from its producer. In
+    place of the message its key will do, as a Celery task has it. One that another thread consumes at this moment waits for it.
+    If the block raises, the message may be consumed again.
     """
     message_key = key_of(message, consumer, key)
     with _one_commit(using):
