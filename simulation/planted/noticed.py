@@ -18,7 +18,9 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
         "tests/unit/server/transactions/test_transactional_messages.py::"
         "test_a_store_that_refuses_writes_refuses_the_decision_and_keeps_the_transaction"
     ),
-    "pull-offset-committed": None,
+    "pull-offset-committed": (
+        "tests/unit/server/pulling/test_pull_processor.py::test_a_pull_commits_what_was_handled_not_what_it_asks_for"
+    ),
     "rest-passed-over": ("tests/unit/store/test_message_store.py::test_a_pull_stops_at_either_limit_but_brings_at_least_one"),
     "answered-before-flush": (
         "tests/component/server/durability/test_group_commit.py::"
@@ -41,11 +43,16 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
     "offset-after-newest-handled": (
         "tests/unit/client/pull/test_process_queue.py::test_a_gap_holds_the_offset_however_much_after_it_is_done"
     ),
-    "queue-left-at-next-pull": None,
+    "queue-left-at-next-pull": (
+        "tests/unit/client/rebalance/test_assignment.py::test_a_queue_that_is_given_up_is_left_at_its_oldest_open_message"
+    ),
     "one-id-for-all-attempts": (
         "tests/unit/client/producer/test_message_sender.py::test_each_attempt_of_a_half_message_is_a_transaction_of_its_own"
     ),
-    "silence-counts-as-stored": None,
+    "silence-counts-as-stored": (
+        "tests/unit/client/producer/test_send_requests.py"
+        "::test_a_message_whose_answer_does_not_come_in_time_is_not_said_to_be_stored"
+    ),
     "queues-left-over": (
         "tests/unit/client/rebalance/test_allocation.py::test_every_queue_has_exactly_one_owner_and_shares_differ_by_one_at_most"
     ),
@@ -107,12 +114,18 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
         "tests/unit/client/transaction/test_transaction_decision.py::"
         "test_a_half_message_that_is_not_safe_is_rolled_back_without_running_the_local_transaction"
     ),
-    "first-id-kept": None,
+    "first-id-kept": (
+        "tests/unit/client/producer/test_message_sender.py"
+        "::test_the_result_of_a_half_message_has_the_id_of_the_attempt_that_was_stored"
+    ),
     "offsets-noted-before-flush": (
         "tests/unit/server/transactions/test_transactional_messages.py::"
         "test_consumer_offsets_are_noted_when_what_they_rest_on_is_on_disk"
     ),
-    "delay-offset-before-flush": None,
+    "delay-offset-before-flush": (
+        "tests/unit/server/schedule/test_delayed_delivery.py"
+        "::test_the_offset_of_a_level_passes_a_delivered_message_once_that_is_on_the_disk"
+    ),
     "refusal-told-first": (
         "tests/component/credit_service/test_refusing.py::"
         "test_an_outage_of_broker_or_database_holds_the_order_and_costs_it_nothing"

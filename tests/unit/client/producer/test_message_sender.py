@@ -101,6 +101,20 @@ async def test_each_attempt_of_a_half_message_is_a_transaction_of_its_own() -> N
     assert "MINE" not in cluster.ids
 
 
+async def test_the_result_of_a_half_message_has_the_id_of_the_attempt_that_was_stored() -> None:
+    cluster = Cluster(A, failures={"broker-a": unreachable})
+
+    async def send_message(group: str, wire: WireMessage, queue: MessageQueue, *, born_ms: int, timeout_ms: int) -> SendResult:
+        if cluster.tried:
+            cluster.failures.clear()
+        return await Cluster.send_message(cluster, group, wire, queue, born_ms=born_ms, timeout_ms=timeout_ms)
+
+    cluster.send_message = send_message  # type: ignore[method-assign]
+    result = await sender(cluster).send(MESSAGE, new_id_each_attempt=True)
+    assert len(set(cluster.ids)) == 2
+    assert result.message_id == cluster.ids[-1]
+
+
 async def test_a_refusal_for_good_is_not_tried_again() -> None:
     cluster = Cluster(A, B, failures=dict.fromkeys(("broker-a", "broker-b"), refusing(ResponseCode.MESSAGE_ILLEGAL)))
     with pytest.raises(BrokerError) as raised:

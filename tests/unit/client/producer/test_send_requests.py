@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocketmq_broker.client import BrokerError, MessageQueue, SendStatus, UnreadableAnswer
+from rocketmq_broker.client import BrokerError, MessageQueue, RequestTimedOut, SendStatus, UnreadableAnswer
 from rocketmq_broker.client.producer.message_sender import SendRequests
 from rocketmq_broker.client.producer.wire_message import WireMessage
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -12,6 +12,7 @@ from rocketmq_broker.protocol.headers import (
     SendMessageRequestHeaderV2,
     SendMessageResponseHeader,
 )
+from rocketmq_broker.remoting.errors import RemotingTimeout
 from tests.unit.client.peers import Peer, Peers, answer, calls_to, success
 
 QUEUE = MessageQueue("orders", "broker-a", 3)
@@ -88,6 +89,12 @@ async def test_any_other_answer_is_a_refusal(code: int) -> None:
 async def test_success_without_a_place_is_no_answer_to_rely_on() -> None:
     requests, _ = requests_to(lambda request: success())
     with pytest.raises(UnreadableAnswer, match="the custom field <msgId> is null"):
+        await requests.send_message("g", WIRE, QUEUE, born_ms=1, timeout_ms=1)
+
+
+async def test_a_message_whose_answer_does_not_come_in_time_is_not_said_to_be_stored() -> None:
+    requests, _ = requests_to(lambda request: RemotingTimeout("no answer"))
+    with pytest.raises(RequestTimedOut):
         await requests.send_message("g", WIRE, QUEUE, born_ms=1, timeout_ms=1)
 
 

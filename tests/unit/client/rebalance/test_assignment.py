@@ -62,3 +62,28 @@ async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeyp
     await until(lambda: len(begun) == 2)
     assert begun == [7, 8]
     await assignment.stop_pulling()
+
+
+async def test_a_queue_that_is_given_up_is_left_at_its_oldest_open_message() -> None:
+    store, pulled, released = Store(), asyncio.Event(), asyncio.Event()
+
+    async def pull(process_queue: ProcessQueue) -> None:
+        process_queue.put([message(7), message(8), message(9)], 10)
+        process_queue.acknowledge([7, 9])
+        pulled.set()
+        await asyncio.sleep(60)
+
+    async def start(queue: MessageQueue) -> int:
+        return store.kept[queue]
+
+    class Released(Consumption):
+        async def release(self, process_queue: ProcessQueue) -> None:
+            released.set()
+
+    assignment = Assignment(Released(), store, start, pull, World())  # type: ignore[arg-type]
+    assert await assignment.take(QUEUE)
+    await asyncio.wait_for(pulled.wait(), 30)
+    assignment.give_up(QUEUE)
+    await asyncio.wait_for(released.wait(), 30)
+    assert store.kept == {QUEUE: 8}
+    await assignment.stop_pulling()

@@ -182,6 +182,13 @@ def test_a_pull_commits_the_offset_it_brings(desk: Desk) -> None:
     assert desk.offsets.get("g", "orders", 0) == 7
 
 
+def test_a_pull_commits_what_was_handled_not_what_it_asks_for(desk: Desk) -> None:
+    put(desk, "A", "B", "C")
+    flags = pull_sysflag.SUBSCRIPTION | pull_sysflag.COMMIT_OFFSET
+    desk.ask(RequestCode.PULL_MESSAGE, pull(sys_flag=flags, queue_offset=2, commit_offset=1))
+    assert desk.offsets.get("g", "orders", 0) == 1
+
+
 def test_a_pull_that_is_read_late_does_not_take_an_offset_back(desk: Desk) -> None:
     desk.offsets.commit("g", "orders", 0, 8)
     desk.ask(RequestCode.PULL_MESSAGE, pull(sys_flag=pull_sysflag.SUBSCRIPTION | pull_sysflag.COMMIT_OFFSET, commit_offset=7))

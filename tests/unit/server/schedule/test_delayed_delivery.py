@@ -139,6 +139,18 @@ async def test_what_was_delivered_and_lost_is_delivered_again_but_not_at_once(de
     assert desk.delayed.deliver_due() is None
 
 
+def test_the_offset_of_a_level_passes_a_delivered_message_once_that_is_on_the_disk(desk: Desk) -> None:
+    put_waiting(desk, "A1")
+    desk.clock.now_ms += DELAY_MS
+    desk.delayed.deliver_due()
+    assert desk.delay_offsets.get(LEVEL) in (None, 0)
+
+    desk.commit.settle()
+    desk.delayed.confirm(desk.store.flushed_position)
+
+    assert desk.delay_offsets.get(LEVEL) == 1
+
+
 async def test_a_clock_that_is_set_wakes_the_timer_which_then_sleeps_as_long_as_before(desk: Desk) -> None:
     put_waiting(desk, "A1")
     assert desk.delayed.deliver_due() == DELAY_MS / 1000
