@@ -102,12 +102,8 @@ class System:
         }
         home.mkdir(parents=True, exist_ok=True)
         self.redis = processes.add("redis", redis_command(redis_port, home), is_ready=accepts_connections(redis_port))
-        self.broker = add_broker(
-            processes,
-            home / "broker",
-            {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)},
-            brokers=brokers,
-        )
+        self._broker_settings = {**broker_settings, "listenPort": str(broker_port), "namesrvListenPort": str(namesrv_port)}
+        self.broker = add_broker(processes, home / "broker", self._broker_settings, brokers=brokers)
         self.worker = self._add(
             processes, "credit_worker", "credit_service.worker", credit_environment, is_ready=prints("worker ready")
         )
@@ -132,6 +128,10 @@ class System:
         """The store of the only broker, or of the first one."""
         return self.broker_stores[0]
 
+    def configure_broker(self, settings: Mapping[str, str]) -> None:
+        """Writes broker.conf with these settings above its own; the broker reads them at its next start."""
+        write_broker_conf(self.home / "broker", {**self._broker_settings, **settings})
+
     def kill_a_broker(self) -> str:
         """Kills the only broker by SIGKILL and starts it again; of a cluster one broker, which its supervisor starts again.
 
@@ -154,6 +154,11 @@ class System:
         """All processes except the broker, in the order to start them."""
         inventory = (self.inventory_service,) if self.inventory_service is not None else ()
         return (self.redis, self.worker, self.credit_service, *inventory, self.order_service)
+
+    @property
+    def consumers(self) -> tuple[Process, ...]:
+        """The services that consume orders, and the Celery worker."""
+        return tuple(one for one in (self.credit_service, self.worker, self.inventory_service) if one is not None)
 
     def start(self) -> None:
         """Starts broker and services, and waits until all are ready. Raises ProcessFailed."""
@@ -198,14 +203,20 @@ def add_broker(
 
     Several `brokers` run as a cluster under a supervisor.
     """
-    home.mkdir(parents=True, exist_ok=True)
-    complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
-    configuration = home / "broker.conf"
-    configuration.write_text("".join(f"{key}={value}\n" for key, value in complete.items()))
+    configuration = write_broker_conf(home, settings)
     command = [sys.executable, "-m", "rocketmq_broker", "-c", str(configuration)]
     if brokers == 1:
         return processes.add(name, command, is_ready=prints("boot success"))
     return processes.add(name, [*command, "--brokers", str(brokers)], is_ready=prints("The cluster["))
+
+
+def write_broker_conf(home: Path, settings: Mapping[str, str]) -> Path:
+    """Writes broker.conf below `home`, with BROKER_SETTINGS where `settings` say nothing. Returns its path."""
+    home.mkdir(parents=True, exist_ok=True)
+    complete = {**BROKER_SETTINGS, "storePathRootDir": str(home / "store"), **settings}
+    configuration = home / "broker.conf"
+    configuration.write_text("".join(f"{key}={value}\n" for key, value in complete.items()))
+    return configuration
 
 
 def redis_command(port: int, folder: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from demo.scenarios.questions import NO_ORDER_NO_CREDIT, ONE_ORDER_ONE_CREDIT, entries, one_order, points
@@ -11,6 +12,7 @@ from rocketmq_broker.admin.timeline.event import BROKER, Arrow
 
 _ABOVE_THE_LIMIT_CENTS: Final = 1_000_001
 _AWAY_S: Final = 12.0
+_FEW_CHECKS: Final = 2
 
 
 def _local_transaction_fails(stage: Stage) -> None:
@@ -117,6 +119,20 @@ def _out_of_stock(stage: Stage) -> None:
         Arrow("inventory_service", "order_service", "shortage"),
     )
     stage.wait_until(lambda: stage.entries() == 2, "the message of the cancellation took the credit back")
+
+
+def _dead_letter(stage: Stage) -> None:
+    stage.send_unreadable()
+    for group in ("credit_service", "inventory_service"):
+        stage.wait_until(
+            partial(stage.has_dead_letter, group), f"the {group} cannot read the message: it is a dead letter of the group now"
+        )
+
+
+def _discarded(stage: Stage) -> None:
+    with stage.check_backs_limited(_FEW_CHECKS):
+        stage.order(payment="later")
+        stage.wait_until(stage.is_given_up, "the broker has given the half message up: it is in TRANS_CHECK_MAX_TIME_TOPIC")
 
 
 SCENARIOS: Final = (
@@ -249,5 +265,28 @@ SCENARIOS: Final = (
         "One order, CANCELLED; a credit and its reversal, which add up to 0 points.",
         (one_order("CANCELLED"), entries(2), points(0)),
         _out_of_stock,
+    ),
+    Scenario(
+        "dead-letter",
+        "A message becomes a dead letter",
+        "Another program sends a message to the topic orders in a transaction of its own, and COMMITs it. "
+        "The message is no order: it has no total_cents.",
+        "Both consumers find that they cannot read it, and have the broker park it at once: no attempt can help. "
+        "The exception is in the timeline, and on the page of the letter.",
+        "No order, no credit, and one dead letter of each consumer group: the screen Dead letters has a button to retry "
+        "and one to dismiss. A second opinion names the message, which no order belongs to.",
+        NO_ORDER_NO_CREDIT,
+        _dead_letter,
+    ),
+    Scenario(
+        "discarded",
+        "The broker gives up a half message",
+        f"The broker asks {_FEW_CHECKS} times at most, and the order awaits its payment longer than that.",
+        "Each check-back is answered UNKNOWN. After the last one the broker discards the half message: "
+        "a payment would come too late for it.",
+        "One order that awaits its payment, and no credit. Nothing is lost: Resume on the screen Discarded lets the broker "
+        "ask again, and the answer is ROLLBACK, because the deadline is over.",
+        (one_order("AWAITING_PAYMENT"), entries(0), points(0)),
+        _discarded,
     ),
 )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, closing, contextmanager
 from typing import Final, Protocol
 
 import httpx
@@ -22,18 +23,25 @@ from demo.scenarios.ledger import Ledgers
 from demo.system import System
 from demo.up.keeper import Keeper
 from rocketmq_broker.admin.asking.figures import consume_stats
-from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.admin.session import Target, opened_session
-from rocketmq_broker.admin.timeline.event import Arrow
-from rocketmq_broker.message import properties
-from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
+from rocketmq_broker.admin.dead_letters.finding import find_dead_letters
+from rocketmq_broker.admin.errors import AdminError, Refused
+from rocketmq_broker.admin.session import Session, Target, opened_session
+from rocketmq_broker.admin.timeline.event import BROKER, Arrow
+from rocketmq_broker.client import ClientError, LocalTransactionState, TransactionProducer, local_transaction
+from rocketmq_broker.message import Message, MessageExt, properties
+from rocketmq_broker.protocol.bodies import TransactionInfo
+from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeader, ShowTransactionRequestHeader
 
 PATIENCE_S: Final = 90.0
 PAYMENT_DEADLINE_S: Final = 6
 """The time for the payment of an order that is paid later: long enough for two check-backs."""
 _LOOK_EVERY_S: Final = 0.1
 _REQUEST_S: Final = 20.0
+_OTHERS_S: Final = 20.0
+"""The wait for the end of other transactions: longer than a payment may take."""
 _CONSUMER_GROUP: Final = "credit_service"
+CARELESS: Final = "careless_service"
+"""The producer group of a program that sends what is no order."""
 
 
 class Interrupted(DemoError):
@@ -128,6 +136,48 @@ class Stage:
         """Kills the process by SIGKILL; the keeper starts it again."""
         self.note(f"SIGKILL to the {process.name} ({process.pid}); it is started again", _at(process.name, "killed by kill -9"))
         self._keeper.kill(process)
+
+    @contextmanager
+    def check_backs_limited(self, most: int) -> Iterator[None]:
+        """Lets the broker ask `most` times at most during the block; it is started again before and after.
+
+        Waits first until no other transaction is pending, because the broker would give it up too. Raises DemoError in vain.
+        """
+        self.wait_until(
+            lambda: asyncio.run(pending_transactions(self.system.namesrv_addr)) == 0,
+            "no other transaction is pending, which the broker would give up too",
+            timeout_s=_OTHERS_S,
+        )
+        note = f"the broker is started again with transactionCheckMax={most}: it gives up after so many check-backs"
+        self._start_broker_again({"transactionCheckMax": str(most)}, note, f"asks {most} times at most")
+        try:
+            yield
+        finally:
+            self.system.configure_broker({})
+        self._start_broker_again({}, "the broker is started again with its own settings", "as before")
+
+    def _start_broker_again(self, settings: Mapping[str, str], note: str, label: str) -> None:
+        self.system.configure_broker(settings)
+        self._keeper.kill(self.system.broker)
+        self.note(note, _at(BROKER, label))
+        self.wait_until(lambda: self.is_ready(self.system.broker), "the broker runs again")
+        self.wait_until(lambda: self.system.order_service.is_ready, "the order service has found it")
+
+    def send_unreadable(self) -> None:
+        """Sends a message that is no order to the orders' topic, in a transaction of another program, and COMMITs it."""
+        body = json.dumps({"order_id": self.run.customer, "customer": self.run.customer, "total": "25.99"}).encode()
+        message = Message.of(ORDERS_TOPIC.decode(), body, tags="created", keys=[self.run.customer])
+        self.note(f"another program sends a message without total_cents to the topic orders, with the key {self.run.customer}")
+        asyncio.run(send_committed(self.system.namesrv_addr, message))
+        self._find_transaction()
+
+    def has_dead_letter(self, group: str) -> bool:
+        """Returns whether the run's message is a dead letter of the consumer group."""
+        return asyncio.run(is_dead_letter(self.system.namesrv_addr, self.run.transaction_id or "", group))
+
+    def is_given_up(self) -> bool:
+        """Returns whether the broker has discarded the run's message."""
+        return "discarded" in asyncio.run(states_of(self.system.namesrv_addr, self.run.transaction_id or ""))
 
     @contextmanager
     def kept_down(self, process: Process) -> Iterator[None]:
@@ -236,27 +286,74 @@ class Stage:
 
 async def checks_of(namesrv_addr: str, transaction_id: str) -> int:
     """Returns the number of a transaction's check-backs; 0 for an unknown one. Raises DemoError if no broker answers."""
+    return max((info.checks or 0 for info in await _infos_of(namesrv_addr, transaction_id)), default=0)
+
+
+async def states_of(namesrv_addr: str, transaction_id: str) -> list[str]:
+    """Returns the states of a transaction's half messages; none for an unknown one. Raises DemoError if no broker answers."""
+    return [info.state for info in await _infos_of(namesrv_addr, transaction_id)]
+
+
+async def _infos_of(namesrv_addr: str, transaction_id: str) -> list[TransactionInfo]:
+    header = ShowTransactionRequestHeader(transaction_id=transaction_id)
+    async with asking(namesrv_addr) as session:
+        answers = await session.ask_each(lambda broker: broker.show(header))
+    return [info for _, found in answers for info in found.transactions]
+
+
+async def pending_transactions(namesrv_addr: str) -> int:
+    """Returns the number of pending transactions. Raises DemoError if no broker answers."""
+    async with asking(namesrv_addr) as session:
+        answers = await session.ask_each(lambda broker: broker.list_pending(ListPendingTransactionsRequestHeader(max_count=1)))
+    return sum(found.total for _, found in answers)
+
+
+async def is_dead_letter(namesrv_addr: str, message_id: str, group: str) -> bool:
+    """Returns whether the message is a dead letter of the consumer group. Raises DemoError if no broker answers."""
+    async with asking(namesrv_addr) as session:
+        try:
+            return bool(await find_dead_letters(session, message_id, group))
+        except Refused:
+            return False
+
+
+async def send_committed(namesrv_addr: str, message: Message) -> None:
+    """Sends the message in a transaction of the producer group CARELESS, and COMMITs it. Raises DemoError."""
+
+    @local_transaction
+    def commit(message: Message, arg: object) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
+    @commit.answers_check_backs
+    def commit_again(message: MessageExt) -> LocalTransactionState:
+        return LocalTransactionState.COMMIT_MESSAGE
+
     try:
-        async with opened_session(Target(namesrv_addr)) as session:
-            header = ShowTransactionRequestHeader(transaction_id=transaction_id)
-            answers = await session.ask_each(lambda broker: broker.show(header))
-    except AdminError as error:
-        raise DemoError(str(error)) from None
-    return max((info.checks or 0 for _, found in answers for info in found.transactions), default=0)
+        async with TransactionProducer(CARELESS, commit, namesrv_addr=namesrv_addr) as producer:
+            await producer.send_message_in_transaction(message)
+    except ClientError as error:
+        raise DemoError(f"the message could not be sent: {error}") from None
 
 
 async def consumer_offset(namesrv_addr: str, broker_name: str, queue_id: int) -> int:
     """Returns the credit service's offset in a broker's queue of the orders, or -1. Raises DemoError if no broker answers."""
-    try:
-        async with opened_session(Target(namesrv_addr)) as session:
-            answers = await session.ask_each(lambda broker: consume_stats(broker, _CONSUMER_GROUP, ORDERS_TOPIC.decode()))
-    except AdminError as error:
-        raise DemoError(str(error)) from None
+    async with asking(namesrv_addr) as session:
+        answers = await session.ask_each(lambda broker: consume_stats(broker, _CONSUMER_GROUP, ORDERS_TOPIC.decode()))
     for _, stats in answers:
         for queue, offsets in stats.offset_table.items():
             if (queue.broker_name, queue.queue_id) == (broker_name, queue_id):
                 return offsets.consumer_offset
     return -1
+
+
+@asynccontextmanager
+async def asking(namesrv_addr: str) -> AsyncGenerator[Session]:
+    """Yields a session with the brokers. Raises DemoError, also in place of an AdminError of the block."""
+    try:
+        async with opened_session(Target(namesrv_addr)) as session:
+            yield session
+    except AdminError as error:
+        raise DemoError(str(error)) from None
 
 
 def _at(name: str, label: str) -> Arrow:

@@ -12,6 +12,7 @@ from demo.scenarios.failpoints import FAILPOINTS, Failpoint
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun, ScenarioStep
+from demo.scenarios.service_logs import ServiceLogs
 from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion
@@ -121,6 +122,7 @@ class _Application:
         self._runs = runs
         self._second_opinion = second_opinion
         self._addresses = addresses
+        self._logs = ServiceLogs({one.name: one.log_path for one in system.consumers if one.log_path is not None})
 
     async def find_running(self, visit: Visit) -> RunningFacts:
         """Returns each process with its address."""
@@ -150,7 +152,8 @@ class _Application:
         try:
             return RunFacts(run, steps, await find_transactions(visit, run.word, [self.witness]), None)
         except AdminError as error:
-            return RunFacts(run, steps, [], str(error))  # some scenarios kill the broker
+            is_down = not self._keeper.is_ready(self._system.broker)  # some scenarios kill the broker
+            return RunFacts(run, steps, [], "the broker does not run; it is being started again" if is_down else str(error))
 
     def heading(self, visit: Visit) -> str:
         """Returns the scenario's title."""
@@ -213,12 +216,13 @@ class _Application:
         return url("/scenarios/run", number=self._runs.all()[-1].number)
 
     async def witness(self, transaction_id: str, keys: list[str]) -> list[Event]:
-        """Returns a transaction's events of both databases, as far as they answer, of its scenario, and of failpoints."""
+        """Returns a transaction's events of both databases, as far as they answer, of its scenario, of failpoints and of logs."""
         try:
             of_databases = await asyncio.to_thread(self._runs.ledgers.events, transaction_id)
         except DemoError:
             of_databases = []
-        return [*of_databases, *self._runs.events(transaction_id)]
+        of_logs = await asyncio.to_thread(self._logs.events, transaction_id)
+        return [*of_databases, *self._runs.events(transaction_id), *of_logs]
 
     def _run(self, visit: Visit) -> ScenarioRun:
         run = self._runs.find(visit.number("number", 0))

@@ -344,6 +344,22 @@ def test_a_scenario_is_played_from_the_click_to_the_verdict(title: str, up: Up, 
         picture(window, "run", height=1500)
 
 
+@pytest.mark.parametrize(
+    ("title", "verdict", "seen"),
+    [
+        ("A message becomes a dead letter", "As expected: No order, no credit, and one dead letter", "total_cents: Field requi"),
+        ("The broker gives up a half message", "As expected: One order that awaits its payment", "discarded"),
+    ],
+)
+def test_a_scenario_that_leaves_a_message_for_a_person_is_played(title: str, verdict: str, seen: str, window: Window) -> None:
+    window.goto("/scenarios")
+    button = window.page.get_by_role("button", name=f"Play it: {title}", exact=True)
+    expect(button).to_be_enabled()
+    button.click()
+    window.sees(verdict)
+    expect(window.page.locator("svg.sequence")).to_contain_text(seen)
+
+
 def test_it_ends_with_everything_that_it_started(up: Up) -> None:
     up.popen.send_signal(signal.SIGTERM)
     assert up.popen.wait(timeout=60) == 0, up.output()

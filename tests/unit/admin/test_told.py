@@ -125,6 +125,15 @@ def test_what_others_witnessed_stands_where_it_happened() -> None:
     assert order[-1] == "the credit is in its database"
 
 
+def test_a_guess_without_a_time_stays_behind_the_local_transaction_whatever_came_before_the_half_message() -> None:
+    stored = Event(HALF_MS + 50, "the order is in its database", "order database", None)
+    armed = Event(HALF_MS - 9_000, "the broker is started again", "scenario", None)
+    order = sentences(tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [stored, armed]))
+    assert order[0] == "the broker is started again"
+    assert order[2] == "the order is in its database"
+    assert order[3].startswith("no decision arrived after the local transaction")
+
+
 def test_a_loss_that_somebody_saw_is_told_instead_of_a_guess() -> None:
     lost = Event(HALF_MS + 50, "COMMIT does not leave", "failpoints", Arrow("shops", BROKER, "COMMIT", is_lost=True))
     told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [lost])

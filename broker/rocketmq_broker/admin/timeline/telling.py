@@ -47,7 +47,8 @@ def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
 
 
 def _parted(witnessed: Sequence[Event], at_ms: int | None) -> tuple[list[Event], list[Event]]:
-    """Splits events into those up to that time, and the rest."""
+    """Splits events into those up to that time, and the rest, each in the order of time."""
+    witnessed = sorted(witnessed, key=lambda event: event.at_ms or 0)
     before = [event for event in witnessed if at_ms is None or (event.at_ms or 0) <= at_ms]
     return before, [event for event in witnessed if event not in before]
 

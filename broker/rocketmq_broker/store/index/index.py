@@ -89,6 +89,9 @@ class Index:
         if self._index_files:
             header = self._index_files[-1].header
             self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
+        if self.is_empty:
+            # The header of a file without entries has 0, which would leave out the record at commit log offset 0.
+            self.end_timestamp, self.end_offset = 0, -1
 
     def mend(self) -> int:
         """Makes the last file consistent after a crash. Returns the number of slots corrected."""

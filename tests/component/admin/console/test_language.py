@@ -19,7 +19,7 @@ def test_the_link_switches_to_chinese_and_back_and_the_page_stays(visitor: Visit
     assert switched.url.path == "/topics"
     assert switched.url.query == b"all=yes"
     assert '<html lang="zh">' in switched.text
-    assert "<title>主题 - RocketMQ 控制台</title>" in switched.text
+    assert "<title>主题 - rocketmq-broker</title>" in switched.text
     assert "All is well" in visitor.sees("/?lang=en")
     assert visitor.client.cookies["console-language"] == "en"
 

@@ -6,11 +6,15 @@ import re
 from collections.abc import Mapping
 
 import pytest
+from starlette.testclient import TestClient
 
+from rocketmq_broker.admin.console import ConsoleSettings, Extension, create_console
 from rocketmq_broker.admin.console.live import changes_of
+from rocketmq_broker.admin.session import Target
+from rocketmq_broker.admin.timeline.event import Event
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.unit.admin.console.visitor import Visitor
+from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 
 COMMIT, ROLLBACK, UNKNOWN = (
     LocalTransactionState.COMMIT_MESSAGE,
@@ -169,6 +173,19 @@ class TestDeadLetters:
         assert "credits 1 1" in visitor.sees("/dead-letters")
         assert "nobody has treated it" in visitor.sees("/dead-letters/group?group=credits")
         assert "odd" in visitor.sees(letter)
+
+    def test_it_says_where_the_exception_is(self, letter: str, visitor: Visitor) -> None:
+        assert "the log of the consumer group has it" in visitor.sees(letter)
+
+    def test_it_shows_what_witnesses_know_of_the_groups_failure(self, letter: str, rocketmq: SyncRocketMQ) -> None:
+        async def witness(message_id: str, keys: list[str]) -> list[Event]:
+            return [Event(1, f"{group}: {keys[0]} has no total", f"log of {group}") for group in ("credits", "mails")]
+
+        app = create_console(ConsoleSettings(), Target(rocketmq.namesrv_addr), Extension(witnesses=[witness]))
+        with TestClient(app, base_url=PAGE_OF_CONSOLE) as client:
+            seen = Visitor(client).sees(letter)
+        assert "credits: order-1 has no total" in seen
+        assert "mails" not in seen
 
     def test_it_is_dismissed_with_a_reason(self, letter: str, visitor: Visitor) -> None:
         seen = visitor.posts(letter, "/dead-letter/dismiss", reason="a test order")

@@ -45,7 +45,7 @@ def system(tmp_path: Path) -> System:
         orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", [*rows, ("T9", None, "ROLLED_BACK", 9)])
         orders.commit()
     names = {"order_url": ORDER_URL, "order_database_url": f"sqlite:///{tmp_path}/orders.db"}
-    return cast(System, SimpleNamespace(**names, credit_database_url=f"sqlite:///{tmp_path}/credits.db"))
+    return cast(System, SimpleNamespace(**names, credit_database_url=f"sqlite:///{tmp_path}/credits.db", consumers=()))
 
 
 @pytest.fixture

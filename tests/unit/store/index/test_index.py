@@ -195,6 +195,25 @@ def test_a_new_file_that_got_no_entries_before_a_crash_does_not_cost_the_index(c
     again.close()
 
 
+def test_the_first_message_of_a_store_is_found_after_a_crash_that_kept_an_index_without_entries(
+    config: StoreConfig, store: MessageStore
+) -> None:
+    store.close()
+    marks = {path: path.read_bytes() for path in config.root.iterdir() if path.is_file()}
+    first = MessageStore.open(config)
+    send_with_keys(first, 2)
+    first.flush()
+    crash(first)
+    (index_file,) = config.index_directory.iterdir()
+    index_file.write_bytes(bytes(index_file.stat().st_size))
+    for path, content in marks.items():
+        path.write_bytes(content)
+    again = MessageStore.open(config)
+    again.flush()
+    assert [found(again, key) for key in ("k0", "k1")] == [[b"0"], [b"1"]]
+    again.close()
+
+
 def test_foreign_files_among_the_index_files_are_left_alone(config: StoreConfig, store: MessageStore) -> None:
     send_with_keys(store, 1)
     store.close()
@@ -270,6 +289,7 @@ def test_slots_far_apart_are_on_disk_after_a_crash(tmp_path: Path) -> None:
     slots = struct.unpack_from(">20000i", path.read_bytes(), 40)
     assert sorted(filter(None, slots)) == list(range(1, 13))
     again = MessageStore.open(config)
+    again.flush()
     assert [found(again, key) for key in keys] == [[key.encode()] for key in keys]
     again.close()
 

@@ -51,6 +51,7 @@ def own_screens(sampler: Sampler, witnesses: Sequence[Witness], finders: Sequenc
         pending.SCREEN,
         discarded.SCREEN,
         *dead_letters.SCREENS,
+        dead_letters.letter_screen(witnesses),
         decided.SCREEN,
         transaction.screen(witnesses),
         search.screen(finders),

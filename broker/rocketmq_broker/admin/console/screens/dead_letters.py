@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.deed import Deed
 from rocketmq_broker.admin.console.pages import url
 from rocketmq_broker.admin.console.screen import Screen
+from rocketmq_broker.admin.console.screens.transaction import Witness
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.dead_letters import treating
 from rocketmq_broker.admin.dead_letters.content import DeadLetterContent, content_of
@@ -20,6 +22,7 @@ from rocketmq_broker.admin.dead_letters.finding import (
     groups_with_dead_letters,
 )
 from rocketmq_broker.admin.errors import Refused
+from rocketmq_broker.admin.timeline.event import Event, in_order
 
 _MOST: Final = 50
 
@@ -31,6 +34,15 @@ class GroupLetters(NamedTuple):
     rows: list[tuple[str, DeadLetter]]
     now_ms: int
     most: int = _MOST
+
+
+class LetterFacts(NamedTuple):
+    """One dead letter in full."""
+
+    broker: str
+    content: DeadLetterContent
+    reasons: list[Event]
+    """What witnesses have on record of the consumer group's failure; the letter has no place for it."""
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, DeadLetterGroup]]:
@@ -46,10 +58,22 @@ async def find_letters(visit: Visit) -> GroupLetters:
     return GroupLetters(group, [(broker.address, found.letter) for broker, ones in answers for found in ones], visit.now_ms())
 
 
-async def find_letter(visit: Visit) -> list[tuple[str, DeadLetterContent]]:
-    """Returns the dead letters with that id or key in full. Raises Refused if there is none, CannotAsk."""
-    found = await find_dead_letters(await visit.session(), visit.word("message"), visit.word("group") or None)
-    return [(one.requests.address, await content_of(one)) for one in found]
+def letter_screen(witnesses: Sequence[Witness]) -> Screen:
+    """Returns the screen of one letter; `witnesses` tell why its consumers failed."""
+
+    async def find_letter(visit: Visit) -> list[LetterFacts]:
+        """Returns the dead letters with that id or key in full. Raises Refused if there is none, CannotAsk."""
+        found = await find_dead_letters(await visit.session(), visit.word("message"), visit.word("group") or None)
+        return [await _facts(one, witnesses) for one in found]
+
+    return Screen("/dead-letter", "Dead letter", "dead_letter.html", find_letter, refresh_s=3.0)
+
+
+async def _facts(found: FoundLetter, witnesses: Sequence[Witness]) -> LetterFacts:
+    letter = found.letter
+    known = [event for witness in witnesses for event in await witness(letter.message_id, letter.keys)]
+    reasons = [event for event in known if letter.consumer_group in event.on_record]
+    return LetterFacts(found.requests.address, await content_of(found), in_order(reasons))
 
 
 async def retry(visit: Visit) -> str:
@@ -92,6 +116,5 @@ def _back(visit: Visit) -> str:
 SCREENS: Final = (
     Screen("/dead-letters", "Dead letters", "dead_letter_groups.html", find_groups, refresh_s=3.0),
     Screen("/dead-letters/group", "Dead letters", "dead_letters.html", find_letters, refresh_s=3.0),
-    Screen("/dead-letter", "Dead letter", "dead_letter.html", find_letter, refresh_s=3.0),
 )
 DEEDS: Final = (Deed("/dead-letter/retry", retry, _back), Deed("/dead-letter/dismiss", dismiss, _back))
