@@ -37,6 +37,9 @@ class Network(Protocol):
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
         """Makes a connection. Raises OSError, ssl.SSLError."""
 
+    def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
+        """Returns the protocol that takes the place of a server's own, for a connection that came by no port of the network."""
+
 
 class TcpNetwork:
     """The network of TCP sockets."""
@@ -58,6 +61,10 @@ class TcpNetwork:
         _, protocol = await loop.create_connection(
             new_protocol, host, port, ssl=tls, server_hostname=host if tls is not None else None
         )
+        return protocol
+
+    def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
+        """Returns the server's own protocol."""
         return protocol
 
 

@@ -83,6 +83,10 @@ class MemoryNetwork:
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
         return await self._tcp.connect(new_protocol, host, port, tls)
 
+    def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
+        """Returns a protocol that reports the connection, and lets its transport be tapped."""
+        return ServedConnection(protocol, self._served, self._tap)
+
     def cut(self) -> int:
         """Aborts all connections of the servers, as a failing network does. Returns their number."""
         served = list(self._served)
@@ -101,7 +105,7 @@ class MemoryNetwork:
         return client
 
     def _watched(self, new_protocol: NewProtocol) -> NewProtocol:
-        return lambda: ServedConnection(new_protocol(), self._served, self._tap)
+        return lambda: self.served(new_protocol())
 
 
 class MemoryListener:

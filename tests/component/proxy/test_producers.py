@@ -91,6 +91,20 @@ async def test_a_transaction_whose_decision_was_lost_is_checked_over_telemetry(r
     assert [message.body for message in await rocketmq.messages("orders")] == [b"tx"]
 
 
+async def test_the_double_s_faults_reach_clients_by_grpc(rocketmq: RocketMQ, client: ApiClient) -> None:
+    telemetry = await client.producer("orders")
+    sent = (await client.send("orders", b"tx", message_type=api.TRANSACTION)).entries[0]
+    with rocketmq.hold_check_backs():
+        await rocketmq.advance(seconds=3)
+        assert "held" in rocketmq.timeline(sent.message_id)
+    asked = (await telemetry.next()).recover_orphaned_transaction_command
+    assert asked.transaction_id == sent.transaction_id
+    rocketmq.lose_next_answer()
+    unanswered = await client.send("orders", b"plain")
+    assert unanswered.entries[0].status.code == api.PROXY_TIMEOUT
+    assert [message.body for message in await rocketmq.messages("orders")] == [b"plain"]
+
+
 async def test_a_client_whose_telemetry_ended_is_asked_no_more(rocketmq: RocketMQ, client: ApiClient) -> None:
     telemetry = await client.producer("orders")
     await client.send("orders", b"tx", message_type=api.TRANSACTION)

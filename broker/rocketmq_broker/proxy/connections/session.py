@@ -21,6 +21,7 @@ from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.errors import RemotingError, RemotingTimeout
 from rocketmq_broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
+from rocketmq_broker.remoting.network import current_network
 
 MOST_SESSIONS: Final = 20_000
 _MOST_UNSENT_COMMANDS: Final = 1024
@@ -96,6 +97,7 @@ class ClientSessions:
         self._broker = broker
         self._memory = memory
         self._broker_address = broker_address
+        self._network = current_network()
         self._far_ends: set[Connection] = set()
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
         self._at: dict[Connection, tuple[tuple[str, str, str], ClientSession]] = {}
@@ -131,7 +133,7 @@ class ClientSessions:
         session = ClientSession(near)
         self._sessions[caller.key] = session
         self._at[near] = caller.key, session
-        join(near, far, near_address=caller.address, far_address=self._broker_address)
+        join(near, self._network.served(far), near_address=caller.address, far_address=self._broker_address)
         return session
 
     def _forget(self, connection: Connection) -> None:

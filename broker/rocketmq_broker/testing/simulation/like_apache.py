@@ -47,11 +47,15 @@ class TappedNetwork:
 
     async def bind(self, new_protocol: Callable[[], asyncio.Protocol], host: str, port: int, backlog: int) -> Listener:
         """Binds a port. Raises OSError."""
-        return await self._network.bind(lambda: ServedConnection(new_protocol(), {}, self._tap), host, port, backlog)
+        return await self._network.bind(lambda: self.served(new_protocol()), host, port, backlog)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
         """Makes a connection. Raises OSError, ssl.SSLError."""
         return await self._network.connect(new_protocol, host, port, tls)
+
+    def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
+        """Returns a protocol that lets its transport be tapped."""
+        return ServedConnection(protocol, {}, self._tap)
 
 
 class LikeApacheDoors:

@@ -166,3 +166,7 @@ class _NetworkOfProcess:
         if tls is not None:
             raise ValueError("the simulated network has no TLS")
         return await self._connections.connect(self._owner, new_protocol, host, port)
+
+    def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
+        """Returns the server's own protocol."""
+        return protocol
