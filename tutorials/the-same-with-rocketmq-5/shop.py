@@ -17,7 +17,7 @@ from rocketmq import (
 from rocketmq_broker.testing import SyncRocketMQ
 
 
-class Orders(TransactionChecker):
+class Orders(TransactionChecker):  # type: ignore[misc]
     """The order database, and the answers to check-backs. An order without a thing is one that was rolled back: the barrier."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Orders(TransactionChecker):
         """The local transaction. Fails if a check-back came first."""
         self.database.execute("INSERT INTO orders VALUES (?, ?)", (transaction_id, thing))
 
-    def check(self, half: Message) -> int:
+    def check(self, half: Message) -> TransactionResolution:
         self.database.execute("INSERT OR IGNORE INTO orders VALUES (?, NULL)", (half.message_id,))
         query = "SELECT thing FROM orders WHERE transaction_id = ?"
         (thing,) = self.database.execute(query, (half.message_id,)).fetchone()
