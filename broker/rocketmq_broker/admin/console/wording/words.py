@@ -24,7 +24,8 @@ class Words:
     def __init__(self, templates: Mapping[str, str], sentences: Mapping[str, str]) -> None:
         """`templates` has the runs of words that templates have; `sentences` what programs say, with `{0}` for what differs."""
         self.templates = templates
-        self._sentences = [(_pattern(english), translation) for english, translation in sentences.items()]
+        self._sentences = sentences
+        self._patterns = [(_pattern(english), translation) for english, translation in sentences.items() if "{0}" in english]
 
     @classmethod
     def of(cls, language: str, folders: Iterable[Path]) -> Words:
@@ -42,7 +43,9 @@ class Words:
         """Returns a sentence of a program in this language; what the catalogue lacks stays as it is."""
         if not isinstance(said, str):
             return said
-        for pattern, translation in self._sentences:
+        if said in self._sentences:
+            return self._sentences[said]
+        for pattern, translation in self._patterns:
             if found := pattern.fullmatch(said):
                 return translation.format(*found.groups())
         return said
