@@ -137,6 +137,8 @@ SECURED_CASES = (
 )
 """Every kind of request; what a connection is like does not matter to the others."""
 ACCOUNT = ("kit-account", "the secret of the kit")
+POP_CASES = ("pop-concurrently", "pop-retry", "pop-orderly")
+"""For a client of RocketMQ 5. The kit's `pop-dlq` waits 40 s for RocketMQ's pauses; Apache's gRPC clients go there sooner."""
 BROKEN_IN_CLIENT = {("5.3.3", "request-reply"), ("5.3.3", "request-timeout")}
 """There `request` gives up waiting as soon as the message is sent (RequestResponseFuture), on any broker."""
 
@@ -146,7 +148,11 @@ def runs_of(clients: Sequence[Client], cases: Sequence[str]) -> list[tuple[Clien
     return [(client, case) for client in clients for case in cases if (client.version, case) not in BROKEN_IN_CLIENT]
 
 
-RUNS = [*runs_of(PLAIN_CLIENTS, CASES), *runs_of([OLD_CLIENT], CASES_OF_THE_OLD_CLIENT)]
+RUNS = [
+    *runs_of(PLAIN_CLIENTS, CASES),
+    *runs_of([OLD_CLIENT], CASES_OF_THE_OLD_CLIENT),
+    *runs_of([Client("5.3.3", "JSON")], POP_CASES),
+]
 SECURED_RUNS = runs_of(SECURED_CLIENTS, SECURED_CASES)
 FILTER_RUNS = runs_of(PLAIN_CLIENTS, FILTER_CASES)
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.told_to_stop import until_interrupted
+from tests.fuzz.calls import fuzz_calls
 from tests.fuzz.clients import fuzz_answers, fuzz_requests
 from tests.fuzz.servers import fuzz_servers
 from tests.fuzz.watch import LONGEST_MS, Watch
@@ -22,6 +23,7 @@ async def fuzz_round(watch: Watch, seed: int, inputs: int) -> None:
         await fuzz_servers(watch, random.Random(f"servers {seed}"), inputs)
         await fuzz_answers(watch, random.Random(f"answers {seed}"), inputs // 4)
         await fuzz_requests(watch, random.Random(f"requests {seed}"), inputs // 4)
+        await fuzz_calls(watch, random.Random(f"calls {seed}"), inputs // 4)
         watch.note_memory()
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.fuzz.calls import fuzz_calls
 from tests.fuzz.clients import fuzz_answers, fuzz_requests
 from tests.fuzz.servers import fuzz_servers
 from tests.fuzz.watch import LONGEST_MS, Watch
@@ -15,7 +16,9 @@ from tests.fuzz.watch import LONGEST_MS, Watch
 Fuzz = Callable[[Watch, random.Random, int], Coroutine[Any, Any, None]]
 
 
-@pytest.mark.parametrize(("fuzz", "inputs"), [(fuzz_servers, 2000), (fuzz_answers, 1000), (fuzz_requests, 500)])
+@pytest.mark.parametrize(
+    ("fuzz", "inputs"), [(fuzz_servers, 2000), (fuzz_answers, 1000), (fuzz_requests, 500), (fuzz_calls, 5000)]
+)
 @pytest.mark.parametrize("seed", [1, 2])
 async def test_fuzzed_frames_are_refused_with_a_sentence_and_harm_nobody(fuzz: Fuzz, inputs: int, seed: int) -> None:
     watch = Watch()
@@ -23,6 +26,7 @@ async def test_fuzzed_frames_are_refused_with_a_sentence_and_harm_nobody(fuzz: F
         await fuzz(watch, random.Random(seed), inputs)
 
     assert sum(watch.inputs.values()) >= inputs
+    print(watch.report())
     assert not watch.findings, watch.report()
 
 

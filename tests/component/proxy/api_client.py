@@ -71,8 +71,13 @@ class Telemetry:
 
 
 @asynccontextmanager
-async def connected(endpoint: str | None, **metadata: str) -> AsyncIterator[ApiClient]:
+async def connected(endpoint: str | None, *, authority: bytes | None = None, **metadata: str) -> AsyncIterator[ApiClient]:
+    """A client. With the certificate of an `authority`, in PEM, it speaks TLS, and trusts what that has signed."""
     assert endpoint is not None
     given = {"x-mq-client-id": "client-1", **{name.replace("_", "-"): value for name, value in metadata.items()}}
-    async with grpc.aio.insecure_channel(endpoint) as channel:
+    if authority is None:
+        opened = grpc.aio.insecure_channel(endpoint)
+    else:
+        opened = grpc.aio.secure_channel(endpoint, grpc.ssl_channel_credentials(authority))
+    async with opened as channel:
         yield ApiClient(channel, endpoint, {name: value for name, value in given.items() if value})

@@ -14,6 +14,7 @@ import pytest
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.testing import RocketMQ
+from tests.certificates import Authority
 from tests.component.proxy.api_client import ApiClient, connected
 
 DAMAGED = 300
@@ -138,6 +139,33 @@ async def test_damaged_messages_get_answers_and_no_line_in_the_log(client: ApiCl
         )
         assert answer.status.code not in (api.CODE_UNSPECIFIED, api.INTERNAL_ERROR), name
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+@pytest.mark.parametrize(("mode", "takes_plain_text"), [("permissive", True), ("enforcing", False)])
+async def test_tls_is_that_of_the_other_port(
+    tmp_path: Path, mode: str, takes_plain_text: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    authority = Authority(tmp_path / "authority")
+    certificate, trusted = authority.sign("broker"), authority.cert_path.read_bytes()
+    settings = {
+        "grpcServerPort": 0,
+        "tls.server.mode": mode,
+        "tls.server.certPath": certificate.cert_path,
+        "tls.server.keyPath": certificate.key_path,
+        "tls.test.mode.enable": False,
+    }
+    async with RocketMQ(settings) as rocketmq:
+        async with connected(rocketmq.grpc_endpoint, authority=trusted) as client:
+            assert (await client.send("orders", b"by TLS")).status.code == api.OK
+        async with connected(rocketmq.grpc_endpoint) as client:
+            if takes_plain_text:
+                assert (await client.send("orders", b"in plain text")).status.code == api.OK
+            else:
+                with pytest.raises(grpc.aio.AioRpcError):
+                    await client.send("orders", b"in plain text")
+                assert "TLS" in caplog.text
+        bodies = {message.body for message in await rocketmq.messages("orders")}
+    assert bodies == ({b"by TLS", b"in plain text"} if takes_plain_text else {b"by TLS"})
 
 
 def signed(secret: str, access_key: str = "the-shop", date: str = "20260101T000000Z") -> dict[str, str]:

@@ -70,10 +70,18 @@ class Sending:
             default_topic_queue_nums=AUTO_CREATED_QUEUES,
             queue_id=self._queue_of_group(topic, system.message_group) if system.message_group else _ANY_QUEUE,
             sys_flag=sys_flag_of(message),
-            born_timestamp=system.born_timestamp.ToMilliseconds() if system.HasField("born_timestamp") else self._clock(),
+            born_timestamp=self._born_ms(system),
             flag=0,
             properties=self._messages.properties_of(message, self._clock()),
         )
+
+    def _born_ms(self, system: api.SystemProperties) -> int:
+        if not system.HasField("born_timestamp"):
+            return self._clock()
+        try:
+            return system.born_timestamp.ToMilliseconds()
+        except ValueError as error:
+            raise CallRefused(api.BAD_REQUEST, f"the born timestamp is no time: {error}") from None
 
     def _queue_of_group(self, topic: str, message_group: str) -> int:
         """Returns the queue of all messages of the group, as long as the topic's number of queues does not change."""
