@@ -1,5 +1,7 @@
 """The switch between the console's languages."""
 
+import re
+
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
@@ -32,7 +34,8 @@ def test_a_transaction_is_shown_and_decided_in_chinese(rocketmq: SyncRocketMQ, v
     assert "人工决定" in seen
     assert "悬而未决" in seen
     assert "pending" in visitor.sees("/pending")  # the key of a message is no word of the console
-    visitor.posts(page, "/transaction/decide", decision="COMMIT", reason="客户已付款", is_sure="yes")
+    said = visitor.posts(page, "/transaction/decide", decision="COMMIT", reason="客户已付款", is_sure="yes")
+    assert re.search("committed. shops 在半消息偏移量 0 处的事务.*客户已付款", said)
     assert "已提交" in visitor.sees("/decided")
     assert "All is well." in visitor.sees("/messages?word=pending&topic=orders")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from pathlib import Path
@@ -33,3 +34,25 @@ def lost_places(english: str, translation: str) -> set[str]:
     return {place for place in before if place[0] == "<" and place not in after} | {
         place for place in after if place not in before
     }
+
+
+def sentences_of(module: Path) -> set[str]:
+    """What the forms of a module say when they are done, and what they refuse, with `{0}` for what differs."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Refused":
+            found |= {f"{said[0].upper()}{said[1:]}." for said in map(_literal, node.args) if said}
+        elif isinstance(node, ast.AsyncFunctionDef) and node.returns is not None and ast.unparse(node.returns) == "str":
+            returned = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return))
+            found |= {said for said in map(_literal, returned) if said}
+    return found
+
+
+def _literal(node: ast.expr | None) -> str:
+    """A literal sentence; empty for what another function says."""
+    if isinstance(node, ast.Constant):
+        return str(node.value)
+    if not isinstance(node, ast.JoinedStr):
+        return ""
+    numbers = iter(range(len(node.values)))
+    return "".join(str(part.value) if isinstance(part, ast.Constant) else f"{{{next(numbers)}}}" for part in node.values)

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.console.wording.words import Words
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.transaction.states import State
 from rocketmq_broker.world import current_world
-from tests.unit.admin.console.catalogues import CONSOLE, lost_places, runs_of, templates_of
+from tests.unit.admin.console.catalogues import CONSOLE, lost_places, runs_of, sentences_of, templates_of
 
 CHINESE = Words.of("zh", [CONSOLE])
 BROKERS = Brokers(Target(namesrv_addr="127.0.0.1:9876"))
@@ -40,6 +40,13 @@ def test_each_title_each_heading_and_each_state_has_its_chinese() -> None:
     said = [screen.title for screen in screens] + [screen.heading(visit) for screen in screens if screen.heading]
     said += [section.title for section in own_sections("/")] + [state.value for state in State]
     assert [one for one in said if CHINESE.told(one) == one] == []
+
+
+def test_what_forms_say_has_its_chinese() -> None:
+    known = templates_of(CONSOLE, "sentences")
+    said = {sentence for module in (CONSOLE.parent / "screens").glob("*.py") for sentence in sentences_of(module)}
+    assert len(said) > 20
+    assert said - known.keys() == set(), "add them to zh.json"
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from demo.scenarios.plays import SCENARIOS
-from demo.up import screens
+from demo.up import screens, shop
 from demo.up.keeper import Health
 from rocketmq_broker.admin.console.wording.words import Words
-from tests.unit.admin.console.catalogues import lost_places, runs_of, templates_of
+from tests.unit.admin.console.catalogues import lost_places, runs_of, sentences_of, templates_of
 
 
 def test_each_run_of_words_in_the_templates_has_its_chinese_and_none_is_there_in_vain() -> None:
@@ -21,9 +21,10 @@ def test_each_translation_keeps_the_tags_of_its_run() -> None:
     assert {english: lost for english, chinese in words.items() if (lost := lost_places(english, chinese))} == {}
 
 
-def test_each_scenario_and_each_state_of_a_process_is_told_in_chinese() -> None:
+def test_scenarios_states_of_processes_and_what_forms_say_are_told_in_chinese() -> None:
     told = [text for one in SCENARIOS for text in (one.title, one.what_happens, one.expect, one.watch)]
     told += [health.value for health in Health]
+    told += sorted(sentence for module in (screens, shop) for sentence in sentences_of(Path(module.__file__)))
     known = templates_of(screens.TEMPLATES, "sentences")
     assert [text for text in told if text not in known] == [], "add them to zh.json"
     assert len(known) == len({*told}) + 6, "remove what is there in vain"
