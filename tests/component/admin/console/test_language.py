@@ -35,7 +35,7 @@ def test_a_transaction_is_shown_and_decided_in_chinese(rocketmq: SyncRocketMQ, v
     assert "悬而未决" in seen
     assert "pending" in visitor.sees("/pending")  # the key of a message is no word of the console
     said = visitor.posts(page, "/transaction/decide", decision="COMMIT", reason="客户已付款", is_sure="yes")
-    assert re.search("committed. shops 在半消息偏移量 0 处的事务.*客户已付款", said)
+    assert re.search("committed.shops 在半消息偏移量 0 处的事务.*客户已付款", said)
     assert "已提交" in visitor.sees("/decided")
     assert "All is well." in visitor.sees("/messages?word=pending&topic=orders")
 
