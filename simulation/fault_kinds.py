@@ -91,4 +91,4 @@ class FaultKind(StrEnum):
     MEMBER_OLD = "member.old"
     """The order service is told to stop at `at_s` and starts again after `for_s`: other members of its group are older then."""
     OUTAGE = "outage"
-    """The process is down for 20 minutes to two hours: it is killed at `at_s` and starts again after `for_s`."""
+    """The process is down for 20 minutes to an hour: it is killed at `at_s` and starts again after `for_s`."""

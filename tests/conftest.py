@@ -16,12 +16,13 @@ from hypothesis import HealthCheck, settings
 from demo.ports import free_ports
 from demo.processes import Process, Processes
 from demo.system import QUICK_CHECKS, System, add_broker
+from tests.played_worlds import pytest_terminal_summary
 from tests.side_by_side import pytest_xdist_make_scheduler
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["pytest_xdist_make_scheduler"]
+__all__ = ["pytest_terminal_summary", "pytest_xdist_make_scheduler"]
 
 # How long an example takes says something about the machine only.
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -17,11 +17,14 @@ from simulation.shapes import WorldShape
 CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
 ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
 
-_ORDERS: Final = (20, 60)
-_ACTING_S: Final = (60.0, 240.0)
+_ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
+"""The fewest and most orders of a world. Most worlds are small: a processor plays more of them, and a fault hits more often."""
+_ACTING_S: Final = (8.0, 60.0)
+_FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
+"""The fewest and most faults of a world that has any."""
 _KIND_IS_USED: Final = 0.5
 _WITHOUT_FAULTS: Final = 0.02
-_OUTAGE: Final = 0.17
+_OUTAGE: Final = 0.02
 _NEAR_A_FAULT: Final = 0.3
 _AT_THE_SAME_PLACE: Final = 0.6
 _NEAR_AN_ACTION: Final = 0.35
@@ -46,9 +49,9 @@ def shape_of(chance: Chance) -> WorldShape:
     patience_s = check_immunity_s + (check_max - 2) * check_interval_s
     return WorldShape(
         brokers=chance.choice((1, 1, 2)),
-        order_services=chance.choice((1, 2, 2, 3)),
+        order_services=chance.choice((1, 1, 2, 3)),
         credit_services=chance.choice((1, 1, 2, 3)),
-        workers=chance.choice((1, 2, 4)),
+        workers=chance.choice((1, 1, 2, 4)),
         credits_by_celery=chance.random() < 0.75,
         has_inventory=chance.random() < 0.5,
         flush_sync=chance.random() < 0.7,
@@ -91,7 +94,7 @@ def _actions(seed: int, shape: WorldShape, acting_s: float) -> Iterator[PlannedE
     mix, is_in_bursts = _Mix.drawn(chance), chance.random() < 0.3
     customers = CUSTOMERS[: chance.randint(2, len(CUSTOMERS))]
     bursts = [chance.uniform(0, acting_s) for _ in range(chance.randint(2, 6))]
-    for order in range(1, chance.randint(*_ORDERS) + 1):
+    for order in range(1, chance.randint(*chance.choice(_ORDERS)) + 1):
         own = stream(seed, "plan", "order", order)
         at_s = own.choice(bursts) + own.uniform(0, 3) if is_in_bursts else own.uniform(0, acting_s)
         yield from _one_order(own, mix, shape, order, own.choice(customers), rounded(min(at_s, acting_s)))
@@ -149,7 +152,7 @@ def _count(chance: Chance) -> int:
     """Draws how many faults a world has: often a few, sometimes many."""
     if chance.random() < _WITHOUT_FAULTS:
         return 0
-    return chance.randint(*chance.choice(((1, 4), (4, 12), (4, 12), (12, 24))))
+    return chance.randint(*chance.choice(_FAULTS))
 
 
 def _fault(

@@ -112,7 +112,7 @@ class FaultRow:
 
 
 _DOWN: Final = between(0.1, 40)
-_NTH_TASK: Final = {"nth": whole(1, 6)}
+_NTH_TASK: Final = {"nth": whole(1, 3)}
 
 FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.PROCESS_KILL: FaultRow(_processes, 2.0, _DOWN),
@@ -147,14 +147,14 @@ FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
     FaultKind.DATABASE_RULE: FaultRow(_databases, 2.5, between(5, 120), {"nth": whole(1, 6), "about": one_of("rows", "amounts")}),
     FaultKind.REDIS_HANG: FaultRow(_redis, 3.0, between(0.5, 120)),
     FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
-    FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
+    FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 4.0, None, _NTH_TASK),
     FaultKind.REDIS_LATE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.5, 90)}),
-    FaultKind.REDIS_RUN_TWICE: FaultRow(_redis, 2.0, None, _NTH_TASK),
+    FaultKind.REDIS_RUN_TWICE: FaultRow(_redis, 3.0, None, _NTH_TASK),
     FaultKind.REDIS_LOST_ACK: FaultRow(_redis, 2.0, None, _NTH_TASK),
     FaultKind.WORKER_FAIL_ORDER: FaultRow(_redis, 3.2, between(2, 120), {"nth": whole(1, 6), "when": one_of("before", "after")}),
     FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 3.3, between(5, 90), {"age_s": between(1, 30)}),
     FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
-    FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 2 * 3600)),
+    FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 3600)),
 }
 """An outage has no share: it costs a world much of its time, so `plans` gives it to a few worlds.
 

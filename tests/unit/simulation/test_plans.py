@@ -16,6 +16,7 @@ from simulation.shapes import SIMPLEST, WorldShape
 
 ACTIONS = frozenset(ActionKind)
 FAULT_KINDS = frozenset(FaultKind)
+OFTEN = FAULT_KINDS - {FaultKind.OUTAGE}
 
 
 @cache
@@ -29,27 +30,34 @@ def few() -> list[Plan]:
 
 
 @pytest.mark.slow
-def test_each_kind_of_fault_is_planned_more_than_a_hundred_times_in_a_thousand_seeds() -> None:
+def test_each_kind_of_fault_but_the_outage_is_planned_more_than_eighty_times_in_a_thousand_seeds() -> None:
     planned = Counter(event.what for plan in many() for event in plan.events)
-    assert {kind: planned[kind] for kind in FaultKind if planned[kind] <= 120} == {}
+    assert {kind: planned[kind] for kind in OFTEN if planned[kind] <= 80} == {}
+
+
+@pytest.mark.slow
+def test_an_outage_of_hours_is_planned_for_a_few_worlds() -> None:
+    planned = [sum(event.what == FaultKind.OUTAGE for event in plan.events) for plan in many()]
+    assert set(planned) == {0, 1}
+    assert 5 < sum(planned) < 30
 
 
 @pytest.mark.slow
 def test_each_action_of_a_customer_is_planned() -> None:
     planned = Counter(event.what for plan in many() for event in plan.events)
-    assert all(planned[kind] > 1000 for kind in ActionKind)
+    assert all(planned[kind] > 500 for kind in ActionKind)
 
 
 @pytest.mark.slow
-def test_any_two_kinds_of_faults_meet_in_some_world() -> None:
+def test_any_two_kinds_of_faults_but_the_rare_outage_meet_in_some_world() -> None:
     met = {
         (one, other)
         for plan in many()
-        for kinds in [{event.what for event in plan.events} & FAULT_KINDS]
+        for kinds in [{event.what for event in plan.events} & OFTEN]
         for one in kinds
         for other in kinds
     }
-    missing = {(one, other) for one in FaultKind for other in FaultKind if one < other and (one, other) not in met}
+    missing = {(one, other) for one in OFTEN for other in OFTEN if one < other and (one, other) not in met}
     assert missing == set()
 
 
@@ -84,7 +92,7 @@ def test_customers_act_on_orders_that_they_have_placed_before() -> None:
                 placed[event.whole("order")] = event.where
             elif event.what in ACTIONS:
                 assert placed[event.whole("order")] == event.where
-        assert 20 <= len(placed) <= 60
+        assert 2 <= len(placed) <= 20
 
 
 def test_some_customers_forget_an_order_that_nobody_answered() -> None:
