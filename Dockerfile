@@ -18,12 +18,12 @@ RUN python3 -m venv /opt/venv \
 
 # The compiler stays in this stage. `--build-arg COMPILED=0` leaves the broker as the Python source that it is, within seconds.
 FROM python:3.11-slim-bookworm AS broker-build
-ARG COMPILED=1
-RUN [ "$COMPILED" = 0 ] || { apt-get update -qq \
- && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev python3-dev; }
 COPY docker/compile.lock .
 RUN python3 -m venv /opt/compiler \
  && /opt/compiler/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hashes -r compile.lock
+ARG COMPILED=1
+RUN [ "$COMPILED" = 0 ] || { apt-get update -qq \
+ && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends gcc libc6-dev python3-dev; }
 WORKDIR /broker
 # What setup.py looks for, and nobody reads here: a changed page compiles nothing.
 RUN touch README.md LICENSE
