@@ -1,0 +1,88 @@
+"""The shop: an app factory that gunicorn calls in each worker. An order waits for its payment; the broker waits with it."""
+
+import json
+import os
+from typing import Any
+
+from flask import Flask, abort, request
+from sqlalchemy import Engine
+from sqlalchemy.orm import registry
+from sqlmodel import Field, Session, SQLModel, create_engine
+
+from rocketmq_broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, TransactionProducer
+from rocketmq_broker.databases import LocalOutcome
+from rocketmq_broker.databases.sqlalchemy import add_tables, barrier, conclude, settle
+
+TOPIC = "paid-orders"
+LAST_CHECK = 10
+"""The check-back at which an unpaid order is given up: a broker gives a message up after 15 of them (`transactionCheckMax`)."""
+
+
+class Base(SQLModel, registry=registry()):
+    """The tables of both databases: each has them all, and uses its own."""
+
+
+class Order(Base, table=True):
+    """An order, which is paid later."""
+
+    order_id: str = Field(primary_key=True)
+    customer: str
+    transaction_id: str
+
+
+add_tables(Base.metadata)
+
+
+class OrderListener:
+    """The transaction listener, to copy: an order is PENDING until `conclude` decides it, together with its payment."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def execute_local_transaction(self, message: Message, order: Any) -> LocalTransactionState:
+        """Stores the order, and cannot say yet whether it will be paid."""
+        with Session(self._engine) as session, barrier(session, message, LocalOutcome.PENDING):
+            session.add(Order(**order, transaction_id=str(message.transaction_id)))
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Answers UNKNOWN until the payment. At the last check it gives up an unpaid order for good."""
+        with Session(self._engine) as session:
+            state = settle(session, message)
+            is_last = message.transaction_check_times >= LAST_CHECK
+            if state is LocalTransactionState.UNKNOWN and is_last:
+                conclude(session, message.transaction_id or "", LocalOutcome.ROLLED_BACK)
+                session.commit()
+                state = settle(session, message)
+        return state
+
+
+def create_app() -> Flask:
+    """Returns the application. DATABASE_URL and NAMESRV_ADDR of the environment name its surroundings.
+
+    It starts a thread and a producer, without `with`: both end when the worker exits.
+    """
+    engine = create_engine(os.environ["DATABASE_URL"])
+    loop = EventLoopThread()
+    loop.start()
+    producer = loop.enter(TransactionProducer("pay-later", OrderListener(engine)))
+    app = Flask(__name__)
+    app.extensions["rocketmq"] = loop
+
+    @app.put("/orders/<order_id>")
+    def place(order_id: str) -> tuple[dict[str, str], int]:
+        order = {"order_id": order_id, "customer": request.json["customer"]}
+        message = Message.of(TOPIC, json.dumps(order), keys=[order_id])
+        loop.run(producer.send_message_in_transaction(message, order))
+        with Session(engine) as session:
+            return order, 201 if session.get(Order, order_id) else 503
+
+    @app.put("/orders/<order_id>/payment")
+    def pay(order_id: str) -> dict[str, str]:
+        with Session(engine) as session, session.begin():
+            order = session.get(Order, order_id) or abort(404)
+            if not conclude(session, order.transaction_id, LocalOutcome.COMMITTED):
+                abort(409, "the order is paid already, or it was given up")
+            return {"order_id": order_id, "state": "paid"}
+
+    return app

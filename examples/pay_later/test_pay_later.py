@@ -1,0 +1,104 @@
+"""A paid order gets its coupon: when the COMMIT is lost, when a gunicorn worker is killed, and when the message comes twice."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from flask.testing import FlaskClient
+from sqlmodel import Session, create_engine, select
+
+from examples.pay_later import coupons
+from examples.pay_later.shop import TOPIC, Base, create_app
+from rocketmq_broker.testing import SyncRocketMQ
+
+
+@pytest.fixture(autouse=True)
+def _surroundings(rocketmq: SyncRocketMQ, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("NAMESRV_ADDR", rocketmq.namesrv_addr)
+    for name in ("DATABASE_URL", "COUPONS_URL"):
+        monkeypatch.setenv(name, f"sqlite:///{tmp_path}/{name}.db")
+        Base.metadata.create_all(create_engine(os.environ[name]))
+    coupons.celery.conf.update(task_always_eager=True, task_eager_propagates=True)
+    coupons.engine.cache_clear()
+    rocketmq.producer("operators").create_topic(TOPIC)
+    yield
+    coupons.engine.cache_clear()
+
+
+@pytest.fixture
+def customer() -> Iterator[FlaskClient]:
+    app = create_app()
+    yield app.test_client()
+    app.extensions["rocketmq"].stop()
+
+
+def coupons_of_orders() -> list[str]:
+    with Session(coupons.engine()) as session:
+        return list(session.exec(select(coupons.Coupon.order_id)))
+
+
+def let_a_coupon_come(rocketmq: SyncRocketMQ) -> None:
+    """Passes time in steps, between which the shop, which is outside, has real time to answer check-backs."""
+    for _ in range(150):
+        rocketmq.advance(seconds=5)
+        if coupons_of_orders():
+            break
+        time.sleep(0.05)
+    assert coupons_of_orders() == ["order-1"]
+
+
+def place(customer: FlaskClient | httpx.Client) -> None:
+    assert customer.put("/orders/order-1", json={"customer": "ada"}).status_code == 201
+
+
+def pay(customer: FlaskClient | httpx.Client) -> int:
+    return int(customer.put("/orders/order-1/payment").status_code)
+
+
+def test_a_paid_order_gets_one_coupon_although_the_first_commit_is_lost(rocketmq: SyncRocketMQ, customer: FlaskClient) -> None:
+    rocketmq.consumer("coupons", TOPIC, coupons.listen)
+    place(customer)
+    rocketmq.advance(minutes=2)
+    assert coupons_of_orders() == []
+    assert [pay(customer), pay(customer)] == [200, 409]
+    rocketmq.lose_next_decision()
+    let_a_coupon_come(rocketmq)
+    assert "COMMIT was lost" in rocketmq.timeline("order-1")
+    coupons.give_coupon.delay("order-1", "ada")
+    assert coupons_of_orders() == ["order-1"]
+
+
+def test_an_order_that_nobody_pays_is_given_up_and_cannot_be_paid_later(rocketmq: SyncRocketMQ, customer: FlaskClient) -> None:
+    place(customer)
+    for _ in range(12):  # a minute at a time: the shop is outside, and keeps its connection in real time
+        rocketmq.advance(minutes=1)
+    rocketmq.wait_until(lambda: not rocketmq.pending())
+    rocketmq.rolled_back("order-1")
+    assert pay(customer) == 409
+
+
+def test_a_worker_of_gunicorn_that_is_killed_leaves_its_orders_to_the_next_one(rocketmq: SyncRocketMQ) -> None:
+    rocketmq.consumer("coupons", TOPIC, coupons.listen)
+    command = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", "examples.pay_later.shop:create_app()"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as shop:
+        assert shop.stderr is not None
+        try:
+            told = iter(shop.stderr)
+            address = next(found[1] for line in told if (found := re.search(r"Listening at: (http://\S+)", line)))
+            worker = next(int(found[1]) for line in told if (found := re.search(r"Booting worker with pid: (\d+)", line)))
+            with httpx.Client(base_url=address, timeout=60) as customer:
+                place(customer)
+                os.kill(worker, signal.SIGKILL)
+                assert next(line for line in told if "Booting worker" in line)
+            with httpx.Client(base_url=address, timeout=60) as customer:
+                assert pay(customer) == 200
+            let_a_coupon_come(rocketmq)
+        finally:
+            shop.terminate()
