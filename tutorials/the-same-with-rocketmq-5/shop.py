@@ -44,7 +44,7 @@ def message(thing: str) -> Message:
 
 def main() -> None:
     """Sells a book without a COMMIT, and a lamp too late."""
-    rocketmq = SyncRocketMQ({"grpcServerPort": 0, "transactionTimeOut": 60_000})
+    rocketmq = SyncRocketMQ({"grpcServerPort": 0, "transactionTimeOut": 20_000})
     rocketmq.start()
     atexit.register(rocketmq.stop)  # after the clients, which send the broker their metrics as the program ends
     configuration = ClientConfiguration(rocketmq.grpc_endpoint, Credentials())
@@ -54,8 +54,9 @@ def main() -> None:
 
     book, lamp = (producer.send(message(thing), producer.begin_transaction()) for thing in ("book", "lamp"))
     orders.store(book.message_id, "book")
-    print("two half messages, one order, no COMMIT; a minute passes")
-    rocketmq.wait_until(lambda: not rocketmq.pending(), minutes=3)
+    print("two half messages, one order, no COMMIT; 20 seconds pass")
+    rocketmq.advance(seconds=20)
+    rocketmq.wait_until(lambda: not rocketmq.pending())
     try:
         orders.store(lamp.message_id, "lamp")
     except sqlite3.IntegrityError as error:

@@ -33,8 +33,8 @@ HEARD_WITHIN_S = 60
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """While a client outside is connected, time passes as it does there: no check-back comes before a test is done with its step."""
-    return {"grpcServerPort": 0, "transactionTimeOut": 600_000, "transactionCheckInterval": 1000}
+    """While a client outside is connected, time passes as it does there: a test has 20 s before a check-back comes."""
+    return {"grpcServerPort": 0, "transactionTimeOut": 20_000, "transactionCheckInterval": 1000}
 
 
 class GrpcShop:
@@ -68,7 +68,7 @@ class GrpcShop:
         return send_attempt(self.broker, order_message(order), Attempt(order), self.store.witness())
 
     def wait_for_check_back(self, is_done: Callable[[], bool]) -> None:
-        self.rocketmq.advance(minutes=10)
+        self.rocketmq.advance(seconds=20)
         self.rocketmq.wait_until(is_done, seconds=HEARD_WITHIN_S, what="a check-back by gRPC")
 
 
