@@ -5,7 +5,6 @@ from dataclasses import replace
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from simulation.action_kinds import ActionKind
 from simulation.fault_kinds import FaultKind
-from simulation.plans import plan_of
 from simulation.shapes import WorldShape
 from simulation.world import play
 
@@ -13,8 +12,14 @@ SHAPE = replace(WorldShape(), brokers=1, order_services=1, credit_services=1, wo
 
 
 def plan_with(*faults: PlannedEvent, shape: WorldShape = SHAPE) -> Plan:
-    """Returns a plan of the orders of a drawn world, with these faults only."""
-    orders = [event for event in plan_of(1).events if event.what == ActionKind.PLACE]
+    """Returns a plan of forty orders within 200 s, with these faults only."""
+    orders = [
+        PlannedEvent(
+            5.0 * number, ActionKind.PLACE, ("ana", "ben", "chi")[number % 3], 0.0,
+            {"order": number, "items": [["pen", 1, 100 * number]], "key": f"key-{number}", "pays_later": False},
+        )
+        for number in range(1, 41)
+    ]  # fmt: skip
     return Plan(1, shape.as_settings(), (), 300.0).with_events([*orders, *faults])
 
 
