@@ -142,17 +142,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def results_of(client: Client, endpoint: str, home: Path) -> tuple[dict[str, str], str]:
-    """Returns the line of each case, and what the program said beside them."""
+    """Returns the line of each case, and what the program said beside them, or why it was not built or did not end."""
     home.mkdir()
-    done = subprocess.run(
-        [*client.command(home), endpoint, f"{client.name.replace('.', '-')}-"],
-        # Clients write their logs below the home directory.
-        env={**os.environ, "CLIENT_VERSION": "grpc-5.2.0"} | ({} if "mvn" in client.tools else {"HOME": str(home)}),
-        cwd=home,
-        capture_output=True,
-        text=True,
-        timeout=RUN_SECONDS,
-    )
+    try:
+        done = subprocess.run(
+            [*client.command(home), endpoint, f"{client.name.replace('.', '-')}-"],
+            # Clients write their logs below the home directory.
+            env={**os.environ, "CLIENT_VERSION": "grpc-5.2.0"} | ({} if "mvn" in client.tools else {"HOME": str(home)}),
+            cwd=home,
+            capture_output=True,
+            text=True,
+            timeout=RUN_SECONDS,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
+        return {}, f"{failure}\n{failure.stdout}\n{failure.stderr}"
     return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line), done.stdout + done.stderr
 
 
