@@ -155,7 +155,7 @@ def results_of(client: Client, endpoint: str, home: Path) -> tuple[dict[str, str
             timeout=RUN_SECONDS,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as failure:
-        return {}, f"{failure}\n{failure.stdout}\n{failure.stderr}"
+        return {}, f"{failure}: {failure.stdout!r} {failure.stderr!r}"
     return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line), done.stdout + done.stderr
 
 
