@@ -125,9 +125,10 @@ def encode_request(
     opaque: int,
     serialize_type: SerializeType = _JSON,
     oneway: bool = False,
+    remark: str | None = None,
 ) -> bytes:
-    """Encodes the whole frame of a request."""
-    return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, None, body)
+    """Encodes the whole frame of a request. A producer's `remark` says why its listener decided nothing."""
+    return _encode(serialize_type, code, header, ONEWAY_FLAG if oneway else 0, opaque, remark, body)
 
 
 def encode_response(

@@ -94,11 +94,18 @@ class RemotingClient:
         return await connection.invoke(code, header, body, timeout_ms=timeout_ms)
 
     async def invoke_oneway(
-        self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
+        self,
+        address: str,
+        code: int,
+        header: CommandHeader | None = None,
+        body: bytes = b"",
+        *,
+        timeout_ms: int = 3000,
+        remark: str | None = None,
     ) -> None:
         """Sends a one-way request. Raises ConnectFailed, ConnectionClosed or StoppedByHook."""
         connection = self._open(address) or await self.connect(address, timeout_ms=timeout_ms)
-        connection.invoke_oneway(code, header, body)
+        connection.invoke_oneway(code, header, body, remark=remark)
 
     async def connect(self, address: str, *, timeout_ms: int | None = None) -> Connection:
         """Returns the open connection to the address, or makes one. Raises ConnectFailed."""

@@ -53,10 +53,10 @@ class HookedRequests(OwnRequests):
         answer.add_done_callback(partial(self._pass_on, request, seen))
         return frame, seen
 
-    def new_oneway(self, code: int, header: CommandHeader | None, body: bytes) -> bytes:
+    def new_oneway(self, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None) -> bytes:
         """Returns the frame of a one-way request. Raises StoppedByHook."""
         ask_hook(self._hook, self.peer, _command(code, header, body))
-        return super().new_oneway(code, header, body)
+        return super().new_oneway(code, header, body, remark)
 
     def _pass_on(
         self, request: RemotingCommand, seen: asyncio.Future[RemotingCommand], answer: asyncio.Future[RemotingCommand]

@@ -15,6 +15,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.message.record import decode_records
+from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.protocol.codes import SEND_REQUESTS, RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import ONEWAY_FLAG, RemotingCommand, encode_response
 from rocketmq_broker.protocol.errors import ProtocolError
@@ -133,7 +134,8 @@ class Door:
             f"the answer of {header.producer_group} to a check-back" if header.from_transaction_check else header.producer_group
         )
         if decision is None:
-            self._journal.note(EventKind.DECISION, f"{source}: UNKNOWN, no decision", keys)
+            why = f"; {printable(request.remark)}" if request.remark else ""
+            self._journal.note(EventKind.DECISION, f"{source}: UNKNOWN, no decision{why}", keys)
         elif self._faults.decisions_to_lose > 0:
             self._faults.decisions_to_lose -= 1
             self._journal.note(EventKind.FAULT, f"{source}: {decision} was lost on its way, as the test asked for", keys)

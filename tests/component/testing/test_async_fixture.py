@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from rocketmq_broker.client import TransactionProducer
-from rocketmq_broker.message import Message
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.testing.rocketmq import RocketMQ
 from tests.unit.testing.listeners import UNKNOWN, Consumption, Transactions
 
@@ -83,6 +83,24 @@ async def test_what_does_not_come_fails_with_the_story(rocketmq: RocketMQ) -> No
         assert event in story
     with pytest.raises(AssertionError, match="'order-1' is pending, not committed"):
         await rocketmq.committed("order-1")
+
+
+async def test_a_listener_that_raises_says_so_in_the_story_and_in_the_brokers_record(rocketmq: RocketMQ) -> None:
+    class Failing(Transactions):
+        def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+            raise ValueError("no total")
+
+        def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+            raise ValueError("no total")
+
+    producer = await rocketmq.transaction_producer("p", Failing())
+    sent = await producer.send_message_in_transaction(Message.of("orders", b"1", keys=["order-1"]))
+    await rocketmq.advance(seconds=10)
+    story = rocketmq.story()
+    why = "UNKNOWN, no decision; the listener raised ValueError: no total"
+    assert f"  p: {why}" in story
+    assert f"the answer of p to a check-back: {why}" in story
+    assert sent.local_transaction_state is UNKNOWN
 
 
 async def test_a_thread_that_works_is_waited_for(rocketmq: RocketMQ) -> None:

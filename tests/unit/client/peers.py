@@ -61,7 +61,14 @@ class Peers:
         return decoded(answered)
 
     async def invoke_oneway(
-        self, address: str, code: int, header: CommandHeader | None = None, body: bytes = b"", *, timeout_ms: int = 3000
+        self,
+        address: str,
+        code: int,
+        header: CommandHeader | None = None,
+        body: bytes = b"",
+        *,
+        timeout_ms: int = 3000,
+        remark: str | None = None,
     ) -> None:
         self._answer(address, code, header, body, timeout_ms, is_oneway=True)
 

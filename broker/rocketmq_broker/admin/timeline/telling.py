@@ -96,7 +96,8 @@ def _check_backs(evidence: TimelineEvidence) -> Iterator[Event]:
             arrow = Arrow(producer, BROKER, "no answer", is_lost=True)
             yield Event(None, f"the answer to check-back {number}", NOT_ON_RECORD, arrow)
         else:
-            what = f"the producer at {check_back.producer} answers {check_back.answer}"
+            why = f": {check_back.failure}" if check_back.failure else ""
+            what = f"the producer at {check_back.producer} answers {check_back.answer}{why}"
             yield Event(check_back.answered_ms, what, BROKER_MEMORY, Arrow(producer, BROKER, check_back.answer))
 
 

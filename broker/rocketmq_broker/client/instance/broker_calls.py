@@ -45,6 +45,8 @@ class BrokerCalls:
         """Returns the answer of the broker at that address, with any code."""
         return await ask(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
-    async def tell_master(self, broker_name: str, code: RequestCode, header: CommandHeader, body: bytes = b"") -> None:
+    async def tell_master(
+        self, broker_name: str, code: RequestCode, header: CommandHeader, body: bytes = b"", *, remark: str | None = None
+    ) -> None:
         """Sends a one-way request."""
-        await tell(self.remoting, await self.routes.address_of(broker_name), code, header, body)
+        await tell(self.remoting, await self.routes.address_of(broker_name), code, header, body, remark=remark)

@@ -44,9 +44,17 @@ async def ask_for_success(
     return answer
 
 
-async def tell(remoting: RemotingClient, address: str, code: RequestCode, header: CommandHeader, body: bytes = b"") -> None:
+async def tell(
+    remoting: RemotingClient,
+    address: str,
+    code: RequestCode,
+    header: CommandHeader,
+    body: bytes = b"",
+    *,
+    remark: str | None = None,
+) -> None:
     """Sends a one-way request. Raises BrokerUnreachable if there is no connection and none can be made."""
     try:
-        await remoting.invoke_oneway(address, code, header, body)
+        await remoting.invoke_oneway(address, code, header, body, remark=remark)
     except RemotingError as error:
         raise BrokerUnreachable(f"{code.name}: {error}") from error

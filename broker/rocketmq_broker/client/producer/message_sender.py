@@ -75,9 +75,9 @@ class SendRequests:
         header = self._header(group, message, queue, born_ms)
         await self._calls.tell_master(queue.broker_name, _send_code(message), header, message.body)
 
-    async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader) -> None:
-        """Sends the decision to the broker, one-way."""
-        await self._calls.tell_master(broker_name, RequestCode.END_TRANSACTION, header)
+    async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader, failure: str | None = None) -> None:
+        """Sends the decision to the broker, one-way, and with it the listener's failure."""
+        await self._calls.tell_master(broker_name, RequestCode.END_TRANSACTION, header, remark=failure)
 
     async def create_topic(self, address: str, topic: str, queue_count: int) -> None:
         """Creates the topic on the broker at that address, or changes its number of queues."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rocketmq_broker.client.producer.send_result import LocalTransactionState
 from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
-from rocketmq_broker.client.transaction.transaction_decision import end_after_check, state_of_answer
+from rocketmq_broker.client.transaction.transaction_decision import end_after_check, failure_of, state_of_answer
 from rocketmq_broker.message import MessageError, MessageExt, properties
 from rocketmq_broker.message.record import decode_record, to_message
 from rocketmq_broker.protocol.codes import RequestCode
@@ -78,7 +78,8 @@ class CheckAnswers:
     def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
         question = self._looked_at.pop(key)
         if not isinstance(error, ListenerNotRun):
-            self._tell(question, state_of_answer(answer, error, question.message.transaction_id))
+            state = state_of_answer(answer, error, question.message.transaction_id)
+            self._tell(question, state, failure_of(answer, error))
 
     def _say_unknown(self, question: _CheckQuestion) -> None:
         """Answers UNKNOWN for a topic without a listener. Another program of the group may have one: the broker asks again."""
@@ -92,10 +93,10 @@ class CheckAnswers:
             )  # fmt: skip
         self._tell(question, LocalTransactionState.UNKNOWN)
 
-    def _tell(self, question: _CheckQuestion, state: LocalTransactionState) -> None:
+    def _tell(self, question: _CheckQuestion, state: LocalTransactionState, failure: str | None = None) -> None:
         connection, check, message = question
         header = end_after_check(self._group, check, message, state)
         try:
-            connection.invoke_oneway(RequestCode.END_TRANSACTION, header)
+            connection.invoke_oneway(RequestCode.END_TRANSACTION, header, remark=failure)
         except RemotingError as failure:
             logger.info("the answer for transaction %s did not leave: %s; the broker asks again", message.transaction_id, failure)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus
 from rocketmq_broker.message import MessageExt, properties, sysflag
 from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
+
+LONGEST_FAILURE: Final = 300
+"""Letters of a failure that go to the broker."""
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +44,20 @@ def state_of_answer(answer: object, error: BaseException | None, transaction_id:
         )
         return LocalTransactionState.UNKNOWN
     return answer
+
+
+def failure_of(answer: object, error: BaseException | None) -> str | None:
+    """Returns why an answer counts as UNKNOWN, for people, in one line; None for a decision or an UNKNOWN on purpose.
+
+    It goes with the decision as the remark of its request, as with Apache's client; the listener's log has the traceback.
+    """
+    if error is not None:
+        said = f"the listener raised {type(error).__name__}: {error}".splitlines()[0]
+    elif not isinstance(answer, LocalTransactionState):
+        said = f"the listener answered {answer!r}"
+    else:
+        return None
+    return said[:LONGEST_FAILURE]
 
 
 def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransactionState) -> EndTransactionRequestHeader:

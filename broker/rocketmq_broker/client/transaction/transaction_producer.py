@@ -25,6 +25,7 @@ from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.client.transaction.transaction_decision import (
     end_after_local_transaction,
     end_from_outside,
+    failure_of,
     state_of_answer,
     state_without_listener,
 )
@@ -150,10 +151,10 @@ class TransactionProducer(Producer):
     async def _transaction(self, running: RunningProducer, message: Message, arg: object) -> TransactionSendResult:
         half = message.with_properties({properties.TRANSACTION_PREPARED: "true", properties.PRODUCER_GROUP: self.group})
         sent = await running.sender.send(half, new_id_each_attempt=True)
-        state = state_without_listener(sent.send_status)
+        state, failure = state_without_listener(sent.send_status), None
         if state is None:
-            state = await self._execute(half.with_properties({properties.UNIQUE_KEY: sent.message_id}), arg)
-        await self._end(running, sent, state)
+            state, failure = await self._execute(half.with_properties({properties.UNIQUE_KEY: sent.message_id}), arg)
+        await self._end(running, sent, state, failure)
         return TransactionSendResult(
             send_status=sent.send_status,
             message_id=sent.message_id,
@@ -164,20 +165,21 @@ class TransactionProducer(Producer):
             local_transaction_state=state,
         )
 
-    async def _execute(self, message: Message, arg: object) -> LocalTransactionState:
+    async def _execute(self, message: Message, arg: object) -> tuple[LocalTransactionState, str | None]:
+        """Returns the listener's decision, and its failure."""
         execute = self._listeners.wanted(message.topic).execute_local_transaction
         try:
             answer = await self._executing.of(execute).run(lambda: execute(message, arg))
         except ListenerNotRun:
-            return LocalTransactionState.ROLLBACK_MESSAGE
+            return LocalTransactionState.ROLLBACK_MESSAGE, None
         except Exception as error:
-            return state_of_answer(None, error, message.transaction_id)
-        return state_of_answer(answer, None, message.transaction_id)
+            return state_of_answer(None, error, message.transaction_id), failure_of(None, error)
+        return state_of_answer(answer, None, message.transaction_id), failure_of(answer, None)
 
-    async def _end(self, running: RunningProducer, sent: SendResult, state: LocalTransactionState) -> None:
+    async def _end(self, running: RunningProducer, sent: SendResult, state: LocalTransactionState, failure: str | None) -> None:
         try:
             header = end_after_local_transaction(self.group, sent, state)
-            await running.requests.end_transaction(sent.queue.broker_name, header)
+            await running.requests.end_transaction(sent.queue.broker_name, header, failure)
         except (ClientError, ValueError) as error:
             logger.warning(
                 "%s of transaction %s did not reach the broker: %s; it checks back", state.name, sent.message_id, error

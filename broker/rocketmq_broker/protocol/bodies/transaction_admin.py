@@ -14,6 +14,8 @@ class CheckBackInfo(BodyPart):
     answer: str | None = None
     """`COMMIT`, `ROLLBACK` or `UNKNOWN`; None without an answer."""
     answered_ms: int | None = None
+    failure: str | None = None
+    """Why the answer is UNKNOWN, as the producer's client says it; None if it did not say."""
 
 
 class TransactionInfo(BodyPart):

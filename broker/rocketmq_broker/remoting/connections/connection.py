@@ -138,11 +138,13 @@ class Connection(SendingHalf):
         self.send(frame)
         return answer
 
-    def invoke_oneway(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> None:
+    def invoke_oneway(
+        self, code: int, header: CommandHeader | None = None, body: bytes = b"", *, remark: str | None = None
+    ) -> None:
         """Sends a one-way request. Raises ConnectionClosed."""
         if not self.is_open:
             raise ConnectionClosed(f"the connection to {self.peer} is closed")
-        self.send(self._own_requests.new_oneway(code, header, body))
+        self.send(self._own_requests.new_oneway(code, header, body, remark))
 
     # asyncio.Protocol
 

@@ -65,9 +65,9 @@ class OwnRequests:
         self._expire_at(deadline_ms)
         return frame, answer
 
-    def new_oneway(self, code: int, header: CommandHeader | None, body: bytes) -> bytes:
+    def new_oneway(self, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None) -> bytes:
         """Returns the frame of a one-way request."""
-        return self._frame(code, header, body, self._pending.next_opaque(), oneway=True)
+        return self._frame(code, header, body, self._pending.next_opaque(), oneway=True, remark=remark)
 
     def answered(self, command: RemotingCommand) -> None:
         """Passes an answer to its waiter."""
@@ -85,10 +85,21 @@ class OwnRequests:
             if not answer.done():
                 answer.set_exception(ConnectionClosed(f"the connection to {self.peer} ended: {reason}"))
 
-    def _frame(self, code: int, header: CommandHeader | None, body: bytes, opaque: int, *, oneway: bool = False) -> bytes:
+    def _frame(
+        self,
+        code: int,
+        header: CommandHeader | None,
+        body: bytes,
+        opaque: int,
+        *,
+        oneway: bool = False,
+        remark: str | None = None,
+    ) -> bytes:
         if self._credentials is not None:
             header = signed(header, body, self._credentials)
-        return encode_request(code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=oneway)
+        return encode_request(
+            code, header, body, opaque=opaque, serialize_type=self._serialize_type, oneway=oneway, remark=remark
+        )
 
     def _now_ms(self) -> int:
         return int(self._loop.time() * 1000)

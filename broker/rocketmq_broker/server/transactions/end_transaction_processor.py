@@ -46,7 +46,7 @@ class EndTransactionProcessor:
         if header.from_transaction_check:
             offset, answer = header.commit_log_offset, header.commit_or_rollback
             self._checks_in_flight.answered(connection, offset, self._clock())
-            self._checks_in_flight.on_record.answered(offset, connection.peer, answer, self._clock())
+            self._checks_in_flight.on_record.answered(offset, connection.peer, answer, self._clock(), command.remark)
         request = EndRequest(
             header.commit_or_rollback, header.commit_log_offset, header.tran_state_table_offset, header.producer_group
         )

@@ -81,7 +81,7 @@ def decided_now_info(
 def check_back_info(check_back: CheckBack) -> CheckBackInfo:
     """Converts a check-back on record."""
     answer = _ANSWERS.get(check_back.answer) if check_back.answer is not None else None
-    return CheckBackInfo(check_back.asked_ms, check_back.producer, answer, check_back.answered_ms)
+    return CheckBackInfo(check_back.asked_ms, check_back.producer, answer, check_back.answered_ms, check_back.failure)
 
 
 _ANSWERS: Final = {

@@ -12,6 +12,8 @@ from typing import Final
 
 MOST_CHECK_BACKS: Final = 10_000
 """Check-backs kept for all transactions together: some 4 MB. One costs 3 µs."""
+LONGEST_FAILURE: Final = 300
+"""Letters kept of a failure: a listener that fails at each check-back costs some 4 MB more at most."""
 
 
 @dataclass(slots=True)
@@ -24,6 +26,8 @@ class CheckBack:
     answer: int | None = None
     """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag); None without an answer."""
     answered_ms: int | None = None
+    failure: str | None = None
+    """Why the producer does not know, as its client says it: the exception of its listener."""
 
 
 class CheckBacks:
@@ -44,11 +48,12 @@ class CheckBacks:
             _, forgotten = self._by_transaction.popitem(last=False)
             self._count -= len(forgotten)
 
-    def answered(self, commit_log_offset: int, producer: str, answer: int, now_ms: int) -> None:
+    def answered(self, commit_log_offset: int, producer: str, answer: int, now_ms: int, failure: str | None = None) -> None:
         """Records a producer's answer. Ignores an answer to no recorded question."""
         for check_back in self._by_transaction.get(commit_log_offset, ()):
             if check_back.producer == producer and check_back.answer is None:
                 check_back.answer, check_back.answered_ms = answer, now_ms
+                check_back.failure = failure[:LONGEST_FAILURE] if failure else None
                 return
 
     def of(self, commit_log_offset: int) -> tuple[CheckBack, ...]:

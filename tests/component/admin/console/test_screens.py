@@ -87,6 +87,12 @@ def test_a_transaction_has_its_timeline_as_a_table_and_as_a_picture(rocketmq: Sy
     assert 'class="arrow lost"' in html
 
 
+def test_a_check_back_whose_listener_raises_says_so(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    order(rocketmq, UNKNOWN)  # it has no answer to a check-back, and pops from an empty list
+    rocketmq.advance(seconds=30)
+    assert "answers UNKNOWN: the listener raised IndexError: pop from empty list" in visitor.sees("/transaction?word=order-1")
+
+
 def test_a_person_decides_a_pending_transaction_by_hand_and_the_reason_is_kept(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
     order(rocketmq, UNKNOWN)
     page = "/transaction?word=order-1"

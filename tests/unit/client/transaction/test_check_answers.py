@@ -28,7 +28,7 @@ class Connection:
     def __init__(self) -> None:
         self.told: list[EndTransactionRequestHeader] = []
 
-    def invoke_oneway(self, code: int, header: EndTransactionRequestHeader) -> None:
+    def invoke_oneway(self, code: int, header: EndTransactionRequestHeader, *, remark: str | None = None) -> None:
         assert code == RequestCode.END_TRANSACTION
         self.told.append(header)
 

@@ -4,9 +4,11 @@ import pytest
 
 from rocketmq_broker.client import LocalTransactionState, SendResult, SendStatus
 from rocketmq_broker.client.transaction.transaction_decision import (
+    LONGEST_FAILURE,
     commit_log_offset_of,
     end_after_check,
     end_after_local_transaction,
+    failure_of,
     state_of_answer,
     state_without_listener,
 )
@@ -68,6 +70,24 @@ def test_an_answer_that_is_no_state_means_unknown(answer: object) -> None:
 
 def test_a_listener_that_raised_means_unknown() -> None:
     assert state_of_answer(None, RuntimeError("database gone"), "T") is UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("answer", "error", "failure"),
+    [
+        (None, ValueError("no total\nin order 1"), "the listener raised ValueError: no total"),
+        (None, KeyError(), "the listener raised KeyError: "),
+        ("yes", None, "the listener answered 'yes'"),
+        (UNKNOWN, None, None),
+        (ROLLBACK, None, None),
+    ],
+)
+def test_a_failure_is_said_in_one_line(answer: object, error: BaseException | None, failure: str | None) -> None:
+    assert failure_of(answer, error) == failure
+
+
+def test_a_failure_is_bounded() -> None:
+    assert len(failure_of(None, ValueError("x" * 10_000)) or "") == LONGEST_FAILURE
 
 
 @pytest.mark.parametrize("state", list(LocalTransactionState))

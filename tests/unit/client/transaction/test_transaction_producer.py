@@ -57,7 +57,7 @@ class Broker:
             queue_offset=5,
         )
 
-    async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader) -> None:
+    async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader, failure: str | None = None) -> None:
         if self.end_error is not None:
             raise self.end_error
         self.ended.append(header)
