@@ -32,7 +32,7 @@ def engine() -> Engine:
     return create_engine(os.environ["COUPONS_URL"])
 
 
-@celery.task
+@celery.task(name="give_coupon")  # by its module the consumer, which runs as __main__, would name another one than the worker
 def give_coupon(order_id: str, customer: str) -> None:
     """Writes the coupon once, however often the task comes."""
     with Session(engine()) as session, once(session, order_id, "coupons") as is_first:
