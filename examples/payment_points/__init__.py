@@ -1,0 +1,1 @@
+"""A payment, and its credit points in another database: Django with its ORM."""
