@@ -21,6 +21,16 @@ REAL_PROCESSES = ("tests/e2e/test_broker_process.py",)
 ASKED_BY_JAVA = ("tests/conformance/test_java_with_ephemeral_broker.py",)
 
 
+DIGESTS = """
+from rocketmq_broker.build_info import is_compiled
+from simulation.plans import plan_of
+from simulation.world import play
+print(is_compiled())
+for seed in range(1, 13):
+    print(seed, play(plan_of(seed)).digest)
+"""
+
+
 @pytest.fixture(scope="module")
 def build() -> Path:
     """The folder of the compiled build and its wheel."""
@@ -31,17 +41,21 @@ def build() -> Path:
     return PROJECT_ROOT / "build"
 
 
-def passes(build: Path, *tests: str) -> None:
-    """Runs the tests on the compiled build, as COMPILED=1 does."""
-    chosen = ("PYTEST_", "HYPOTHESIS_")
+def output_of(*arguments: str, build: Path | None) -> str:
+    """Runs Python on the compiled build, as COMPILED=1 does, or on the source, and returns what it printed."""
+    chosen = ("PYTEST_", "HYPOTHESIS_", "ROCKETMQ_BROKER_COMPILED", "PYTHONPATH")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(chosen)}
+    compiled = {"ROCKETMQ_BROKER_COMPILED": "1", "PYTHONPATH": str(build / "compiled")} if build else {}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=quick", *tests],
-        cwd=PROJECT_ROOT,
-        env={**kept, "ROCKETMQ_BROKER_COMPILED": "1", "PYTHONPATH": str(build / "compiled")},
-        capture_output=True, text=True, timeout=2000,
-    )  # fmt: skip
+        [sys.executable, *arguments], cwd=PROJECT_ROOT, env={**kept, **compiled}, capture_output=True, text=True, timeout=2000
+    )
     assert done.returncode == 0, f"{done.stdout[-6000:]}\n{done.stderr[-2000:]}"
+    return done.stdout
+
+
+def passes(build: Path, *tests: str) -> None:
+    """Runs the tests on the compiled build."""
+    output_of("-m", "pytest", "-q", "-p", "no:cacheprovider", "--hypothesis-profile=quick", *tests, build=build)
 
 
 def test_the_unit_tests_of_core_and_server_pass(build: Path) -> None:
@@ -55,6 +69,13 @@ def test_a_compiled_broker_starts_serves_and_ends_as_the_other_does(build: Path)
 @pytest.mark.java
 def test_apaches_java_client_gets_what_it_expects(build: Path) -> None:
     passes(build, *ASKED_BY_JAVA)
+
+
+def test_both_builds_make_the_same_history_of_the_same_worlds(build: Path) -> None:
+    """Broker, clients, services and faults of a seed: each frame and each write has the same bytes at the same time."""
+    source, compiled = (output_of("-c", DIGESTS, build=which).splitlines() for which in (None, build))
+    assert (source[0], compiled[0]) == ("False", "True")
+    assert source[1:] == compiled[1:]
 
 
 def test_the_checkout_finds_the_build_to_be_of_this_very_source(build: Path) -> None:
