@@ -95,14 +95,16 @@ def broken_claims(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]
     """The claim at which each broker fails that is wrong in one claim."""
     folder = tmp_path_factory.mktemp("broken")
 
-    def run(name: str) -> str:
+    def run(name: str, place: str = "beside others") -> str:
         command = [*PLAIN_PYTHON, "-m", "tests.e2e.wrong_in_one_claim", name]
-        order = Order(command, folder / name, LONG_PATIENCE_S if name in SEEN_BY_WAITING else PATIENCE_S)
+        order = Order(command, folder / place / name, LONG_PATIENCE_S if name in SEEN_BY_WAITING else PATIENCE_S)
         [verdict] = run_stages(order, [STAGES[BROKEN[name].stage - 1]])
         return verdict.failure.claim.sentence if verdict.failure is not None else "none"
 
     with ThreadPoolExecutor(2 * AT_A_TIME) as pool:
-        return dict(zip(BROKEN, pool.map(run, BROKEN), strict=True))
+        found = dict(zip(BROKEN, pool.map(run, BROKEN), strict=True))
+    # Who is held up for 0.3 s, as happens beside so many others, does not see that it was asked too early: it looks again, alone.
+    return {name: run(name, "alone") if claim == "none" else claim for name, claim in found.items()}
 
 
 @pytest.mark.parametrize("name", BROKEN)
