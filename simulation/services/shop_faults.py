@@ -81,6 +81,8 @@ class ShopFaults:
         program, has_died = faults.program(fault), asyncio.get_running_loop().create_future()
 
         def die() -> None:
+            if has_died.done():
+                return  # the statement took longer than the faults last: nobody dies afterwards
             faults.has_fired(fault)
             program.kill(fault.for_s)
             has_died.set_result(None)
@@ -90,7 +92,7 @@ class ShopFaults:
         try:
             await has_died
         finally:
-            if not has_died.done():
+            if has_died.cancelled():
                 database.faults.mend()
 
     async def _old_rows(self, faults: FaultInjector, fault: PlannedEvent) -> None:

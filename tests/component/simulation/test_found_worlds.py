@@ -5,6 +5,7 @@ from dataclasses import replace
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from simulation.action_kinds import ActionKind
 from simulation.fault_kinds import FaultKind
+from simulation.plans import plan_of
 from simulation.shapes import WorldShape
 from simulation.world import play
 
@@ -71,3 +72,8 @@ def test_clocks_and_deaths_at_one_machine_may_overlap() -> None:
 def test_a_broker_that_ends_closes_its_connections_in_the_same_order_each_time() -> None:
     plan = plan_with(PlannedEvent(30.0, FaultKind.DISK_FAIL_SYNCS, "broker-a", 0.0, {"count": 8}))
     assert len({play(plan).digest for _ in range(3)}) == 1
+
+
+def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> None:
+    """The worker's statement waits until the faults are over. As drawn: the shrunk world has another error."""
+    assert play(plan_of(2631)).violations == ()
