@@ -6,7 +6,7 @@ import gc
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,14 +33,16 @@ settings.load_profile("tests")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Thousands of modules and tests live until the end: the garbage collector looks at none of them, neither now nor later.
-gc.disable()
 
-
-def pytest_collection_finish() -> None:
-    """Has the garbage collector begin with what the tests make."""
-    gc.freeze()
-    gc.enable()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collects without the garbage collector, which begins with what the tests make: modules and tests live until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 PROCESSES = pytest.StashKey[Processes]()

@@ -86,12 +86,10 @@ class Index:
             self._index_files.pop().delete()
         if not all(each.is_usable() for each in self._index_files) or not all(each.is_full for each in self._index_files[:-1]):
             self.clear()
-        if self._index_files:
+        if not self.is_empty:
+            # The header of a file without entries has 0, which would leave out the record at commit log offset 0.
             header = self._index_files[-1].header
             self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
-        if self.is_empty:
-            # The header of a file without entries has 0, which would leave out the record at commit log offset 0.
-            self.end_timestamp, self.end_offset = 0, -1
 
     def mend(self) -> int:
         """Makes the last file consistent after a crash. Returns the number of slots corrected."""
