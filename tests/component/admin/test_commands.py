@@ -6,17 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
-
-
-class Undecided:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
 
 
 @pytest.fixture

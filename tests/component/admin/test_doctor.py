@@ -12,8 +12,9 @@ from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.admin.asking.brokers import BrokerAddress
 from rocketmq_broker.admin.health import commands
 from rocketmq_broker.admin.health.reach import announced, is_loopback
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
 
 
@@ -22,14 +23,6 @@ def admin(rocketmq: SyncRocketMQ, monkeypatch: pytest.MonkeyPatch) -> CommandLin
     """The doctor's machine has the broker's clock, so that its findings do not hang on how long a test takes."""
     monkeypatch.setattr(commands, "now_ms", lambda: rocketmq._time.wall_ns() // 1_000_000)
     return CommandLine(rocketmq)
-
-
-class Undecided:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
 
 
 def test_all_is_well(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:

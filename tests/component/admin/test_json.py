@@ -11,22 +11,15 @@ import typer
 from typer.testing import CliRunner
 
 from rocketmq_broker.admin.__main__ import app
-from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
 
 
 @pytest.fixture
 def admin(rocketmq: SyncRocketMQ) -> CommandLine:
     return CommandLine(rocketmq)
-
-
-class Undecided:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
 
 
 def refuse(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

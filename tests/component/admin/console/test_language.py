@@ -2,17 +2,10 @@
 
 import re
 
-from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.undecided import Undecided
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
-
-
-class Undecided:
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
 
 
 def test_the_link_switches_to_chinese_and_back_and_the_page_stays(visitor: Visitor) -> None:

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.undecided import Undecided
 from tests.unit.admin.console.visitor import Visitor
-
-
-class Undecided:
-    """Never knows."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
 
 
 @pytest.fixture
