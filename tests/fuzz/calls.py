@@ -32,7 +32,8 @@ _INTEGERS = {
 }
 _TEXTS = (
     "orders", "others", "group", "customer-1", "", " ", "a b", "%DLQ%group", "%RETRY%group_orders", "RMQ_SYS_TRANS_HALF_TOPIC",
-    "SCHEDULE_TOPIC_XXXX", "*", "a || b", "price > 10", "((((", "\x01\x02", "x" * 300, "PGROUP", "DELAY", "-1", "münchen",
+    "SCHEDULE_TOPIC_XXXX", "%RETRY%", "CID_RMQ_SYS_TRANS", "x" * 600_000,
+    "*", "a || b", "price > 10", "((((", "\x01\x02", "x" * 300, "PGROUP", "DELAY", "-1", "münchen",
 )  # fmt: skip
 
 
@@ -161,12 +162,19 @@ async def _attack(watch: Watch, chance: random.Random, handlers: dict[str, Any],
             made = (service.TelemetryCommand if name == "Telemetry" else getattr(service, f"{name}Response")).FromString(answer)
             if made.HasField("status"):
                 watch.answers[f"calls {api.Code.Name(made.status.code)}"] += 1
-                if made.status.code == api.INTERNAL_ERROR:
-                    watch.found(f"an internal error was answered to {name}", watch.current)
+            for status in _statuses(made):
+                if status.code in (api.CODE_UNSPECIFIED, api.INTERNAL_ERROR, api.INTERNAL_SERVER_ERROR):
+                    code = api.Code.Name(status.code)
+                    watch.found(f"{code} was answered to {name}: {status.message}", watch.current)
             maker.learn(made)
         if number % HONEST_EVERY == 0:
             with watch.frame("honest client", "SendMessage", b""):
                 await _send_honestly(handlers["SendMessage"])
+
+
+def _statuses(made: Any) -> list[api.Status]:
+    """Returns the answer's status, and those of its entries."""
+    return [it.status for it in (made, *getattr(made, "entries", ())) if it.HasField("status")]
 
 
 async def _answers(handler: Any, data: bytes, context: _Context) -> list[bytes]:

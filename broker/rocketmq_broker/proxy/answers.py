@@ -6,6 +6,7 @@ from typing import Final
 
 from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode
 from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.remoting.dispatcher import INTERNAL_ERROR
 
 OK: Final = api.Status(code=api.OK, message="OK")
 
@@ -36,10 +37,12 @@ class CallRefused(Exception):
         self.status = api.Status(code=code, message=message)
 
 
-def refused(code: int, remark: str | None) -> CallRefused:
-    """Returns the refusal for an answer of the broker that is not SUCCESS."""
+def refused(code: int, remark: str | None, system_error: api.Code = api.INTERNAL_SERVER_ERROR) -> CallRefused:
+    """Returns the refusal for an answer of the broker that is not SUCCESS. `system_error` is the code for SYSTEM_ERROR."""
     remark = remark or f"the broker answers {code}"
     if remark.startswith(_ACL_ERROR):
         reason = remark.removeprefix(_ACL_ERROR)
         return CallRefused(api.FORBIDDEN if reason.startswith(_NO_PERMISSION) else api.UNAUTHORIZED, reason)
+    if code == ResponseCode.SYSTEM_ERROR and remark != INTERNAL_ERROR:
+        return CallRefused(system_error, remark)
     return CallRefused(_CODES.get(code, api.INTERNAL_SERVER_ERROR), remark)

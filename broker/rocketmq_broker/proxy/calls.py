@@ -16,6 +16,7 @@ from rocketmq_broker.proxy.answers import CallRefused
 from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
+from rocketmq_broker.remoting.dispatcher import INTERNAL_ERROR
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +106,7 @@ def _status(name: str, error: Exception) -> api.Status:
     if isinstance(error, DecodeError):
         return api.Status(code=api.BAD_REQUEST, message=f"no {name}Request: the bytes cannot be decoded")
     logger.error("%s failed", name, exc_info=error)
-    return api.Status(code=api.INTERNAL_ERROR, message="an internal error; the broker's log has the details")
+    return api.Status(code=api.INTERNAL_ERROR, message=INTERNAL_ERROR)
 
 
 def _encoded(message: Message) -> bytes:

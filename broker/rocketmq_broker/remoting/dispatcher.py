@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import Final
 
 from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, encode_response
@@ -26,6 +27,9 @@ Guard = Callable[[Connection, RemotingCommand], None]
 """Raises RequestRefused, or another error that has an answer, for a request that is not admitted."""
 
 logger = logging.getLogger(__name__)
+
+INTERNAL_ERROR: Final = "an internal error; the broker's log has the details"
+"""The remark to a request that a mistake in this program has failed."""
 
 
 class RequestRefused(Exception):
@@ -147,7 +151,7 @@ class Dispatcher:
             if isinstance(error, kind):
                 return encode_response(command, code, remark=str(error))
         logger.error("request of code %d failed", command.code, exc_info=error)
-        return encode_response(command, ResponseCode.SYSTEM_ERROR, remark="an internal error; the broker's log has the details")
+        return encode_response(command, ResponseCode.SYSTEM_ERROR, remark=INTERNAL_ERROR)
 
 
 def guard_of(hook: RpcHook) -> Guard:

@@ -42,9 +42,51 @@ async def test_an_assignment_has_all_queues_in_one(client: ApiClient) -> None:
 
 
 async def test_a_topic_of_the_brokers_own_has_no_route(client: ApiClient) -> None:
-    for name in ("RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "no topic's name"):
+    for name in ("RMQ_SYS_TRANS_HALF_TOPIC", "SCHEDULE_TOPIC_XXXX", "rmq_sys_POP_LOG_TOPIC"):
         response = await client.call("QueryRoute", topic=api.Resource(name=name), endpoints=client.endpoints)
-        assert response.status.code == api.TOPIC_NOT_FOUND
+        assert response.status.code == api.ILLEGAL_TOPIC
+
+
+@pytest.mark.parametrize(
+    ("topic", "group", "code"),
+    [
+        ("", "group", api.ILLEGAL_TOPIC),
+        (" ", "group", api.ILLEGAL_TOPIC),
+        ("no topic's name", "group", api.ILLEGAL_TOPIC),
+        ("x" * 128, "group", api.ILLEGAL_TOPIC),
+        ("%RETRY%", "group", api.ILLEGAL_TOPIC),
+        ("orders", "", api.ILLEGAL_CONSUMER_GROUP),
+        ("orders", "a b", api.ILLEGAL_CONSUMER_GROUP),
+        ("orders", "x" * 300, api.ILLEGAL_CONSUMER_GROUP),
+        ("orders", "CID_RMQ_SYS_TRANS", api.ILLEGAL_CONSUMER_GROUP),
+    ],
+)
+async def test_an_illegal_name_is_refused_by_its_own_code_in_each_call(
+    client: ApiClient, topic: str, group: str, code: api.Code
+) -> None:
+    names = {"topic": api.Resource(name=topic), "group": api.Resource(name=group)}
+    entry = service.AckMessageEntry(message_id="id", receipt_handle="handle")
+    answers = [
+        await client.call("QueryAssignment", **names),
+        await client.call("AckMessage", entries=[entry], **names),
+        await client.call("ChangeInvisibleDuration", **names),
+        await client.call("ForwardMessageToDeadLetterQueue", **names),
+        *await client.stream(
+            "ReceiveMessage", group=names["group"], message_queue=api.MessageQueue(topic=names["topic"]), auto_renew=True
+        ),
+    ]
+    if code == api.ILLEGAL_TOPIC:
+        answers.append(await client.call("QueryRoute", topic=names["topic"]))
+        answers.append(await client.call("EndTransaction", topic=names["topic"], resolution=api.COMMIT))
+        answers.append(await client.send(topic, b"hello"))
+    assert [api.Code.Name(answer.status.code) for answer in answers] == [api.Code.Name(code)] * len(answers)
+    subscription = api.Subscription(
+        group=names["group"], subscriptions=[api.SubscriptionEntry(topic=names["topic"], expression=api.FilterExpression())]
+    )
+    settings = api.Settings(client_type=api.PUSH_CONSUMER, access_point=client.endpoints, subscription=subscription)
+    with pytest.raises(grpc.aio.AioRpcError) as ended:
+        await client.telemetry().settle(settings)
+    assert ended.value.code() == grpc.StatusCode.INVALID_ARGUMENT
 
 
 @pytest.mark.parametrize(("language", "is_on"), [("PYTHON", True), ("JAVA", False)])
@@ -137,7 +179,7 @@ async def test_damaged_messages_get_answers_and_no_line_in_the_log(client: ApiCl
         answer = getattr(service, f"{name}Response").FromString(
             await client.bytes(name, bytes(data[: chance.randint(0, len(data))]))
         )
-        assert answer.status.code not in (api.CODE_UNSPECIFIED, api.INTERNAL_ERROR), name
+        assert answer.status.code not in (api.CODE_UNSPECIFIED, api.INTERNAL_ERROR, api.INTERNAL_SERVER_ERROR), name
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 

@@ -180,5 +180,31 @@ async def test_a_handle_of_nobody_is_refused_in_words(client: ApiClient, name: s
     assert response.status.code == api.INVALID_RECEIPT_HANDLE
 
 
+@pytest.mark.parametrize("invisible_s", [-1, 12 * 3600 + 1])
+async def test_an_impossible_invisible_time_is_refused_and_the_handle_stays_good(client: ApiClient, invisible_s: float) -> None:
+    await client.send("orders", b"hello")
+    (message,) = await receive(client)
+    changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(invisible_s))
+    assert changed.status.code == api.ILLEGAL_INVISIBLE_TIME
+    refused = await client.stream(
+        "ReceiveMessage", group=GROUP, message_queue=api.MessageQueue(topic=ORDERS), invisible_duration=seconds(invisible_s)
+    )
+    assert [answer.status.code for answer in refused] == [api.ILLEGAL_INVISIBLE_TIME]
+    assert await ack(client, message) == [api.OK]
+
+
+async def test_a_filter_that_the_broker_does_not_take_is_refused_by_its_own_code(client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    for kind, expression in ((api.SQL, "price > 10"), (api.TAG, "||")):
+        (answer,) = await client.stream(
+            "ReceiveMessage",
+            group=GROUP,
+            message_queue=api.MessageQueue(topic=ORDERS),
+            invisible_duration=seconds(30),
+            filter_expression=api.FilterExpression(type=kind, expression=expression),
+        )
+        assert answer.status.code == api.ILLEGAL_FILTER_EXPRESSION, answer.status.message
+
+
 async def test_a_topic_that_a_send_may_make_is_waited_for(rocketmq: RocketMQ, client: ApiClient) -> None:
     assert not await receive(client, poll_s=0.1)

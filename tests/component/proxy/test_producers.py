@@ -140,8 +140,10 @@ async def test_a_forged_transaction_id_is_refused_in_words(rocketmq: RocketMQ, c
     elsewhere = await client.call("EndTransaction", transaction_id="id/1/1", **fields)
     of_other_topic = {**fields, "topic": api.Resource(name="others"), "transaction_id": sent.transaction_id}
     assert no_id.status.code == api.INVALID_TRANSACTION_ID
-    assert elsewhere.status.code == api.INTERNAL_SERVER_ERROR
-    assert (await client.call("EndTransaction", **of_other_topic)).status.code == api.INTERNAL_SERVER_ERROR
+    assert elsewhere.status.code == api.INVALID_TRANSACTION_ID
+    assert (await client.call("EndTransaction", **of_other_topic)).status.code == api.INVALID_TRANSACTION_ID
+    endless = await client.call("EndTransaction", **{**fields, "message_id": "x" * 600_000}, transaction_id=sent.transaction_id)
+    assert endless.status.code == api.ILLEGAL_MESSAGE_ID
     assert not await rocketmq.messages("orders")
 
 

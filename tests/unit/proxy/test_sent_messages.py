@@ -10,6 +10,7 @@ from rocketmq_broker.proxy.connections.caller import caller_of
 from rocketmq_broker.proxy.messages.sent import SentMessages, type_of
 from rocketmq_broker.proxy.producing.transactions import TransactionHandle
 from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.remoting.dispatcher import INTERNAL_ERROR
 
 NOW_MS = 1_767_225_600_000
 SENT = SentMessages((1_000, 5_000, 10_000), max_body_bytes=100)
@@ -47,7 +48,15 @@ def test_what_the_broker_cannot_keep_is_refused_by_its_own_code() -> None:
     assert code_of(message(keys=["a", " "])) == api.ILLEGAL_MESSAGE_KEY
     assert code_of(message(message_group="g" * 65)) == api.ILLEGAL_MESSAGE_GROUP
     assert code_of(message(user={props.REAL_TOPIC: "RMQ_SYS_TRANS_HALF_TOPIC"})) == api.ILLEGAL_MESSAGE_PROPERTY_KEY
+    assert code_of(message(b"")) == api.MESSAGE_BODY_EMPTY
+    assert code_of(message(message_id="a\x02b")) == api.ILLEGAL_MESSAGE_ID
+    assert code_of(message(tag="a\nb")) == api.ILLEGAL_MESSAGE_TAG
+    assert code_of(message(keys=["a\x01b"])) == api.ILLEGAL_MESSAGE_KEY
+    assert code_of(message(message_group="a\x7fb")) == api.ILLEGAL_MESSAGE_GROUP
     assert code_of(message(user={"a\x01b": "c"})) == api.ILLEGAL_MESSAGE_PROPERTY_KEY
+    assert code_of(message(user={"a": "b\x02c"})) == api.ILLEGAL_MESSAGE_PROPERTY_KEY
+    assert code_of(message(user={"": "c"})) == api.ILLEGAL_MESSAGE_PROPERTY_KEY
+    assert code_of(message(user={"a": "x" * 33_000})) == api.MESSAGE_PROPERTIES_TOO_LARGE
     assert code_of(message(user={str(number): "x" for number in range(129)})) == api.MESSAGE_PROPERTIES_TOO_LARGE
 
 
@@ -85,4 +94,6 @@ def test_the_broker_s_refusals_keep_their_meaning() -> None:
     assert refused(1, f"{acl}No default permission for topic:orders").status.code == api.FORBIDDEN
     assert refused(1, f"{acl}No accessKey is configured").status.code == api.UNAUTHORIZED
     assert refused(17, "no topic").status.code == api.TOPIC_NOT_FOUND
+    assert refused(1, "no such thing", api.BAD_REQUEST).status.code == api.BAD_REQUEST
+    assert refused(1, INTERNAL_ERROR, api.BAD_REQUEST).status.code == api.INTERNAL_SERVER_ERROR
     assert refused(99, None).status.message == "the broker answers 99"

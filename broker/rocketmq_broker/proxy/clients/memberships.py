@@ -18,6 +18,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import (
 from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
 from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_topic
 from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.connections.session import ClientSession
 from rocketmq_broker.proxy.protos import definition_pb2 as api
@@ -38,13 +39,15 @@ async def register(caller: Caller, session: ClientSession, settings: api.Setting
     consumers: list[ConsumerData] = []
     match settings.WhichOneof("pub_sub"):
         case "publishing":
+            for topic in settings.publishing.topics:
+                refuse_topic(topic.name)
             producers = [ProducerData(group_name=topic.name) for topic in settings.publishing.topics]
         case "subscription":
             consumers = [_consumer(settings)]
         case _:
             raise CallRefused(api.BAD_REQUEST, "there is no publishing or subscription data in settings")
     heartbeat = HeartbeatData(client_id=caller.client_id, producer_data_set=producers, consumer_data_set=consumers)
-    await session.invoke(RequestCode.HEART_BEAT, body=heartbeat.encode())
+    await session.invoke(RequestCode.HEART_BEAT, body=heartbeat.encode(), system_error=api.TOO_MANY_REQUESTS)
 
 
 async def heartbeat(caller: Caller, session: ClientSession) -> service.HeartbeatResponse:
@@ -73,6 +76,9 @@ def _consumer(settings: api.Settings) -> ConsumerData:
         name = api.ClientType.Name(settings.client_type) if settings.client_type in api.ClientType.values() else "unknown"
         raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, f"consumers of type {name} are not supported by this broker")
     subscription = settings.subscription
+    refuse_consumer_group(subscription.group.name)
+    for entry in subscription.subscriptions:
+        refuse_topic(entry.topic.name)
     return ConsumerData(
         group_name=subscription.group.name,
         consume_type=consume_type,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_topic
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.proxy.protos.definition_pb2 import MessageType, Permission
@@ -49,6 +50,7 @@ class TopicRoutes:
     def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
         """Returns what a consumer receives from: all queues in one. Raises CallRefused."""
         config = self.topic(request.topic.name)
+        refuse_consumer_group(request.group.name)
         if not permissions.is_readable(config.perm) or config.read_queue_nums <= 0:
             raise CallRefused(api.FORBIDDEN, "no readable queue")
         queue = self._queue(request.topic, _ALL_QUEUES, _permission(config.perm), config, request.endpoints)
@@ -59,19 +61,28 @@ class TopicRoutes:
         return self._topics.get(name) is not None
 
     def topic(self, name: str) -> TopicConfig:
-        """Returns the topic's settings: those that a send would create it with, if there is none and it may."""
-        if not name.strip():
-            raise CallRefused(api.ILLEGAL_TOPIC, "the topic's name is blank")
+        """Returns the topic's settings: those that a send would create it with, if there is none and it may.
+
+        Raises CallRefused.
+        """
+        refuse_topic(name)
         config = self._topics.get(name)
-        if config is not None and name not in topics.CONSUMED_BY_THE_BROKER:
+        if config is not None:
             return config
         model = self._topics.get(topics.AUTO_CREATE_TOPIC)
-        if model is None or not permissions.is_inherited(model.perm) or not topics.takes_sent_messages(name):
+        if model is None or not permissions.is_inherited(model.perm):
             raise CallRefused(api.TOPIC_NOT_FOUND, f"No topic route info in name server for the topic: {name}")
         queues = min(AUTO_CREATED_QUEUES, model.write_queue_nums)
         return replace(
             model, topic_name=name, read_queue_nums=queues, write_queue_nums=queues, perm=model.perm & ~permissions.INHERIT
         )
+
+    def refuse_unwritable(self, name: str) -> None:
+        """Raises CallRefused for an illegal name, and for a topic without a queue to write to."""
+        refuse_topic(name)
+        config = self._topics.get(name)
+        if config is not None and config.write_queue_nums <= 0:
+            raise CallRefused(api.FORBIDDEN, f"the topic {name} has no queue to write to")
 
     def accepted_types(self, name: str) -> tuple[MessageType, ...]:
         """Returns the types of messages that the topic takes: all unless the attribute message.type names one."""

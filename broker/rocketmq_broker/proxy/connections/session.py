@@ -44,8 +44,17 @@ class ClientSession:
         """Returns whether the client's telemetry is open."""
         return self._outbox is not None
 
-    async def invoke(self, code: int, header: CommandHeader | None = None, body: bytes = b"") -> RemotingCommand:
-        """Sends the broker a request. Returns its answer SUCCESS; raises CallRefused for any other."""
+    async def invoke(
+        self,
+        code: int,
+        header: CommandHeader | None = None,
+        body: bytes = b"",
+        system_error: api.Code = api.INTERNAL_SERVER_ERROR,
+    ) -> RemotingCommand:
+        """Sends the broker a request. Returns its answer SUCCESS; raises CallRefused for any other.
+
+        `system_error` is the code for SYSTEM_ERROR, which the broker answers to bad requests as well.
+        """
         try:
             answer = await self.connection.invoke(code, header, body, timeout_ms=_TIMEOUT_MS)
         except RemotingTimeout:
@@ -53,7 +62,7 @@ class ClientSession:
         except RemotingError:
             raise CallRefused(api.INTERNAL_SERVER_ERROR, "the client's session ended: try again") from None
         if answer.code != ResponseCode.SUCCESS:
-            raise refused(answer.code, answer.remark)
+            raise refused(answer.code, answer.remark, system_error)
         return answer
 
     def open_telemetry(self) -> Outbox:

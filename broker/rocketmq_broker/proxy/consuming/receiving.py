@@ -14,6 +14,7 @@ from rocketmq_broker.message import record
 from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.proxy.answers import OK, CallRefused, refused
+from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_topic
 from rocketmq_broker.proxy.clients.client_settings import LONG_POLLING_MS, RECEIVE_BATCH_SIZE
 from rocketmq_broker.proxy.clients.memberships import expression_of
 from rocketmq_broker.proxy.clients.routes import TopicRoutes
@@ -24,7 +25,7 @@ from rocketmq_broker.proxy.messages.stored import of_stored
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.popping import HandleExpired, IllegalHandle, PoppedMessage, Popping, TooManyPops
+from rocketmq_broker.server.popping import LONGEST_INVISIBLE_MS, HandleExpired, IllegalHandle, PoppedMessage, Popping, TooManyPops
 from rocketmq_broker.store import StoreUnwritable
 
 logger = logging.getLogger(__name__)
@@ -98,8 +99,8 @@ class Receiving:
         """Lets the invisible time end so long from now. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
+        invisible_ms = _invisible_ms(request.invisible_duration, least_ms=0)
         handle = self._renewals.take(group, request.receipt_handle)
-        invisible_ms = _milliseconds(request.invisible_duration)
         renewed = await _of_popping(self._popping.change_invisible_time(group, topic, handle, invisible_ms))
         return service.ChangeInvisibleDurationResponse(status=OK, receipt_handle=renewed)
 
@@ -132,7 +133,7 @@ class Receiving:
                 group,
                 topic,
                 max_messages=min(max(request.batch_size, 1), RECEIVE_BATCH_SIZE),
-                invisible_ms=INVISIBLE_MS if request.auto_renew else _milliseconds(request.invisible_duration),
+                invisible_ms=INVISIBLE_MS if request.auto_renew else _invisible_ms(request.invisible_duration, least_ms=1),
                 poll_ms=poll_ms,
                 expression=expression,
                 expression_type=kind,
@@ -167,6 +168,9 @@ class Receiving:
                 await _of_popping(self._popping.change_invisible_time(group, message.topic, message.handle, 0))
 
     def _refuse(self, caller: Caller, topic: str, group: str) -> None:
+        """Raises CallRefused for illegal names, and for an account that may not consume."""
+        refuse_topic(topic)
+        refuse_consumer_group(group)
         if self._may_consume is None:
             return
         try:
@@ -189,7 +193,16 @@ async def _of_popping(work: Awaitable[T]) -> T:
     except StoreUnwritable as error:
         raise refused(ResponseCode.SERVICE_NOT_AVAILABLE, str(error)) from None
     except RequestRefused as error:
-        raise refused(error.code, error.remark) from None
+        # Names are checked before. What remains is an expression that this broker does not take.
+        raise refused(error.code, error.remark, api.ILLEGAL_FILTER_EXPRESSION) from None
+
+
+def _invisible_ms(duration: Duration, *, least_ms: int) -> int:
+    invisible_ms = _milliseconds(duration)
+    if not least_ms <= invisible_ms <= LONGEST_INVISIBLE_MS:
+        reason = f"an invisible time of {invisible_ms} ms; {least_ms} to {LONGEST_INVISIBLE_MS} are possible"
+        raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, reason)
+    return invisible_ms
 
 
 def _milliseconds(duration: Duration) -> int:

@@ -9,6 +9,7 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.proxy.answers import CallRefused
+from rocketmq_broker.proxy.checks import refuse_control_characters
 from rocketmq_broker.proxy.messages.names import DELIVER_MS, MESSAGE_GROUP, OF_SYSTEM, TRACE_CONTEXT
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 
@@ -27,6 +28,8 @@ class SentMessages:
     def properties_of(self, message: api.Message, now_ms: int) -> str:
         """Returns the stored properties. Raises CallRefused that names what is wrong."""
         system = message.system_properties
+        if not message.body:
+            raise CallRefused(api.MESSAGE_BODY_EMPTY, "the message has no body")
         if len(message.body) > self._max_body_bytes:
             raise CallRefused(
                 api.MESSAGE_BODY_TOO_LARGE, f"the body has {len(message.body)} bytes; {self._max_body_bytes} are allowed"
@@ -34,17 +37,20 @@ class SentMessages:
         named = _user_properties(message)
         if not system.message_id.strip():
             raise CallRefused(api.ILLEGAL_MESSAGE_ID, "the message id is blank")
+        refuse_control_characters(system.message_id, api.ILLEGAL_MESSAGE_ID, "the message id")
         named[props.UNIQUE_KEY] = system.message_id
         named[props.PRODUCER_GROUP] = message.topic.name
         if system.tag:
             if not system.tag.strip() or "|" in system.tag:
                 raise CallRefused(api.ILLEGAL_MESSAGE_TAG, "a tag is a word without |")
+            refuse_control_characters(system.tag, api.ILLEGAL_MESSAGE_TAG, "the tag")
             named[props.TAGS] = system.tag
         if system.keys:
             named[props.KEYS] = _keys(system.keys)
         if system.message_group:
             if not system.message_group.strip() or len(system.message_group.encode()) > _LONGEST_GROUP:
                 raise CallRefused(api.ILLEGAL_MESSAGE_GROUP, f"a message group is a word of 1 to {_LONGEST_GROUP} bytes")
+            refuse_control_characters(system.message_group, api.ILLEGAL_MESSAGE_GROUP, "the message group")
             named[MESSAGE_GROUP] = system.message_group
         if system.trace_context:
             named[TRACE_CONTEXT] = system.trace_context
@@ -56,9 +62,13 @@ class SentMessages:
         if system.HasField("delivery_timestamp"):
             named |= self._delay(system.delivery_timestamp.seconds * 1000 + system.delivery_timestamp.nanos // 1_000_000, now_ms)
         try:
-            return props.encode(named).decode()
+            encoded = props.encode(named)
         except IllegalMessage as error:
             raise CallRefused(api.ILLEGAL_MESSAGE_PROPERTY_KEY, str(error)) from None
+        if len(encoded) > props.MAX_PROPERTIES_LENGTH:
+            reason = f"the properties have {len(encoded)} bytes; {props.MAX_PROPERTIES_LENGTH} are allowed"
+            raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, reason)
+        return encoded.decode()
 
     def _delay(self, deliver_ms: int, now_ms: int) -> dict[str, str]:
         """Returns the delay level whose time is the next one that is not too short: this broker delays by levels alone."""
@@ -95,7 +105,8 @@ def _user_properties(message: api.Message) -> dict[str, str]:
     if len(message.user_properties) > _MOST_PROPERTIES:
         count = len(message.user_properties)
         raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, f"{count} user properties; {_MOST_PROPERTIES} are allowed")
-    for name in message.user_properties:
+    for name, value in message.user_properties.items():
+        refuse_control_characters(name + value, api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"the user property {name[:100]!r}")
         if name in OF_SYSTEM:
             raise CallRefused(
                 api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"user property {name!r} is the system's own: choose another name"
@@ -107,4 +118,5 @@ def _keys(keys: Iterable[str]) -> str:
     for key in keys:
         if not key.strip():
             raise CallRefused(api.ILLEGAL_MESSAGE_KEY, "a key is blank")
+        refuse_control_characters(key, api.ILLEGAL_MESSAGE_KEY, "a key")
     return props.KEY_SEPARATOR.join(keys)

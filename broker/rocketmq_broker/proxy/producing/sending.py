@@ -39,6 +39,7 @@ class Sending:
             )
         if any(message.topic != request.messages[0].topic for message in request.messages):
             raise CallRefused(api.MESSAGE_CORRUPTED, "the messages of a call are for one topic")
+        self._routes.refuse_unwritable(request.messages[0].topic.name)
         entries = await asyncio.gather(*(self._send(session, message) for message in request.messages))
         codes = {entry.status.code for entry in entries}
         several = api.Status(code=api.MULTIPLE_RESULTS, message="the messages have different results")

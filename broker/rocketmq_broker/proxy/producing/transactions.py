@@ -18,6 +18,7 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.proxy.answers import OK, CallRefused
+from rocketmq_broker.proxy.checks import refuse_topic
 from rocketmq_broker.proxy.connections.session import ClientSession, ClientSessions
 from rocketmq_broker.proxy.messages.stored import of_stored
 from rocketmq_broker.proxy.protos import definition_pb2 as api
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _SEPARATOR: Final = "/"
 _MOST_DIGITS: Final = 19
+_LONGEST_MESSAGE_ID: Final = props.MAX_PROPERTIES_LENGTH
 _DECISIONS: Final[dict[int, int]] = {
     api.COMMIT: sysflag.TRANSACTION_COMMIT,
     api.ROLLBACK: sysflag.TRANSACTION_ROLLBACK,
@@ -58,6 +60,10 @@ class TransactionHandle:
 
 async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
     """Carries out a decision, or takes the answer to a check. Raises CallRefused, where Apache's proxy does not learn of it."""
+    refuse_topic(request.topic.name)
+    if len(request.message_id) > _LONGEST_MESSAGE_ID:
+        reason = f"a message id has no more than {_LONGEST_MESSAGE_ID} letters"
+        raise CallRefused(api.ILLEGAL_MESSAGE_ID, reason)
     handle = TransactionHandle.of(request.transaction_id)
     decision = _DECISIONS.get(request.resolution)
     if decision is None:
@@ -71,7 +77,7 @@ async def end_transaction(session: ClientSession, request: service.EndTransactio
         msg_id=request.message_id,
         transaction_id=request.message_id,
     )
-    await session.invoke(RequestCode.END_TRANSACTION, header)
+    await session.invoke(RequestCode.END_TRANSACTION, header, system_error=api.INVALID_TRANSACTION_ID)
     return service.EndTransactionResponse(status=OK)
 
 

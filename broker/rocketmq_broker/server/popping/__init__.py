@@ -4,6 +4,9 @@ acknowledge in time."""
 from rocketmq_broker.server.popping.build import build_popping
 from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle, PopError, TooManyPops
 from rocketmq_broker.server.popping.popped import PoppedMessage
-from rocketmq_broker.server.popping.popping import REST_S, Popping
+from rocketmq_broker.server.popping.popping import LONGEST_INVISIBLE_MS, REST_S, Popping
 
-__all__ = ["REST_S", "HandleExpired", "IllegalHandle", "PopError", "PoppedMessage", "Popping", "TooManyPops", "build_popping"]
+__all__ = [
+    "LONGEST_INVISIBLE_MS", "REST_S", "HandleExpired", "IllegalHandle", "PopError", "PoppedMessage", "Popping", "TooManyPops",
+    "build_popping",
+]  # fmt: skip
