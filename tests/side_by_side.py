@@ -1,7 +1,11 @@
-"""Which tests one process of pytest-xdist runs one after the other: those of a file, and all that shares one place."""
+"""Which tests one process of pytest-xdist runs one after the other: those of a file, and all that shares one place.
+
+And which process begins with which: half of them with what waits, half with what computes.
+"""
 
 import functools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +17,7 @@ WHOLE_TREE: Final = "what the whole tree says"
 _CHECKOUT: Final = Path(__file__).parents[1]
 _WHOLE_TREE: Final = "tests/unit/test_"
 _PIPELINES: Final = "tests/component/pipelines/"
+_COMPUTES: Final = re.compile(r"tests/(component|fuzz|package|pipelines|unit)/")
 _SESSION: Final = re.compile(r"\bspark: SparkSession")
 _BLOCKS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
@@ -32,6 +37,19 @@ def scope_of(nodeid: str) -> str:
     return ONE_SPARK if path.startswith(_PIPELINES) and _takes_the_session(_CHECKOUT / path) else path
 
 
+def computes(scope: str) -> bool:
+    """Whether the scope's tests keep a processor busy. Those of real processes and of Apache's brokers mostly wait."""
+    return scope in (WHOLE_TREE, ONE_SPARK) or _COMPUTES.match(scope) is not None
+
+
+def next_scope(scopes: Sequence[str], *, computing: bool) -> str:
+    """The first scope of the kind that is asked for; of the other kind, once none is left.
+
+    Side by side, tests that compute starve Apache's brokers, and tests that wait leave processors idle.
+    """
+    return next((scope for scope in scopes if computes(scope) is computing), scopes[0])
+
+
 @functools.cache
 def needs_the_place(path: Path) -> bool:
     """Whether it is a chapter of the tutorials with a block that names a fixed port or the folder that chapters share."""
@@ -46,7 +64,7 @@ def _takes_the_session(path: Path) -> bool:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Distributes by file as `--dist loadfile` does, but for what shares one place."""
+    """Distributes by file as `--dist loadfile` does, but for what shares one place; every second process computes first."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
@@ -54,5 +72,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class _Scheduling(LoadFileScheduling):  # type: ignore[misc, no-any-unimported, unused-ignore]
         def _split_scope(self, nodeid: str) -> str:
             return scope_of(nodeid)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            scope = next_scope(list(self.workqueue), computing=self.nodes.index(node) % 2 == 1)
+            self.workqueue.move_to_end(scope, last=False)
+            super()._assign_work_unit(node)
 
     return _Scheduling(config, log)

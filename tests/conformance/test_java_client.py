@@ -71,6 +71,8 @@ FILTER_CASES = (
 )
 """For a broker with enablePropertyFilter=true."""
 KIT_SECONDS = 1500
+CASES_AT_ONCE = 4
+"""Of a client without TLS: several first handshakes at once would take longer than its patience, which is 3 s."""
 SETTINGS = {
     "transactionCheckInterval": "2000",
     "transactionTimeOut": "1000",
@@ -175,7 +177,12 @@ def run_kit(home: Path, client: Client, runs: Sequence[tuple[Client, str]], more
     """All the client's cases in one go, against a broker of its own."""
     namesrv_port, port = free_ports(2)
     settings = {**SETTINGS, **more_settings, "listenPort": str(port), "namesrvListenPort": str(namesrv_port)}
-    environment = {**os.environ, "CLIENT_VERSION": client.version, "ROCKETMQ_SERIALIZE_TYPE": client.serializer}
+    environment = {
+        **os.environ,
+        "CLIENT_VERSION": client.version,
+        "ROCKETMQ_SERIALIZE_TYPE": client.serializer,
+        "CASES_AT_ONCE": "1" if client.is_secured else str(CASES_AT_ONCE),
+    }
     if client.is_secured:
         access_key, secret_key = ACCOUNT
         (home / "conf").mkdir()

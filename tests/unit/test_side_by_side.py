@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from tests.parsed import parsed
-from tests.side_by_side import ONE_PLACE, ONE_SPARK, WHOLE_TREE, needs_the_place, scope_of
+from tests.side_by_side import ONE_PLACE, ONE_SPARK, WHOLE_TREE, computes, needs_the_place, next_scope, scope_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -32,6 +32,19 @@ def test_who_takes_the_session_of_spark_stays_together() -> None:
 
 def test_a_chapter_that_shares_nothing_runs_beside_the_others() -> None:
     assert scope_of("tutorials/kill-everything/README.md::line:1,column:1") == "tutorials/kill-everything/README.md"
+
+
+@pytest.mark.parametrize("scope", [WHOLE_TREE, ONE_SPARK, "tests/unit/acl/test_access.py", "tests/component/app/test_access.py"])
+def test_what_computes_runs_beside_what_waits(scope: str) -> None:
+    waits = "tests/apache/test_race_on_apache.py"
+    assert (computes(scope), computes(waits), computes(ONE_PLACE)) == (True, False, False)
+    assert next_scope([waits, scope], computing=True) == scope
+    assert next_scope([scope, waits], computing=False) == waits
+
+
+def test_a_process_helps_the_others_when_its_own_kind_is_done() -> None:
+    assert next_scope(["tests/unit/a.py", "tests/unit/b.py"], computing=False) == "tests/unit/a.py"
+    assert next_scope(["tests/e2e/a.py", "tests/e2e/b.py"], computing=True) == "tests/e2e/a.py"
 
 
 @pytest.mark.parametrize(
