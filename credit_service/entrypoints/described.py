@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pydantic import RootModel
+from pydantic import ConfigDict, RootModel
 
 from credit_service.entrypoints.health import CreditHealthResponse
 from credit_service.entrypoints.repairs import RebuildRequest, RepairedResponse, ReverseRequest
@@ -13,6 +13,10 @@ from service_runtime.http.api_document import ApiDescription, Described
 
 class RepairRequest(RootModel[ReverseRequest | RebuildRequest]):
     """The body of PUT /repairs/{repair_id}."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"action": "rebuild_balance", "customer": "ada", "reason": "a test"}]}
+    )
 
 
 DESCRIPTION: Final = ApiDescription(

@@ -21,7 +21,7 @@ class Article(BaseModel):
 class StockRequest(BaseModel):
     """The body of PUT /stock/{article}."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, json_schema_extra={"examples": [{"available": 100}]})
 
     available: int = Field(ge=0, le=MAX_AVAILABLE)
 

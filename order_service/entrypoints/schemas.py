@@ -1,8 +1,9 @@
 """Requests and responses as they are on the wire; decoded strictly, so that "3" is no quantity."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic.config import JsonDict
 
 from order_messages.states import OrderState, TransactionState
 from order_service.domain.order import (
@@ -27,6 +28,7 @@ Customer = Annotated[_Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
 _IdempotencyKey = Annotated[str, StringConstraints(pattern=rf"^[!-~]{{1,{MAX_IDEMPOTENCY_KEY_LENGTH}}}$")]
 
 _STRICT = ConfigDict(strict=True, extra="forbid", frozen=True)
+_ORDER_OF_ADA: Final[JsonDict] = {"customer": "ada", "items": [{"name": "book", "quantity": 1, "price_cents": 2599}]}
 
 
 class ItemRequest(BaseModel):
@@ -40,9 +42,9 @@ class ItemRequest(BaseModel):
 
 
 class OrderRequest(BaseModel):
-    """Returns the body of POST /orders."""
+    """The body of POST /orders."""
 
-    model_config = _STRICT
+    model_config = ConfigDict(**_STRICT, json_schema_extra={"examples": [_ORDER_OF_ADA]})
 
     customer: Customer
     items: list[ItemRequest] = Field(min_length=1, max_length=MAX_ITEMS)
@@ -63,7 +65,7 @@ class PaymentRequest(BaseModel):
 class CancellationRequest(BaseModel):
     """The body of POST /orders/{order_id}/cancellation."""
 
-    model_config = _STRICT
+    model_config = ConfigDict(**_STRICT, json_schema_extra={"examples": [{"reason": "by the customer"}]})
 
     reason: Annotated[_Text, StringConstraints(max_length=MAX_REASON_LENGTH)] = "by the customer"
 

@@ -50,6 +50,7 @@ class Described:
 
     answers: Mapping[int, type[BaseModel]]
     body: type[BaseModel] | None = None
+    """Its first example, if its JSON schema has some, is what /docs offers to send; else an empty object."""
     query: type[BaseModel] | None = None
     headers: type[BaseModel] | None = None
     problems: tuple[int, ...] = ()
@@ -119,7 +120,9 @@ def _operation(method: str, route: str, says: str, described: Described, schemas
         "responses": _responses(described),
     }
     if described.body is not None:
-        operation["requestBody"] = {"content": _content("application/json", described.body), "required": True}
+        content = _content("application/json", described.body)
+        content["application/json"]["example"] = next(iter(schemas[described.body.__name__].get("examples", ())), {})
+        operation["requestBody"] = {"content": content, "required": True}
     return operation
 
 

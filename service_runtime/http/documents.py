@@ -1,9 +1,13 @@
-"""The pages for browsers: a home page and /docs; and /openapi.json for tools. No scripts, no content of other sites."""
+"""The pages for browsers: a home page and /docs, which can send each request; and /openapi.json for tools.
+
+No content of other sites, and one script: that of /docs.
+"""
 
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
-from flask import Blueprint, Flask, Response, current_app, jsonify, render_template
+from flask import Blueprint, Flask, Response, current_app, jsonify, render_template, send_file
 
 from service_runtime.http.api_document import ApiDescription, openapi_document
 from service_runtime.http.health import NOT_READY
@@ -12,6 +16,8 @@ from service_runtime.http.problems import anchor_of
 _ONLY_OWN_STYLE: Final = (
     "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
+_OWN_SCRIPT_TOO: Final = f"{_ONLY_OWN_STYLE}; script-src 'self'; connect-src 'self'"
+_SCRIPT: Final = Path(__file__).parent / "pages" / "try.js"
 
 documents_api = Blueprint("documents", __name__, template_folder="pages")
 
@@ -31,13 +37,19 @@ def register_documents(app: Flask, description: ApiDescription) -> None:
 @documents_api.get("/")
 def get_home() -> Response:
     """What this service is, and where to go on."""
-    return _page("home.html")
+    return _page("home.html", _ONLY_OWN_STYLE)
 
 
 @documents_api.get("/docs")
 def get_docs() -> Response:
-    """The API, for people."""
-    return _page("docs.html")
+    """The API, for people, with a form that sends each request."""
+    return _page("docs.html", _OWN_SCRIPT_TOO)
+
+
+@documents_api.get("/docs/try.js")
+def get_script() -> Response:
+    """The script of those forms."""
+    return _not_sniffed(send_file(_SCRIPT, mimetype="text/javascript"))
 
 
 @documents_api.get("/openapi.json")
@@ -46,10 +58,14 @@ def get_openapi() -> Response:
     return jsonify(current_app.extensions["api_document"]())
 
 
-def _page(name: str) -> Response:
+def _page(name: str, policy: str) -> Response:
     document: dict[str, Any] = current_app.extensions["api_document"]()
     text = render_template(name, document=document, problems=current_app.extensions["api_problems"])
     response = Response(text, content_type="text/html; charset=utf-8")
-    response.headers["Content-Security-Policy"] = _ONLY_OWN_STYLE
+    response.headers["Content-Security-Policy"] = policy
+    return _not_sniffed(response)
+
+
+def _not_sniffed(response: Response) -> Response:
     response.headers["X-Content-Type-Options"] = "nosniff"
     return response

@@ -190,6 +190,25 @@ def test_the_pages_of_a_service_fit_on_a_phone(service: str, path: str, up: Up, 
     assert window.complaints == []
 
 
+def test_the_docs_of_a_service_send_an_order_and_then_ask_for_it(up: Up, browser: Browser) -> None:
+    page = browser.new_page(viewport=DESKTOP)
+    window = Window(page, up.order_url)
+    window.goto("/docs")
+    placing, asking = page.locator("#post_orders"), page.locator("#get_orders_order_id_timeline")
+    body = placing.get_by_label("body")
+    body.fill(body.input_value().replace("ada", "lin"))
+    placing.get_by_role("button").click()
+    expect(placing.get_by_role("status")).to_contain_text("201 CREATED")
+    expect(placing.get_by_role("status")).to_contain_text('"customer": "lin"')
+    asking.get_by_role("button").click()
+    expect(asking.get_by_role("status")).to_contain_text("200 OK")
+    picture(window, "docs")
+    page.set_viewport_size(PHONE)
+    assert window.is_as_wide_as_the_screen()
+    page.close()
+    assert window.complaints == []
+
+
 def test_on_a_phone_the_name_of_the_open_screen_is_in_view(up: Up, browser: Browser) -> None:
     page = browser.new_page(viewport=PHONE)
     Window(page, up.address).goto("/messages")

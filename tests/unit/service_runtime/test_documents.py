@@ -2,6 +2,7 @@
 
 import json
 import re
+from html import unescape
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +17,7 @@ import inventory_service.entrypoints.http as inventory
 import order_service.entrypoints.http as orders
 from rocketmq_broker.world import World
 
-PAGES = {"/", "/docs", "/openapi.json", "/static/{filename}"}
+PAGES = {"/", "/docs", "/docs/try.js", "/openapi.json", "/static/{filename}"}
 """What the document need not describe."""
 
 
@@ -59,13 +60,44 @@ def test_each_operation_has_a_summary_an_id_and_a_problem_for_callers_who_may_no
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-def test_a_page_shows_each_path_and_brings_no_script(client: FlaskClient, document: dict[str, Any], path: str) -> None:
+def test_a_page_shows_each_path_and_brings_nothing_from_elsewhere(
+    client: FlaskClient, document: dict[str, Any], path: str
+) -> None:
     page = client.get(path)
     assert (page.status_code, page.content_type) == (200, "text/html; charset=utf-8")
     assert [shown for shown in document["paths"] if f"<code>{shown}</code>" not in page.text] == []
-    assert "<script" not in page.text
     assert "http://" not in page.text
-    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    policy = page.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert re.findall(r"<script[^>]*>", page.text) == (['<script src="/docs/try.js">'] if path == "/docs" else [])
+    assert ("script-src 'self'" in policy) == ("<script" in page.text)
+
+
+def test_the_script_of_the_docs_is_served_as_one(client: FlaskClient) -> None:
+    script = client.get("/docs/try.js")
+    assert (script.status_code, script.content_type) == (200, "text/javascript; charset=utf-8")
+    assert script.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_the_docs_offer_each_request_with_its_fields_and_a_body_that_the_service_takes(
+    client: FlaskClient, document: dict[str, Any]
+) -> None:
+    page = client.get("/docs").text
+    routes = client.application.extensions["api_description"].routes.items()
+    body_of = {re.sub(r"<(?:path:)?(\w+)>", r"{\1}", name): described.body for name, described in routes}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            _, opening, form = page.partition(f'<form data-method="{method.upper()}" data-path="{path}" hidden>')
+            form = form.partition("</form>")[0]
+            assert opening
+            assert re.findall(r' name="([^"]+)" data-in="([^"]+)"', form) == [
+                (parameter["name"], parameter["in"]) for parameter in operation["parameters"]
+            ]
+            body = re.search("<textarea[^>]*>([^<]*)</textarea>", form)
+            model = body_of[f"{method.upper()} {path}"]
+            assert (body is None) == (model is None)
+            if body is not None and model is not None:
+                model.model_validate_json(unescape(body[1]))
 
 
 def test_each_link_within_the_pages_leads_somewhere(client: FlaskClient) -> None:

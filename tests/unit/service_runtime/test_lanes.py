@@ -10,7 +10,7 @@ from rocketmq_broker.world import World
 from service_runtime.http import application
 from service_runtime.http.lanes import THREADS_KEPT_FREE, RequestLane, lanes_of
 
-ASKS_NOBODY = {"/", "/docs", "/livez", "/openapi.json", "/static/<path:filename>"}
+ASKS_NOBODY = {"/", "/docs", "/docs/try.js", "/livez", "/openapi.json", "/static/<path:filename>"}
 
 
 @pytest.mark.parametrize("module", [orders, credits, inventory], ids=lambda module: module.__name__)
