@@ -6,9 +6,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from rocketmq_broker.testing.simulation.plan import UnreadablePlan, read_plan
+from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
 from rocketmq_broker.told_to_stop import until_interrupted
 from simulation.plans import plan_of
+from simulation.plans.fitting import shape_for
 from simulation.search.code_version import code_version
 from simulation.search.command import SimulationCommand
 from simulation.search.worlds import Worlds
@@ -46,7 +47,7 @@ def simulate(
         if seed is not None:
             code = command.play_seed(seed)
         elif plan is not None:
-            code = command.play_plan(read_plan(plan.read_bytes()), plan, picture)
+            code = command.play_plan(_fitting(read_plan(plan.read_bytes())), plan, picture)
         elif check_digests is not None:
             code = command.check_digests(range(first, first + check_digests))
         else:
@@ -58,6 +59,12 @@ def simulate(
         console.print("Stopped. The same command goes on here.")
         code = 130
     raise typer.Exit(code)
+
+
+def _fitting(plan: Plan) -> Plan:
+    """Returns the plan. Raises UnreadablePlan if its own world cannot play it."""
+    shape_for(plan)
+    return plan
 
 
 if __name__ == "__main__":

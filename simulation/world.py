@@ -32,11 +32,12 @@ from simulation.judges.liveness import judge_end
 from simulation.judges.safety import SafetyJudge
 from simulation.judges.shadow import AnswerKind
 from simulation.judges.violation import Promise, Violation
+from simulation.plans.fitting import shape_for
 from simulation.search.worlds import FoundBroken
 from simulation.services.settings import ShopSettings
 from simulation.services.shop import SimulatedShop
 from simulation.services.shop_faults import ShopFaults
-from simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE, WorldShape
+from simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE
 
 LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
 """The seconds between the looks for an end, once the faults are over: the last is after the longest redelivery."""
@@ -70,7 +71,7 @@ def play(plan: Plan) -> ShopPlayed:
 class _ShopWorld:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
-        self._shape = shape = WorldShape.of(plan.shape)
+        self._shape = shape = shape_for(plan)
         self._world = world = SimulatedWorld(plan.seed)
         address = f"{name_server(world).machine.address}:{NAME_SERVER_PORT}"
         like = shape.as_apache or None

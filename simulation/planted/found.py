@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from simulation.planted.kept import KeptHunt
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +19,10 @@ class FoundBug:
     """How many worlds were played until one broke a promise; None if none did."""
     remark: str
     """The promise that was broken first, or why none was."""
+    cpu_s: float | None = None
+    """The seconds of a processor that these worlds took; None if nobody measured."""
+    events: int | None = None
+    """What is left of the plan of the world that found it, once shrunk; None if it was not shrunk."""
 
 
 FOUND: Final[Mapping[str, FoundBug]] = {
@@ -69,3 +75,22 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     "refusal-told-first": FoundBug(48, 48, "An order that the credit service refuses is closed in its ledger first."),
 }
 """By the bug's name."""
+
+
+def found_in(kept: KeptHunt, names: Iterable[str]) -> dict[str, FoundBug]:
+    """Returns what a hunt has shown about those of the bugs that it has played."""
+    return {name: _found_bug(name, kept) for name in names if kept.worlds(name)}
+
+
+def _found_bug(name: str, kept: KeptHunt) -> FoundBug:
+    worlds, found, shrunk = kept.worlds(name), kept.found(name), kept.shrunk(name)
+    cpu_s = round(sum(world.cpu_s for world in worlds), 1)
+    if found is None or found.promise is None:
+        return FoundBug(len(worlds), None, _why_missed(name), cpu_s)
+    return FoundBug(len(worlds), len(worlds), found.promise, cpu_s, None if shrunk is None else shrunk.events)
+
+
+def _why_missed(name: str) -> str:
+    """Returns the remark of an earlier hunt that missed the bug as well: somebody may have written it by hand."""
+    earlier = FOUND.get(name)
+    return earlier.remark if earlier is not None and earlier.seeds is None else "more worlds are needed"

@@ -2,49 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
 
+from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
 from simulation.planted.all_planted import planted
+from simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
+from simulation.search.worlds import WorldEnd
+from simulation.shapes import SIMPLEST
 
-FirstBroken = Callable[[int], str | None]
-"""Plays the world of a seed; returns the promise that it breaks first, or None."""
-OnWorld = Callable[[int, list[str]], object]
-"""Told of the number of worlds so far, and of the bugs that none of them has found."""
+PlayPlan = Callable[[Plan | int], WorldEnd]
+"""Plays a plan, or the plan of a seed. Raises nothing: an error is a broken promise."""
 
-
-@dataclass(frozen=True, slots=True)
-class HuntedBug:
-    """A planted bug that a world has found."""
-
-    name: str
-    worlds: int
-    """How many worlds were played with it."""
-    seed: int
-    """Of the world that found it."""
-    promise: str
+SHRINKS_AFTER: Final = 25
+"""The bugs that were found are shrunk after so many seeds: until then each bug's turn matters more."""
 
 
-def hunt(
-    names: Iterable[str], seeds: Iterable[int], first_broken: FirstBroken, on_world: OnWorld = lambda worlds, left: None
-) -> Iterator[HuntedBug]:
-    """Yields the bugs as they are found, each seed being tried with all bugs that are left.
+class HuntWatcher(Protocol):
+    """Is told how a hunt goes on."""
 
-    `on_world` is told how many worlds were played, and which bugs are left, after each of them.
+    def has_played(self, seed: int, left: Sequence[str]) -> None:
+        """A seed was played with all bugs that were left; these are left now."""
 
-    A world that breaks a promise without any bug is left out. The caller counts as missed what is not yielded.
+    def has_found(self, world: HuntedWorld) -> None:
+        """A world has found a bug."""
+
+    def has_shrunk(self, bug: ShrunkBug) -> None:
+        """The world that found a bug was shrunk."""
+
+
+def hunt(names: Sequence[str], seeds: Iterable[int], play: PlayPlan, kept: KeptHunt, *, tries: int, watcher: HuntWatcher) -> None:
+    """Plays the seeds, each with all bugs that no earlier one has found, and keeps what comes of it at once.
+
+    What is kept already is not played again. A world that breaks a promise without any bug is left out. The world that found a
+    bug is shrunk by playing at most `tries` worlds.
     """
-    left, worlds = list(names), 0
-    for seed in seeds:
+    for number, seed in enumerate(seeds, 1):
+        left = _left(names, kept)
         if not left:
-            return
-        if first_broken(seed) is not None:
+            break
+        if not _is_whole(seed, play, kept):
             continue
-        worlds += 1
-        for name in list(left):
-            with planted(name):
-                promise = first_broken(seed)
-            if promise is not None:
-                left.remove(name)
-                yield HuntedBug(name, worlds, seed, promise)
-        on_world(worlds, list(left))
+        for name in left:
+            if not kept.has_played(name, seed) and (world := _played(name, seed, play, kept)).promise is not None:
+                watcher.has_found(world)
+        watcher.has_played(seed, _left(names, kept))
+        if number % SHRINKS_AFTER == 0:
+            _shrink_found(names, play, kept, tries, watcher)
+    _shrink_found(names, play, kept, tries, watcher)
+
+
+def _left(names: Iterable[str], kept: KeptHunt) -> list[str]:
+    return [name for name in names if kept.found(name) is None]
+
+
+def _is_whole(seed: int, play: PlayPlan, kept: KeptHunt) -> bool:
+    if (is_whole := kept.is_whole(seed)) is None:
+        end = play(seed)
+        kept.add(_hunted(None, end))
+        is_whole = not end.broken
+    return is_whole
+
+
+def _played(name: str, seed: int, play: PlayPlan, kept: KeptHunt) -> HuntedWorld:
+    with planted(name):
+        world = _hunted(name, play(seed))
+    kept.add(world)
+    return world
+
+
+def _hunted(name: str | None, end: WorldEnd) -> HuntedWorld:
+    return HuntedWorld(name, end.seed, round(end.cpu_s, 3), end.broken[0].promise if end.broken else None)
+
+
+def _shrink_found(names: Iterable[str], play: PlayPlan, kept: KeptHunt, tries: int, watcher: HuntWatcher) -> None:
+    for name in names:
+        found = kept.found(name) if kept.shrunk(name) is None else None
+        if found is not None and (shrunk := _shrunk(name, found.seed, play, tries)) is not None:
+            kept.add(shrunk)
+            watcher.has_shrunk(shrunk)
+
+
+def _shrunk(name: str, seed: int, play: PlayPlan, tries: int) -> ShrunkBug | None:
+    """Returns the smallest world that shows the bug; None if the world does not fail each time."""
+    played = 0
+    with planted(name):
+        failed = play(seed)
+
+        def fails(plan: Plan) -> bool:
+            nonlocal played
+            played += 1
+            return play(plan).fails_like(failed)
+
+        if not failed.broken:
+            return None
+        try:
+            smallest = shrink(failed.plan, fails, budget=tries, simplest=SIMPLEST)
+        except PlanDoesNotFail:
+            return None
+    return ShrunkBug(name, seed, len(smallest.events), played)

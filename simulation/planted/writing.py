@@ -27,5 +27,7 @@ def write_found(root: Path, found: Mapping[str, FoundBug]) -> None:
 
 def _row(name: str, bug: FoundBug) -> str:
     values = f'{bug.tried}, {bug.seeds}, "{bug.remark}"'
+    if bug.cpu_s is not None:
+        values += f", {bug.cpu_s}" if bug.events is None else f", {bug.cpu_s}, {bug.events}"
     row = f'    "{name}": FoundBug({values}),'
     return row if len(row) <= _LONGEST_LINE else f'    "{name}": FoundBug(\n        {values}\n    ),'

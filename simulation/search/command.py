@@ -61,7 +61,7 @@ class SimulationCommand:
                     real_s = time.monotonic() - begun_s
             totals = standing.totals
             tell_totals(self.console, totals, played=played, real_s=real_s, processes=processes.count)
-            self._shrink_first_of_each_promise(processes, failed)
+            self._shrink_first_of_each_failure(processes, failed)
         self._tell_known(known, failed)
         if silent := never_fired(totals.fired, totals.worlds, FaultKind):
             tell_never_fired(self.console, silent, totals.worlds)
@@ -96,14 +96,14 @@ class SimulationCommand:
         self.console.print(f"Page: {page_file}", markup=False, highlight=False, soft_wrap=True)
         return 1 if end.broken else 0
 
-    def _shrink_first_of_each_promise(self, processes: PlayingProcesses, failed: list[WorldEnd]) -> None:
-        told: set[str] = set()
+    def _shrink_first_of_each_failure(self, processes: PlayingProcesses, failed: list[WorldEnd]) -> None:
+        told: set[tuple[str, str]] = set()
         for end in failed:
-            promise = end.broken[0].promise
-            if promise in told:
-                self.console.print(f"World {end.seed} breaks it, too: {promise}", style="red", markup=False)
+            first = end.broken[0]
+            if first.mark in told:
+                self.console.print(f"World {end.seed} breaks it, too: {first.promise}", style="red", markup=False)
                 continue
-            told.add(promise)
+            told.add(first.mark)
             with self._bar(f"world {end.seed} broke a promise; shrinking it", self.shrinking_tries) as (progress, bar):
 
                 def show(done: ShrinkingProgress, progress: Progress = progress, bar: TaskID = bar) -> None:

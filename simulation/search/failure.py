@@ -19,7 +19,7 @@ _FAULTS = frozenset(map(str, FaultKind))
 
 @dataclass(frozen=True, slots=True)
 class ShrunkFailure:
-    """The smallest world found that breaks the promise that a seed broke."""
+    """The smallest world found that fails as the world of a seed did."""
 
     end: WorldEnd
     is_repeated: bool
@@ -36,11 +36,13 @@ def keep_failure(
     tries: int,
     on_progress: Callable[[ShrinkingProgress], None],
 ) -> ShrunkFailure:
-    """Shrinks a failed world in at most `tries` worlds. Writes its plan and its page into the folder, named by its seed."""
-    promise = failed.broken[0].promise
+    """Shrinks a failed world in at most `tries` worlds, none of which fails for another reason.
+
+    Writes its plan and its page into the folder, named by its seed.
+    """
 
     def fails(plan: Plan) -> bool:
-        return any(broken.promise == promise for broken in processes.play(plan).broken)
+        return processes.play(plan).fails_like(failed)
 
     is_repeated = True
     plan = failed.plan

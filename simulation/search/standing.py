@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from simulation.search.kept_lines import KeptLines
 from simulation.search.worlds import WorldEnd
 
 PART: Final = 25
@@ -58,22 +59,15 @@ class Totals:
 
 
 class Standing:
-    """The parts that were played with one version of the code. Each line of its file is a part, written at once.
+    """The parts that were played with one version of the code. Each line of its file is a part.
 
-    A line that a stopped process left unfinished is passed over, and its seeds are played again.
+    The seeds of a line that a stopped process left unfinished are played again.
     """
 
     def __init__(self, file: Path) -> None:
         """Reads what earlier runs have left."""
-        self._file = file
-        self.parts: list[PlayedPart] = []
-        text = file.read_bytes() if file.exists() else b""
-        self._is_torn = not text.endswith(b"\n") and text != b""
-        for line in text.split(b"\n"):
-            try:
-                self.parts.append(msgspec.json.decode(line, type=PlayedPart))
-            except msgspec.MsgspecError:
-                continue
+        self._lines = KeptLines(file, PlayedPart)
+        self.parts = self._lines.read.copy()
 
     def missing(self, wanted: range) -> list[range]:
         """Returns the wanted seeds that were not played, in parts."""
@@ -84,10 +78,7 @@ class Standing:
     def add(self, ends: Sequence[WorldEnd]) -> PlayedPart:
         """Keeps the ends of the worlds of a part."""
         part = _part(sorted(ends, key=lambda end: end.seed))
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        with self._file.open("ab") as file:
-            file.write((b"\n" if self._is_torn else b"") + msgspec.json.encode(part) + b"\n")
-        self._is_torn = False
+        self._lines.append(part)
         self.parts.append(part)
         return part
 

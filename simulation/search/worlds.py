@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from rocketmq_broker.testing.simulation.history import RecordedHappening
 from rocketmq_broker.testing.simulation.plan import Plan
@@ -58,6 +59,10 @@ class Worlds:
     play: Callable[[Plan], PlayedWorld]
 
 
+_NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\b(?=[a-f-]*[0-9])[0-9a-f-]{8,}\b|\d+(?:\.\d+)?", re.IGNORECASE)
+"""Addresses in memory, ids in hexadecimal digits, and numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoundBroken:
     """A promise that a world broke."""
@@ -67,6 +72,14 @@ class FoundBroken:
     keys: tuple[str, ...] = ()
     at_ns: int | None = None
     """Nanoseconds since the world began; None if a judge looked at the end only."""
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        """The promise, and the text without its names and numbers: they tell one failure from another."""
+        text = self.text
+        for key in sorted(filter(None, self.keys), key=len, reverse=True):
+            text = re.sub(rf"(?<!\w){re.escape(key)}(?!\w)", "#", text)
+        return self.promise, _NUMBERS.sub("#", text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +99,10 @@ class WorldEnd:
     def seed(self) -> int:
         """The seed of its plan."""
         return self.plan.seed
+
+    def fails_like(self, other: WorldEnd) -> bool:
+        """Returns whether this world has the failure that the other, which failed, had first."""
+        return any(broken.mark == other.broken[0].mark for broken in self.broken)
 
 
 RUNS_TO_ITS_END = "A world runs to its end."

@@ -53,6 +53,26 @@ def play_losing_order_3(plan: Plan) -> SmallWorld:
     return world
 
 
+def play_losing_order_3_or_its_customer(plan: Plan) -> SmallWorld:
+    """As before; and without the brokers that it was drawn with, something else is wrong."""
+    world = play_losing_order_3(plan)
+    if plan.seed == 37 and plan.shape["brokers"] == 1:
+        world.violations = [SmallViolation("No order is lost.", "its customer is lost")]
+    orders = sum(event.what == "order.place" for event in plan.events)
+    for violation in world.violations:
+        violation.text = violation.text.replace("3 is lost", f"3 of {orders} is lost at 0x7f3a")
+    return world
+
+
+def play_with_two_errors(plan: Plan) -> SmallWorld:
+    """Each twentieth seed breaks the same promise, one seed for another reason."""
+    world = play(plan)
+    if plan.seed % 20 == 0:
+        error = "KeyError: 'worker-1'" if plan.seed == 40 else f"InvalidStateError in line {plan.seed}"
+        world.violations.append(SmallViolation("No error is left to nobody.", error))
+    return world
+
+
 def play_losing_every_fiftieth(plan: Plan) -> SmallWorld:
     """Each fiftieth seed breaks a promise, one of two."""
     world = play(plan)

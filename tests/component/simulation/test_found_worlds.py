@@ -5,7 +5,6 @@ from dataclasses import replace
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from simulation.action_kinds import ActionKind
 from simulation.fault_kinds import FaultKind
-from simulation.plans import plan_of
 from simulation.shapes import WorldShape
 from simulation.world import play
 
@@ -75,5 +74,14 @@ def test_a_broker_that_ends_closes_its_connections_in_the_same_order_each_time()
 
 
 def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> None:
-    """The worker's statement waits until the faults are over. As drawn: the shrunk world has another error."""
-    assert play(plan_of(2631)).violations == ()
+    """The worker's statement waits behind a lock and a database that hangs, until the faults are over."""
+    placing = {"order": 3, "items": [["ink", 2, 2600]], "key": "dan-3", "pays_later": False}
+    events = [
+        PlannedEvent(1.879, FaultKind.DATABASE_LOCKED, "credits-database", 30.0),
+        PlannedEvent(18.415, ActionKind.PLACE, "dan", 0.0, placing),
+        PlannedEvent(20.641, FaultKind.PROCESS_KILL_AT_DATABASE, "worker-1", 0.0, {"nth": 1, "when": "after"}),
+        PlannedEvent(29.921, FaultKind.DATABASE_HANG, "credits-database", 16.567),
+    ]
+    played = play(Plan(2631, WorldShape(credits_by_celery=True).as_settings(), tuple(events), 46.488))
+    assert FaultKind.PROCESS_KILL_AT_DATABASE not in played.fired
+    assert played.violations == ()

@@ -13,8 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
-from rocketmq_broker.testing.simulation.plan import Plan, read_plan
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
+from simulation.__main__ import app
 from simulation.search.command import SimulationCommand
 from simulation.search.worlds import PlayedWorld, Worlds
 from tests.component.simulation import small_worlds
@@ -82,6 +84,21 @@ def test_a_failing_seed_is_shrunk_told_and_kept_as_plan_and_page(tmp_path: Path)
     assert small_worlds.play_losing_order_3(plan).violations
 
 
+def test_a_failure_is_not_exchanged_for_another_one_of_the_same_promise(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, small_worlds.play_losing_order_3_or_its_customer)
+    assert ran.command.search(range(37, 38)) == 1
+    plan = read_plan((tmp_path / "simulation" / "failed" / "37.json").read_text())
+    (broken,) = small_worlds.play_losing_order_3_or_its_customer(plan).violations
+    assert broken.text == "order 3 of 1 is lost at 0x7f3a"
+
+
+def test_a_second_failure_of_the_same_promise_is_shrunk_as_well(tmp_path: Path) -> None:
+    ran = Ran(tmp_path, small_worlds.play_with_two_errors)
+    assert ran.command.search(range(1, 61), goes_on=True) == 1
+    assert sorted(file.name for file in (tmp_path / "simulation" / "failed").glob("*.json")) == ["20.json", "40.json"]
+    assert ran.printed.count("breaks it, too") == 1
+
+
 def test_a_seed_that_failed_fails_again_in_the_next_run(tmp_path: Path) -> None:
     Ran(tmp_path, small_worlds.play_losing_order_3).command.search(range(1, 101))
     assert Ran(tmp_path, small_worlds.play_losing_order_3).command.search(range(1, 101)) == 1
@@ -147,6 +164,16 @@ def test_seeds_whose_worlds_differ_between_interpreters_are_named(tmp_path: Path
     assert ran.command.check_digests(range(1, 8)) == 1
     assert [line.split(" is ")[0] for line in ran.printed.splitlines() if "not the same" in line] == ["World 5"]
     assert ran.command.check_digests(range(6, 10)) == 0
+
+
+def test_a_plan_whose_world_lacks_what_a_fault_hits_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    fault = PlannedEvent(3.0, "process.kill", "worker-1", 1.0)
+    file = tmp_path / "plan.json"
+    file.write_text(Plan(1, {}, (fault,), 10.0).written())
+    refused = CliRunner().invoke(app, ["--plan", str(file), "--output", str(tmp_path)])
+    assert refused.exit_code == 2
+    assert "process.kill at 3 s cannot hit worker-1" in refused.output.replace("\n", " ")
+    assert list(tmp_path.iterdir()) == [file]
 
 
 PROGRAM = """

@@ -7,11 +7,12 @@ from functools import cache
 
 import pytest
 
-from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
 from simulation.action_kinds import ActionKind
 from simulation.fault_kinds import FaultKind
 from simulation.plans import plan_of
 from simulation.plans.fault_table import FAULTS
+from simulation.plans.fitting import shape_for
 from simulation.shapes import SIMPLEST, WorldShape
 
 ACTIONS = frozenset(ActionKind)
@@ -143,3 +144,23 @@ def test_a_shape_that_says_nothing_is_the_simplest() -> None:
 def test_a_shape_that_no_world_has_is_refused(shape: dict[str, int | str], told: str) -> None:
     with pytest.raises(UnreadablePlan, match=told):
         WorldShape.of(shape)
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (PlannedEvent(3.0, "process.kill", "worker-1", 1.0), "process.kill at 3 s cannot hit worker-1"),
+        (PlannedEvent(3.0, "network.cut", "orders-2>broker-a"), "network.cut at 3 s cannot hit orders-2>broker-a"),
+        (PlannedEvent(3.0, "database.hang", "inventory-database", 1.0), "it can hit orders-database, credits-database"),
+        (PlannedEvent(3.0, "redis.hang", "redis", 1.0), "redis.hang at 3 s cannot hit redis: .* it can hit nothing"),
+        (PlannedEvent(3.0, "redis.hnag", "redis", 1.0), "no world has redis.hnag, at 3 s"),
+    ],
+    ids=lambda value: value.what if isinstance(value, PlannedEvent) else "",
+)
+def test_a_fault_that_hits_what_its_world_lacks_is_refused(fault: PlannedEvent, told: str) -> None:
+    with pytest.raises(UnreadablePlan, match=told):
+        shape_for(Plan(1, {}, (fault,), 10.0))
+
+
+def test_each_drawn_plan_fits_its_world() -> None:
+    assert all(shape_for(plan).as_settings() == plan.shape for plan in few())

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final
 
-from rocketmq_broker.testing.simulation.plan import PlannedEvent
+from rocketmq_broker.testing.simulation.plan import PlannedEvent, UnreadablePlan
 from rocketmq_broker.testing.simulation.process import Killed
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 
@@ -38,8 +38,11 @@ class FaultInjector:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def program(self, fault: PlannedEvent) -> Program:
-        """Returns the program that the fault hits."""
-        return self.world.programs[fault.where]
+        """Returns the program that the fault hits. Raises UnreadablePlan if the world has none of that name."""
+        if (program := self.world.programs.get(fault.where)) is None:
+            names = ", ".join(self.world.programs)
+            raise UnreadablePlan(f"{fault.what} at {fault.at_s:g} s hits {fault.where}, and this world has {names} only")
+        return program
 
     def has_fired(self, fault: PlannedEvent) -> None:
         """Counts the fault."""

@@ -1,0 +1,37 @@
+"""A file of results, one a line: what is added stays, whenever the program is stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class KeptLines(Generic[T]):
+    """The results in a file of JSON lines. Each line is written at once.
+
+    A line that a stopped process left unfinished, or that is no such result, is passed over.
+    """
+
+    def __init__(self, file: Path, kind: type[T]) -> None:
+        """Reads what earlier runs have left. `kind` is what a line holds."""
+        self._file = file
+        self.read: list[T] = []
+        """The results that earlier runs have left."""
+        text = file.read_bytes() if file.exists() else b""
+        self._is_torn = not text.endswith(b"\n") and text != b""
+        for line in text.split(b"\n"):
+            try:
+                self.read.append(msgspec.json.decode(line, type=kind))
+            except msgspec.MsgspecError:
+                continue
+
+    def append(self, result: T) -> None:
+        """Adds a result to the file."""
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with self._file.open("ab") as file:
+            file.write((b"\n" if self._is_torn else b"") + msgspec.json.encode(result) + b"\n")
+        self._is_torn = False
