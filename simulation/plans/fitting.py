@@ -24,7 +24,7 @@ def shape_for(plan: Plan) -> WorldShape:
 
 def _require_target(fault: PlannedEvent, shape: WorldShape) -> None:
     try:
-        targets = FAULTS[FaultKind(fault.what)].targets(shape)
+        targets = _targets(FaultKind(fault.what), shape)
     except ValueError:
         raise UnreadablePlan(f"no world has {fault.what}, at {fault.at_s:g} s: it is neither an action nor a fault") from None
     if fault.where not in targets:
@@ -32,3 +32,9 @@ def _require_target(fault: PlannedEvent, shape: WorldShape) -> None:
         raise UnreadablePlan(
             f"{fault.what} at {fault.at_s:g} s cannot hit {fault.where}: of what this world has, it can hit {possible}"
         )
+
+
+def _targets(kind: FaultKind, shape: WorldShape) -> tuple[str, ...]:
+    """Returns what a kind of fault can hit. A plan written by hand may hit processes that the search leaves alone."""
+    drawn = FAULTS[kind].targets(shape)
+    return shape.process_names if drawn and set(drawn) <= set(shape.process_names) else drawn
