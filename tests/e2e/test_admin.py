@@ -6,26 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from rocketmq_broker.client import LocalTransactionState, Producer, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.client import Producer, TransactionProducer
+from rocketmq_broker.message import Message
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running, until
 from tests.e2e.tool import Tool
+from tests.undecided import Undecided
 
 pytestmark = pytest.mark.e2e
-UNKNOWN = LocalTransactionState.UNKNOWN
 ONE_QUICK_CHECK = {"transactionTimeOut": "1500", "transactionCheckInterval": "1000", "transactionCheckMax": "1"}
-
-
-class Undecided:
-    """Never knows."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return UNKNOWN
 
 
 async def test_a_transaction_is_listed_before_its_first_check(start_broker: Callable[..., BrokerProcess]) -> None:

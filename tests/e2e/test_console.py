@@ -24,8 +24,9 @@ from playwright.sync_api import Browser, expect
 from demo.processes import PROJECT_ROOT
 from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder
 from demo.scenarios.ledger import Ledgers
-from rocketmq_broker.client import EventLoopThread, LocalTransactionState, Message, MessageExt, Producer, TransactionProducer
+from rocketmq_broker.client import EventLoopThread, Message, Producer, TransactionProducer
 from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
+from tests.undecided import Undecided
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -105,16 +106,6 @@ def wait_until(is_so: Callable[[], bool]) -> None:
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.1)
-
-
-class Undecided:
-    """A shop that never knows."""
-
-    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
-
-    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.UNKNOWN
 
 
 def order(up: Up, customer: str) -> str:

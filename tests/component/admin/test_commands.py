@@ -8,7 +8,7 @@ import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.component.admin.undecided import Undecided
+from tests.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
 
 

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.health import commands
 from rocketmq_broker.admin.health.reach import announced, is_loopback
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.component.admin.undecided import Undecided
+from tests.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
 
 

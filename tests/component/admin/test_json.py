@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from rocketmq_broker.admin.__main__ import app
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.component.admin.undecided import Undecided
+from tests.undecided import Undecided
 from tests.unit.admin.command_line import CommandLine
 
 

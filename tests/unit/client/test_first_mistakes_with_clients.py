@@ -19,7 +19,7 @@ from rocketmq_broker.client import (
 from rocketmq_broker.client.checks.argument_check import check_batch, check_number, check_queue, check_queues, check_target
 from rocketmq_broker.client.producer.wire_message import check_message, to_wire
 from rocketmq_broker.client.pull.subscription import Subscription
-from rocketmq_broker.client.transaction.transaction_decision import state_of_answer
+from rocketmq_broker.client.transaction.transaction_decision import decision_and_failure
 from rocketmq_broker.message import Message, MessageQueue
 
 
@@ -188,7 +188,7 @@ def test_arguments_of_calls_are_told_from_what_they_should_be() -> None:
 def test_what_a_transaction_listener_may_not_answer_is_said_with_what_it_may(
     answer: object, caplog: pytest.LogCaptureFixture
 ) -> None:
-    state_of_answer(answer, None, "id")
+    decision_and_failure(answer, None, "id")
     (line,) = caplog.messages
     assert line.startswith(f"the listener answered {answer!r} for transaction id: that counts as UNKNOWN")
     assert line.endswith("A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN")

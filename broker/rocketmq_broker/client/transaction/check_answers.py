@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rocketmq_broker.client.producer.send_result import LocalTransactionState
 from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
-from rocketmq_broker.client.transaction.transaction_decision import end_after_check, failure_of, state_of_answer
+from rocketmq_broker.client.transaction.transaction_decision import decision_and_failure, end_after_check
 from rocketmq_broker.message import MessageError, MessageExt, properties
 from rocketmq_broker.message.record import decode_record, to_message
 from rocketmq_broker.protocol.codes import RequestCode
@@ -78,8 +78,7 @@ class CheckAnswers:
     def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
         question = self._looked_at.pop(key)
         if not isinstance(error, ListenerNotRun):
-            state = state_of_answer(answer, error, question.message.transaction_id)
-            self._tell(question, state, failure_of(answer, error))
+            self._tell(question, *decision_and_failure(answer, error, question.message.transaction_id))
 
     def _say_unknown(self, question: _CheckQuestion) -> None:
         """Answers UNKNOWN for a topic without a listener. Another program of the group may have one: the broker asks again."""

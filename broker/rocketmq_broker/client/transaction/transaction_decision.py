@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import reprlib
 from typing import Final
 
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, SendStatus
@@ -30,34 +31,35 @@ def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
     return None if status is SendStatus.SEND_OK else LocalTransactionState.ROLLBACK_MESSAGE
 
 
-def state_of_answer(answer: object, error: BaseException | None, transaction_id: str | None) -> LocalTransactionState:
-    """Returns the listener's decision; UNKNOWN if it raised or returned another type: the broker will check back."""
-    if error is not None:
-        logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
-        return LocalTransactionState.UNKNOWN
-    if not isinstance(answer, LocalTransactionState):
-        logger.warning(
-            "the listener answered %r for transaction %s: that counts as UNKNOWN, and the broker will check back. "
-            "A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN",
-            answer,
-            transaction_id,
-        )
-        return LocalTransactionState.UNKNOWN
-    return answer
+def decision_and_failure(
+    answer: object, error: BaseException | None, transaction_id: str | None
+) -> tuple[LocalTransactionState, str | None]:
+    """Returns the listener's decision, and its failure in one line: UNKNOWN if it raised or returned another type.
 
-
-def failure_of(answer: object, error: BaseException | None) -> str | None:
-    """Returns why an answer counts as UNKNOWN, for people, in one line; None for a decision or an UNKNOWN on purpose.
-
-    It goes with the decision as the remark of its request, as with Apache's client; the listener's log has the traceback.
+    The broker will check back. The failure goes with the decision as the remark of its request, as with Apache's client, for
+    people; the log has the traceback. It is None for a decision, and for an UNKNOWN on purpose.
     """
     if error is not None:
-        said = f"the listener raised {type(error).__name__}: {error}".splitlines()[0]
-    elif not isinstance(answer, LocalTransactionState):
-        said = f"the listener answered {answer!r}"
-    else:
-        return None
-    return said[:LONGEST_FAILURE]
+        logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
+        return LocalTransactionState.UNKNOWN, f"the listener raised {type(error).__name__}: {_text_of(error)}"[:LONGEST_FAILURE]
+    if not isinstance(answer, LocalTransactionState):
+        answered = reprlib.repr(answer)
+        logger.warning(
+            "the listener answered %s for transaction %s: that counts as UNKNOWN, and the broker will check back. "
+            "A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN",
+            answered,
+            transaction_id,
+        )
+        return LocalTransactionState.UNKNOWN, f"the listener answered {answered}"[:LONGEST_FAILURE]
+    return answer, None
+
+
+def _text_of(error: BaseException) -> str:
+    """The first line of what an error says; an application's error may fail to say anything."""
+    try:
+        return next(iter(str(error).splitlines()), "")
+    except Exception as failed:
+        return f"(its text cannot be read: {type(failed).__name__})"
 
 
 def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransactionState) -> EndTransactionRequestHeader:

@@ -23,10 +23,9 @@ from rocketmq_broker.client.transaction.check_answers import CheckAnswers
 from rocketmq_broker.client.transaction.half_search import HalfSearch
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
 from rocketmq_broker.client.transaction.transaction_decision import (
+    decision_and_failure,
     end_after_local_transaction,
     end_from_outside,
-    failure_of,
-    state_of_answer,
     state_without_listener,
 )
 from rocketmq_broker.message import Message, properties
@@ -173,8 +172,8 @@ class TransactionProducer(Producer):
         except ListenerNotRun:
             return LocalTransactionState.ROLLBACK_MESSAGE, None
         except Exception as error:
-            return state_of_answer(None, error, message.transaction_id), failure_of(None, error)
-        return state_of_answer(answer, None, message.transaction_id), failure_of(answer, None)
+            return decision_and_failure(None, error, message.transaction_id)
+        return decision_and_failure(answer, None, message.transaction_id)
 
     async def _end(self, running: RunningProducer, sent: SendResult, state: LocalTransactionState, failure: str | None) -> None:
         try:

@@ -4,7 +4,7 @@ import re
 
 from rocketmq_broker.client import Message
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.component.admin.undecided import Undecided
+from tests.undecided import Undecided
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 
 

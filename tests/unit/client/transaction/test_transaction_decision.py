@@ -6,10 +6,9 @@ from rocketmq_broker.client import LocalTransactionState, SendResult, SendStatus
 from rocketmq_broker.client.transaction.transaction_decision import (
     LONGEST_FAILURE,
     commit_log_offset_of,
+    decision_and_failure,
     end_after_check,
     end_after_local_transaction,
-    failure_of,
-    state_of_answer,
     state_without_listener,
 )
 from rocketmq_broker.message import MessageQueue
@@ -63,13 +62,11 @@ def test_a_half_message_that_is_safe_lets_the_local_transaction_run() -> None:
     assert state_without_listener(SendStatus.SEND_OK) is None
 
 
-@pytest.mark.parametrize("answer", [None, True, "COMMIT_MESSAGE", 0])
-def test_an_answer_that_is_no_state_means_unknown(answer: object) -> None:
-    assert state_of_answer(answer, None, "T") is UNKNOWN
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise TypeError("no text")
 
-
-def test_a_listener_that_raised_means_unknown() -> None:
-    assert state_of_answer(None, RuntimeError("database gone"), "T") is UNKNOWN
+    __repr__ = __str__
 
 
 @pytest.mark.parametrize(
@@ -77,22 +74,31 @@ def test_a_listener_that_raised_means_unknown() -> None:
     [
         (None, ValueError("no total\nin order 1"), "the listener raised ValueError: no total"),
         (None, KeyError(), "the listener raised KeyError: "),
-        ("yes", None, "the listener answered 'yes'"),
-        (UNKNOWN, None, None),
-        (ROLLBACK, None, None),
+        (None, Unspeakable(), "the listener raised Unspeakable: (its text cannot be read: TypeError)"),
+        (None, None, "the listener answered None"),
+        (True, None, "the listener answered True"),
+        ("COMMIT_MESSAGE", None, "the listener answered 'COMMIT_MESSAGE'"),
     ],
 )
-def test_a_failure_is_said_in_one_line(answer: object, error: BaseException | None, failure: str | None) -> None:
-    assert failure_of(answer, error) == failure
+def test_what_is_no_answer_means_unknown_and_is_said_in_one_line(
+    answer: object, error: BaseException | None, failure: str
+) -> None:
+    assert decision_and_failure(answer, error, "T") == (UNKNOWN, failure)
 
 
-def test_a_failure_is_bounded() -> None:
-    assert len(failure_of(None, ValueError("x" * 10_000)) or "") == LONGEST_FAILURE
+def test_an_answer_that_cannot_be_shown_means_unknown_too() -> None:
+    state, failure = decision_and_failure(Unspeakable(), None, "T")
+    assert (state, (failure or "").startswith("the listener answered <Unspeakable instance")) == (UNKNOWN, True)
+
+
+@pytest.mark.parametrize(("answer", "error"), [(None, ValueError("x" * 10_000)), ("x" * 10_000, None)])
+def test_a_failure_is_bounded(answer: object, error: BaseException | None) -> None:
+    assert len(decision_and_failure(answer, error, "T")[1] or "") <= LONGEST_FAILURE
 
 
 @pytest.mark.parametrize("state", list(LocalTransactionState))
-def test_a_state_means_itself(state: LocalTransactionState) -> None:
-    assert state_of_answer(state, None, "T") is state
+def test_a_state_means_itself_and_is_no_failure(state: LocalTransactionState) -> None:
+    assert decision_and_failure(state, None, "T") == (state, None)
 
 
 def test_the_commit_log_offset_is_read_from_ids_with_ipv4_and_ipv6_hosts() -> None:
