@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -36,6 +37,10 @@ STORE_CLEANER_LOGGER = "rocketmq_broker.server.durability.store_cleaner"
 def main(
     config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: broker.conf.")] = None,
     namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
+    grpc_port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help="The port for clients of RocketMQ 5 (gRPC); 0 takes any free one."),
+    ] = None,
     print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version and whether it is compiled, and end.")] = False,
     brokers: Annotated[
@@ -54,7 +59,10 @@ def main(
         print(version_text())
         return
     try:
-        loaded = load_settings(config, {"namesrvAddr": namesrv_addr} if namesrv_addr else None, os.environ)
+        given = {"namesrvAddr": namesrv_addr} if namesrv_addr else {}
+        if grpc_port is not None:
+            given["grpcServerPort"] = str(grpc_port)
+        loaded = load_settings(config, given, os.environ)
     except ConfigError as error:
         print(printable(str(error)), file=sys.stderr)
         raise typer.Exit(BAD_SETTINGS) from None
@@ -74,7 +82,7 @@ def main(
     _allow_many_connections()
     try:
         if ephemeral:
-            _run_ephemeral(config, is_controlled=control)
+            _run_ephemeral(config, given, is_controlled=control)
             return
         went_well = asyncio.run(_serve(loaded.settings) if brokers is None else _serve_cluster(loaded.settings, brokers))
     except StartError as error:
@@ -87,12 +95,13 @@ def main(
         raise typer.Exit(CANNOT_GO_ON)
 
 
-def _run_ephemeral(config: Path | None, *, is_controlled: bool) -> None:
+def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controlled: bool) -> None:
     # Imported only here: a production broker needs neither the memory nor the start-up time of test code.
     from rocketmq_broker.protocol.java_properties import parse_properties
     from rocketmq_broker.testing.ephemeral import run_ephemeral
 
-    run_ephemeral(parse_properties(config.read_text(encoding="utf-8")) if config else {}, is_controlled=is_controlled)
+    read = parse_properties(config.read_text(encoding="utf-8")) if config else {}
+    run_ephemeral({**read, **given}, is_controlled=is_controlled)
 
 
 def _allow_many_connections() -> None:
@@ -113,6 +122,8 @@ async def _serve(settings: BrokerSettings) -> bool:
     gc.freeze()
     if broker.metrics_url is not None:
         print(f"Metrics are at {broker.metrics_url}", flush=True)
+    if broker.grpc_endpoint is not None:
+        print(f"Clients of RocketMQ 5 connect to {broker.grpc_endpoint} (gRPC)", flush=True)
     identity, name_servers = broker.identity, ";".join(broker.name_servers)
     print(
         f"The broker[{identity.name}, {identity.address}] boot success. "

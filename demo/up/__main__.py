@@ -46,6 +46,9 @@ def main(
     namesrv_port: Annotated[int, _port("The name server.")] = 9876,
     broker_port: Annotated[int, _port("The broker, which takes the port two below as well.")] = 10911,
     redis_port: Annotated[int, _port("Redis.")] = 0,
+    grpc_port: Annotated[
+        int | None, _port("The broker's port for clients of RocketMQ 5 (gRPC), which are not served without it.")
+    ] = None,
     orders_every: Annotated[float, typer.Option(min=0, help="Place an order each so many seconds; 0 places none.")] = 0,
     brokers: Annotated[
         int, typer.Option(min=1, max=26, help="So many brokers, as a cluster; each listens 10 ports above the last.")
@@ -67,7 +70,9 @@ def main(
     ports = Ports(namesrv_port, broker_port, order_port, credit_port, redis_port, inventory_port)
     try:
         run(
-            Wanted(data.absolute(), port, ports, orders_every, brokers, Observing.wanted(metrics=metrics, traces=traces)),
+            Wanted(
+                data.absolute(), port, ports, orders_every, brokers, Observing.wanted(metrics=metrics, traces=traces), grpc_port
+            ),
             lambda line: console.print(Text(printable(line)), soft_wrap=True),
         )
     except (DemoError, UnusableSettings) as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from demo.errors import DemoError
-from demo.ports import is_taken
+from demo.ports import free_ports_of_brokers, is_taken
 from demo.processes import Processes
 from demo.scenarios.failpoints import FailpointFolder
 from demo.scenarios.runs import Runs
@@ -23,6 +23,7 @@ from demo.up.observing import NOTHING_OBSERVED, Observing
 from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion, reconciliation
+from demo.up.shop import GRPC
 from demo.up.state import StateFile, UpState
 from rocketmq_broker.admin.console import ConsoleSettings, create_console, serve
 from rocketmq_broker.admin.session import Target
@@ -40,6 +41,8 @@ class Wanted:
     orders_every_s: float
     brokers: int = 1
     observing: Observing = NOTHING_OBSERVED
+    grpc_port: int | None = None
+    """The first broker's port for clients of RocketMQ 5, and one more for each further broker; None without them."""
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -48,6 +51,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
     with ExitStack() as opened:
         state_file = opened.enter_context(StateFile(wanted.data))
         ports = usable_ports(wanted.ports, wanted.brokers)
+        grpc_ports = usable_grpc_ports(wanted.grpc_port, wanted.brokers)
         failpoints = _emptied(wanted.data / "failpoints")
         processes = opened.enter_context(Processes(wanted.data / "logs"))
         observing = wanted.observing
@@ -55,7 +59,11 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         system = System(
             processes,
             wanted.data,
-            broker_settings={**QUICK_CHECKS, **observing.broker_settings},
+            broker_settings={
+                **QUICK_CHECKS,
+                **observing.broker_settings,
+                **({"grpcServerPort": str(grpc_ports[0])} if grpc_ports else {}),
+            },
             environment=observing.environment,
             order_environment=order_environment,
             credit_environment={"CREDIT_FAILPOINTS_FOLDER": str(failpoints)},
@@ -72,6 +80,8 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
             "inventory service": system.inventory_url,
         }
         addresses = {**services, "name server": system.namesrv_addr, **observing.addresses(services)}
+        if grpc_ports:
+            addresses[GRPC] = ", ".join(f"127.0.0.1:{port}" for port in grpc_ports)
         settings = ConsoleSettings(port=wanted.console_port)
         second_opinion = SecondOpinion(reconciliation(processes, system))
         screens = extension(system, keeper, runs, second_opinion, addresses)
@@ -111,6 +121,8 @@ async def _tell(
             written = state
         if not is_told and keeper.is_all_ready:
             say(f"Everything is ready, after {time.monotonic() - begun_s:.1f} s.")
+            if GRPC in addresses:
+                say(f"Clients of RocketMQ 5 connect to {addresses[GRPC]} (gRPC).")
             is_told = True
         await asyncio.sleep(_LOOK_EVERY_S)
 
@@ -127,6 +139,18 @@ def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
         told = ", ".join(f"{port} (--{name}-port)" for port, name in taken)
         raise DemoError(f"somebody else listens on the port {told}: end that, or choose another port; 0 takes any free one")
     return chosen
+
+
+def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
+    """Returns each broker's port for clients of RocketMQ 5, free ones for 0; none for None. Raises DemoError if one is taken."""
+    if wanted is None:
+        return []
+    first = wanted or free_ports_of_brokers(brokers, 1)
+    ports = list(range(first, first + brokers))
+    taken = [str(port) for port in ports if is_taken(port)]
+    if taken:
+        raise DemoError(f"somebody else listens on the port {', '.join(taken)} (--grpc-port): choose another one, or 0")
+    return ports
 
 
 def _emptied(folder: Path) -> Path:

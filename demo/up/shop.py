@@ -19,6 +19,8 @@ from demo.up.keeper import Health, Keeper
 from rocketmq_broker.admin.console import SearchHit, Visit, url
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 
+GRPC: Final = "clients of RocketMQ 5 (gRPC)"
+"""The name of the address for them."""
 MOST_ROWS: Final = 20
 _REQUEST_S: Final = 20.0
 
@@ -42,6 +44,8 @@ class StartFacts(NamedTuple):
     """By name: the pages of the services."""
     metrics: Mapping[str, str]
     """By name: where metrics are served, if they are."""
+    grpc: str | None
+    """The broker's address for clients of RocketMQ 5, if it serves them."""
     rows: list[RecentTransaction]
     trouble: str | None
     """Why the recent transactions cannot be shown."""
@@ -74,6 +78,7 @@ class Shop:
         self._keeper = keeper
         self._runs = runs
         self._metrics = {name: address for name, address in addresses.items() if name.startswith("metrics")}
+        self._grpc = addresses.get(GRPC)
         self._links = {
             name: address for name, address in addresses.items() if address.startswith("http") and name not in self._metrics
         }
@@ -90,7 +95,9 @@ class Shop:
             rows = [RecentTransaction(**row._asdict()) for row in found]
         except DemoError as error:
             trouble = str(error) if self._keeper.is_all_ready else None  # a young database has no tables yet
-        return StartFacts(self._keeper.healths, self._links, self._metrics, rows, trouble, SCENARIOS, self._runs.running, states)
+        return StartFacts(
+            self._keeper.healths, self._links, self._metrics, self._grpc, rows, trouble, SCENARIOS, self._runs.running, states
+        )
 
     async def place(self, visit: Visit) -> str:
         """Places the order of the form. Raises Refused with the order service's reason, CannotAsk if it does not answer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -77,6 +78,15 @@ def test_it_takes_no_commands_unless_asked_to() -> None:
     with started() as process:
         assert Broker(process).addresses["control"] is None
         process.terminate()
+        assert process.wait(30) == 0
+
+
+def test_clients_of_rocketmq_5_find_their_port_in_the_line() -> None:
+    with started("--grpc-port", "0") as process:
+        assert process.stdout is not None
+        host, port = json.loads(process.stdout.readline())["grpcEndpoint"].split(":")
+        with socket.create_connection((host, int(port)), timeout=10):
+            process.terminate()
         assert process.wait(30) == 0
 
 

@@ -29,6 +29,7 @@ def system(processes: Processes, tmp_path: Path) -> System:
 
 def test_a_lost_commit_is_credited_once_by_a_check_back(system: System, tmp_path: Path) -> None:
     system.start()
+    assert "Clients of RocketMQ 5 connect to 127.0.0.1:" in system.broker.output()
     assert place(system, "ada").json()["transaction"]["state"] == "COMMITTED"
     (tmp_path / "lose-commit").write_text("grace")
     transaction = place(system, "grace").json()["transaction"]

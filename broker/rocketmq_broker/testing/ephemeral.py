@@ -35,6 +35,7 @@ async def _serve(rocketmq: RocketMQ, is_controlled: bool) -> None:
         addresses = {
             "namesrvAddr": rocketmq.namesrv_addr,
             "brokerAddr": rocketmq.broker_addr,
+            "grpcEndpoint": rocketmq.grpc_endpoint,
             "control": where,
             "pid": os.getpid(),
         }

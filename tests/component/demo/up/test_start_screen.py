@@ -21,7 +21,7 @@ from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion
-from demo.up.shop import Shop
+from demo.up.shop import GRPC, Shop
 from rocketmq_broker.admin.console import ConsoleSettings, Visit, create_console
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import CannotAsk, Refused
@@ -30,7 +30,7 @@ from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
 
 ORDER_URL = "http://127.0.0.1:8080"
-ADDRESSES = {"order service": ORDER_URL, "name server": "127.0.0.1:9876"}
+ADDRESSES = {"order service": ORDER_URL, "name server": "127.0.0.1:9876", GRPC: "127.0.0.1:8083"}
 ORDERS = [("A-17", "ada", "PLACED"), ("B-18", "grace", "CANCELLED"), ("C-19", "50%_ada", "AWAITING_PAYMENT")]
 
 
@@ -70,6 +70,7 @@ def visitor(system: System, keeper: Keeper, runs: Runs, rocketmq: SyncRocketMQ) 
 def test_the_first_page_says_what_runs_with_links_and_offers_each_scenario(visitor: Visitor) -> None:
     html, seen = visitor.html("/"), visitor.sees("/")
     assert "broker ready order_service ready" in seen
+    assert "Clients of RocketMQ 5 (gRPC): 127.0.0.1:8083" in seen
     assert f'<a href="{ORDER_URL}">order service</a>' in html
     assert f'href="{ORDER_URL}/docs"' in html
     assert all(f'name="scenario" value="{scenario.name}"' in html for scenario in SCENARIOS)
