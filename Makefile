@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-demo compile wheels demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
+.PHONY: help setup setup-demo compile wheels release demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests examples
@@ -42,6 +42,9 @@ compile: ## Compile the broker's hot modules into build/compiled, for demo, up a
 
 wheels: setup ## Build the wheels into dist: compiled for each CPython 3.11 to 3.14 of this machine, and one for any Python (COMPILED=0: that one alone)
 	@$(PYTHON_IN_VENV) -m scripts.build_wheels $(if $(filter 0,$(COMPILED)),--pure)
+
+release: setup ## Build and check into dist what a release publishes: wheels, sdist, SBOM, notes, hashes; it publishes nothing (COMPILED=0: pure wheels)
+	@$(PYTHON_IN_VENV) -m scripts.release $(if $(filter 0,$(COMPILED)),--pure)
 
 demo: setup-demo ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo $(DEMO)
@@ -116,9 +119,10 @@ format: setup ## Format and sort imports
 
 LOCK = uv pip compile --quiet --no-strip-extras --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, what each image needs of it, and what compiles the broker
+lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, what each image needs of it, what compiles the broker, and what writes its SBOM
 	$(LOCK) broker/pyproject.toml --extra console --extra grpc --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
 	$(LOCK) broker/pyproject.toml --extra console --extra grpc -c requirements.lock -o docker/broker.lock
 	$(LOCK) broker/pyproject.toml --group pyproject.toml:services -c requirements.lock -o docker/services.lock
 	$(LOCK) broker/pyproject.toml --extra console --extra grpc --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock
 	$(LOCK) --group pyproject.toml:compile -c requirements.lock -o docker/compile.lock
+	$(LOCK) --group pyproject.toml:release -o docker/release.lock

@@ -41,15 +41,20 @@ def main(
     folder: Annotated[Path, typer.Option(help="Where the wheels go; it is emptied first.")] = CHECKOUT / "dist",
 ) -> None:
     """Builds the wheels, and prints a line for each."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     try:
-        with tempfile.TemporaryDirectory(prefix="wheels-") as work:
-            for line in _built(folder.resolve(), Path(work), is_pure_only=pure):
-                print(line, flush=True)
+        for line in built(folder.resolve(), is_pure_only=pure):
+            print(line, flush=True)
     except CannotBuildWheel as error:
         print(error, file=sys.stderr)
         sys.exit(1)
+
+
+def built(folder: Path, *, is_pure_only: bool) -> Iterator[str]:
+    """Empties the folder, builds wheels and sdist into it, and yields a line for each. Raises CannotBuildWheel."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="wheels-") as work:
+        yield from _built(folder, Path(work), is_pure_only=is_pure_only)
 
 
 def _built(folder: Path, work: Path, *, is_pure_only: bool) -> Iterator[str]:
@@ -103,10 +108,8 @@ def build_wheel(python: Path, door: Path, folder: Path, work: Path, **environmen
 
 def compiled_wheel(python: Path, folder: Path, work: Path) -> Path:
     """Compiles the broker for this interpreter, and returns its wheel, whose tag names the oldest glibc that it runs on."""
-    compiler = Path(tempfile.mkdtemp(dir=work)) / "compiler"
-    run(python, "-m", "venv", compiler, cwd=work)
-    own = compiler / "bin" / "python"
-    run(own, *_PIP, "install", "--use-pep517", "--require-hashes", "-r", COMPILE_LOCK, cwd=work)
+    own = locked_environment(python, COMPILE_LOCK, work)
+    compiler = own.parents[1]
     plain = build_wheel(own, CHECKOUT / "broker", compiler, work, ROCKETMQ_BROKER_COMPILED="1")
     run(own, "-m", "auditwheel", "repair", "--wheel-dir", compiler / "fits", plain, cwd=work,
         PATH=f"{compiler / 'bin'}:{os.environ['PATH']}")  # fmt: skip
@@ -116,13 +119,24 @@ def compiled_wheel(python: Path, folder: Path, work: Path) -> Path:
 
 def installed_build(python: Path, wheels: Path, work: Path) -> str:
     """Returns what the broker says of itself that pip chooses among the wheels of the folder, in an empty environment."""
+    return run(broker_environment(python, wheels, work), "-c", _VERSION, cwd=work).strip()
+
+
+def broker_environment(python: Path, wheels: Path, work: Path) -> Path:
+    """Installs the broker of these wheels and all that it needs into an empty environment, and returns its Python."""
+    own = locked_environment(python, BROKER_LOCK, work)
+    ours = ("--no-deps", "--no-index", "--only-binary", ":all:", "rocketmq-broker")
+    run(own, *_PIP, "install", "--find-links", wheels, *ours, cwd=work)
+    return own
+
+
+def locked_environment(python: Path, lock: Path, work: Path) -> Path:
+    """Makes an environment in `work` that has what the lock names and pip, and returns its Python."""
     environment = Path(tempfile.mkdtemp(dir=work)) / "environment"
     run(python, "-m", "venv", environment, cwd=work)
     own = environment / "bin" / "python"
-    run(own, *_PIP, "install", "--use-pep517", "--require-hashes", "-r", BROKER_LOCK, cwd=work)
-    ours = ("--no-deps", "--no-index", "--only-binary", ":all:", "rocketmq-broker")
-    run(own, *_PIP, "install", "--find-links", wheels, *ours, cwd=work)
-    return run(own, "-c", _VERSION, cwd=work).strip()
+    run(own, *_PIP, "install", "--use-pep517", "--require-hashes", "-r", lock, cwd=work)
+    return own
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -136,8 +150,11 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 
 
 def _copied(door: Path, work: Path) -> Path:
-    """Copies a distribution's source: setuptools leaves files beside what it builds."""
-    return shutil.copytree(door, Path(tempfile.mkdtemp(dir=work)) / door.name, ignore=_IGNORED)
+    """Copies a distribution's source, since setuptools leaves files there; and the broker's beside it, which has the version."""
+    copies = Path(tempfile.mkdtemp(dir=work))
+    for one in {CHECKOUT / "broker", door}:
+        shutil.copytree(one, copies / one.name, ignore=_IGNORED)
+    return copies / door.name
 
 
 def _told(path: Path) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.build_wheels import build_wheel
 from tests.unit.pipelines.log_writer import LogWriter
 
 pytestmark = [
@@ -28,18 +29,8 @@ print(sorted((row.kind, row.keys) for row in log.collect()))
 """
 
 
-def build(folder: Path) -> Path:
-    """As `make wheels` does it, on a copy: the build leaves files beside the source."""
-    for door in ("broker", "commitlog"):
-        shutil.copytree(PROJECT / door, folder / door)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]
-    subprocess.run([*command, folder / "commitlog"], check=True, timeout=300)
-    (wheel,) = folder.glob("rocketmq_commitlog-*.whl")
-    return wheel
-
-
 def test_the_wheel_reads_a_log_by_itself(tmp_path: Path) -> None:
-    wheel = build(tmp_path / "dist")
+    wheel = build_wheel(Path(sys.executable), PROJECT / "commitlog", tmp_path, tmp_path)
     names = zipfile.ZipFile(wheel).namelist()
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"rocketmq_commitlog"}
     assert "rocketmq_commitlog/py.typed" in names

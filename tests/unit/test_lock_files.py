@@ -47,3 +47,9 @@ def test_what_compiles_the_broker_is_what_the_tests_compile_with() -> None:
         name: compiler[name] for name in compiler if name in tested
     }
     assert {"mypy", "msgspec", "librt", "setuptools"} <= compiler.keys() & tested.keys()
+
+
+def test_what_writes_the_sbom_is_locked_apart_from_what_the_tests_need() -> None:
+    wanted = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["release"])
+    assert wanted <= pins(ROOT / "docker" / "release.lock").keys()
+    assert not wanted & pins(ROOT / "requirements.lock").keys()

@@ -1,0 +1,108 @@
+"""What `make release` refuses, and what it writes beside the distributions."""
+
+import hashlib
+import io
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from scripts.release import CHECKOUT, CannotRelease, notes_of, problems_of, refuse_changes, sums_of, with_version
+
+INTRODUCTION = "# Changelog\n\nA sentence.\n\n"
+CHANGELOG = INTRODUCTION + (
+    "## [Unreleased]\n\n## [1.2.0] - 2026-11-25\n\n### Added\n- A thing.\n\n## [1.1.0] - 2026-11-22\n\n### Added\n- Old.\n"
+)
+METADATA = "Metadata-Version: 2.4\nName: rocketmq-broker\nVersion: 1.2.0\nLicense-Expression: Apache-2.0\n"
+
+
+def test_the_notes_are_the_section_of_the_version() -> None:
+    assert notes_of(CHANGELOG, "1.2.0") == "### Added\n- A thing.\n"
+
+
+def test_a_changelog_that_begins_with_its_release_has_notes_too() -> None:
+    assert notes_of(CHANGELOG.replace("## [Unreleased]\n\n", ""), "1.2.0") == "### Added\n- A thing.\n"
+
+
+@pytest.mark.parametrize("version", ["1.1.0", "1.3.0"])
+def test_a_version_that_is_not_the_newest_release_is_refused(version: str) -> None:
+    with pytest.raises(CannotRelease, match=rf"is {version}, and the newest release in CHANGELOG.md is 1\.2\.0"):
+        notes_of(CHANGELOG, version)
+
+
+def test_changes_that_are_not_released_are_refused() -> None:
+    with pytest.raises(CannotRelease, match=r"changes under \[Unreleased\]"):
+        notes_of(CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A bug.\n"), "1.2.0")
+
+
+def test_a_release_without_a_day_is_refused() -> None:
+    with pytest.raises(CannotRelease, match=r"does not say when 1\.2\.0 was released"):
+        notes_of(CHANGELOG.replace(" - 2026-11-25", ""), "1.2.0")
+
+
+def test_a_changelog_without_a_release_is_refused() -> None:
+    with pytest.raises(CannotRelease, match="is none"):
+        notes_of(INTRODUCTION + "## [Unreleased]\n", "1.2.0")
+
+
+def test_a_checkout_with_changes_is_refused_and_they_are_named() -> None:
+    refuse_changes("")
+    with pytest.raises(CannotRelease, match=r"not committed:\n M Makefile\n\?\? notes\.txt$"):
+        refuse_changes(" M Makefile\n?? notes.txt\n")
+
+
+def wheel(folder: Path, metadata: str) -> Path:
+    file = folder / "rocketmq_broker-1.2.0-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as written:
+        written.writestr("rocketmq_broker/__init__.py", "")
+        written.writestr("rocketmq_broker-1.2.0.dist-info/METADATA", metadata)
+    return file
+
+
+def sdist(folder: Path, metadata: str) -> Path:
+    file = folder / "rocketmq_broker-1.2.0.tar.gz"
+    with tarfile.open(file, "w:gz") as written:
+        for name in ("rocketmq_broker.egg-info/PKG-INFO", "PKG-INFO"):
+            entry = tarfile.TarInfo(f"rocketmq_broker-1.2.0/{name}")
+            content = metadata.encode() if name == "PKG-INFO" else b"of setuptools"
+            entry.size = len(content)
+            written.addfile(entry, io.BytesIO(content))
+    return file
+
+
+@pytest.mark.parametrize("distribution", [wheel, sdist])
+@pytest.mark.parametrize(
+    ("metadata", "problem"),
+    [
+        (METADATA, ""),
+        (METADATA.replace("1.2.0", "1.1.0"), "its version is 1.1.0, not 1.2.0"),
+        (METADATA.replace("License-Expression: Apache-2.0\n", ""), "it names no license"),
+        (METADATA + "Requires-Dist: not a requirement!\n", "requires-dist"),
+        (METADATA + "Description-Content-Type: text/word\n", "description-content-type"),
+        (METADATA.replace("Name: rocketmq-broker\n", ""), "name"),
+    ],
+)
+def test_what_an_index_would_refuse_is_named(distribution, metadata: str, problem: str, tmp_path: Path) -> None:
+    file = distribution(tmp_path, metadata)
+    problems = problems_of(file, "1.2.0")
+    assert all(one.startswith(file.name) for one in problems)
+    assert problem in "\n".join(problems)
+    assert bool(problems) == bool(problem)
+
+
+def test_the_sbom_is_told_the_version_of_the_broker() -> None:
+    project = (CHECKOUT / "broker" / "pyproject.toml").read_text()
+    assert tomllib.loads(with_version(project, "1.2.0"))["project"]["version"] == "1.2.0"
+    with pytest.raises(CannotRelease, match="would not know the version"):
+        with_version("[project]\n", "1.2.0")
+
+
+def test_the_sums_are_as_sha256sum_checks_them(tmp_path: Path) -> None:
+    (tmp_path / "b.whl").write_bytes(b"wheel")
+    (tmp_path / "NOTES.md").write_bytes(b"notes")
+    (tmp_path / "SHA256SUMS").write_text("of the time before")
+    assert sums_of(tmp_path) == "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in (("NOTES.md", b"notes"), ("b.whl", b"wheel"))
+    )
