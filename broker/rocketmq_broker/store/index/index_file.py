@@ -13,6 +13,7 @@ its entries when the file is opened after a crash.
 
 from __future__ import annotations
 
+import mmap
 import struct
 import sys
 from array import array
@@ -77,7 +78,7 @@ class IndexFile:
         """The state on disk."""
         self.is_new = False
         """Whether its name may not be on disk yet."""
-        self._slot_table: array[int] | None = None
+        self._slot_table: memoryview[int] | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
         self._slots_written: IndexHeader | None = None
@@ -90,7 +91,7 @@ class IndexFile:
         create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
         index_file.is_new = True
-        index_file._slot_table = _slots_of(bytes(slots * SLOT_SIZE))
+        index_file._slot_table = _empty_slots(slots)
         if before is not None:
             end, offset = before.end_timestamp, before.end_offset
             index_file.header = IndexHeader(end, end, offset, offset)
@@ -246,7 +247,7 @@ class IndexFile:
             number = older if older < number else 0
         return max(number, 0)
 
-    def _loaded_slots(self) -> array[int]:
+    def _loaded_slots(self) -> memoryview[int]:
         if self._slot_table is None:
             size = self.slots * SLOT_SIZE
             self._slot_table = _slots_of(self._read(HEADER_SIZE, size).ljust(size, b"\0"))
@@ -277,19 +278,27 @@ class IndexFile:
         self._files.write(self._open.get(self.path), data, position)
 
 
-def _slots_of(data: bytes) -> array[int]:
+def _empty_slots(slots: int) -> memoryview[int]:
+    """Returns slots without entries. They take memory, and the time to clear it, page by page as they are written."""
+    return memoryview(mmap.mmap(-1, slots * SLOT_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)).cast("i")
+
+
+def _slots_of(data: bytes) -> memoryview[int]:
     """Decodes slots."""
-    slots = array("i", data)
-    if sys.byteorder == "little":
-        slots.byteswap()
-    return slots
+    return memoryview(_swapped(data))
 
 
-def _bytes_of(slots: array[int]) -> bytes:
-    """Encodes slots, which it changes."""
+def _bytes_of(slots: memoryview[int]) -> bytes:
+    """Encodes slots."""
+    return _swapped(slots.tobytes()).tobytes()
+
+
+def _swapped(data: bytes) -> array[int]:
+    """Returns numbers of four bytes with the most significant byte first, turned from or into the machine's own order."""
+    numbers = array("i", data)
     if sys.byteorder == "little":
-        slots.byteswap()
-    return slots.tobytes()
+        numbers.byteswap()
+    return numbers
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
