@@ -25,6 +25,7 @@ from rocketmq_broker.cluster import ClusterMistake, Supervision, refuse_a_single
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
+from rocketmq_broker.remoting.event_loop import new_event_loop
 from rocketmq_broker.world import current_world
 
 CANNOT_START = 1
@@ -84,7 +85,8 @@ def main(
         if ephemeral:
             _run_ephemeral(config, given, is_controlled=control)
             return
-        went_well = asyncio.run(_serve(loaded.settings) if brokers is None else _serve_cluster(loaded.settings, brokers))
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            went_well = runner.run(_serve(loaded.settings) if brokers is None else _serve_cluster(loaded.settings, brokers))
     except StartError as error:
         print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
         raise typer.Exit(CANNOT_START) from None
