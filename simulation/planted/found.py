@@ -78,8 +78,14 @@ FOUND: Final[Mapping[str, FoundBug]] = {
 
 
 def found_in(kept: KeptHunt, names: Iterable[str]) -> dict[str, FoundBug]:
-    """Returns what a hunt has shown about those of the bugs that it has played."""
-    return {name: _found_bug(name, kept) for name in names if kept.worlds(name)}
+    """Returns what a hunt has shown about those of the bugs that it has found, or played in as many worlds as an earlier hunt."""
+    results = {name: _found_bug(name, kept) for name in names if kept.worlds(name)}
+    return {name: bug for name, bug in results.items() if bug.seeds is not None or bug.tried >= _tried_before(name)}
+
+
+def _tried_before(name: str) -> int:
+    earlier = FOUND.get(name)
+    return 0 if earlier is None else earlier.tried
 
 
 def _found_bug(name: str, kept: KeptHunt) -> FoundBug:

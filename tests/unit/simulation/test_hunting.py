@@ -10,6 +10,7 @@ import pytest
 from rocketmq_broker.client.producer.send_result import SendStatus
 from rocketmq_broker.client.transaction import transaction_decision
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
+from simulation.planted import found
 from simulation.planted.found import FoundBug, found_in
 from simulation.planted.hunting import SHRINKS_AFTER, hunt
 from simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
@@ -70,13 +71,23 @@ def test_a_bug_is_found_by_the_first_world_that_breaks_a_promise_only_with_it(fi
     assert small.left == [(1, 2), (3, 1), (4, 1)]
 
 
-def test_a_found_bug_has_worlds_seconds_promise_and_the_events_that_are_left(file: Path) -> None:
+def test_a_found_bug_has_worlds_seconds_promise_and_the_events_that_are_left(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found, "FOUND", {"op-message-first": FoundBug(3, 3, "Kept.")})
     small = SmallHunt(file)
     small.run(NAMES, range(1, 5))
     assert found_in(small.kept, NAMES) == {
         SLOW: FoundBug(2, 2, "Kept.", 1.0, 1),
         "op-message-first": FoundBug(3, None, "more worlds are needed", 1.5),
     }
+
+
+def test_a_bug_that_was_not_found_yet_keeps_what_is_known_of_it_until_as_many_worlds_were_played(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found, "FOUND", {"op-message-first": FoundBug(4, 4, "Kept."), SLOW: FoundBug(99, 99, "Kept.")})
+    small = SmallHunt(file)
+    small.run(NAMES, range(1, 5))
+    assert set(found_in(small.kept, NAMES)) == {SLOW}
 
 
 def test_the_hunt_ends_when_each_bug_is_found(file: Path) -> None:
