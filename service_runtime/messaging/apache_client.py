@@ -4,6 +4,7 @@ Only this module imports it, and only when it is wanted: it brings gRPC, starts 
 `~/logs/rocketmq_python/rocketmq_client.log`, when it is imported.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import Mapping, Sequence
@@ -97,12 +98,31 @@ def open_client(kind: str, **arguments: Any) -> Any:
     """Returns a started client of that kind, `Producer` for example. Raises ClientError."""
     try:
         client = getattr(apache_client(), kind)(**arguments)
+        _open_telemetry_from_any_thread(client.rpc_client)
         client.startup()
     except ClientError:
         raise
     except Exception as error:
         raise ClientError(f"Apache's Python client did not start: {error}") from error
     return client
+
+
+def _open_telemetry_from_any_thread(rpc_client: Any) -> None:
+    """Lets a thread without an event loop open the client's telemetry, over which check-backs come.
+
+    Apache's client 5.1.2 opens it in the thread that noticed its end; gRPC refuses that without a loop ("There is no current
+    event loop in thread"), and the client hears no check-back for five minutes or more.
+    """
+    open_stream = rpc_client.telemetry_stream
+
+    def telemetry_stream(*arguments: Any, **named: Any) -> Any:
+        asyncio.set_event_loop(rpc_client.get_channel_io_loop())
+        try:
+            return open_stream(*arguments, **named)
+        finally:
+            asyncio.set_event_loop(None)
+
+    rpc_client.telemetry_stream = telemetry_stream
 
 
 def stopped(name: str, client: Any) -> None:

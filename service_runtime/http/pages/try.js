@@ -35,7 +35,7 @@ async function answerTo(form) {
 function pathOf(form) {
   let path = form.dataset.path;
   // A parameter that is itself a path keeps its slashes.
-  const escaped = (field) => (field.dataset.format === "path" ? encodeURI(field.value) : encodeURIComponent(field.value));
+  const escaped = (field) => (field.dataset.format === "path" ? field.value.split("/").map(encodeURIComponent).join("/") : encodeURIComponent(field.value));
   for (const field of filled(form, "path")) path = path.replace(`{${field.name}}`, () => escaped(field));
   const query = new URLSearchParams(filled(form, "query").map((field) => [field.name, field.value]));
   return query.size ? `${path}?${query}` : path;
