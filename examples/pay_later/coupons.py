@@ -43,7 +43,9 @@ def give_coupon(order_id: str, customer: str) -> None:
 def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
     """Waits for the task: Redis may lose it, and the message then comes again. A time-out counts as RECONSUME_LATER."""
     for message in messages:
-        give_coupon.delay(**json.loads(message.body)).get(timeout=20)
+        order = json.loads(message.body)
+        give_coupon.delay(**order).get(timeout=20)
+        print(f"a coupon for {order['customer']}: {order['order_id']} is paid", flush=True)
     return ConsumeStatus.CONSUME_SUCCESS
 
 
