@@ -32,7 +32,7 @@ def hunt_planted(
     names: Annotated[list[str] | None, typer.Argument(help="the bugs to hunt; all of them if none is named")] = None,
     first: Annotated[int, typer.Option(min=0, help="the first seed")] = 1,
     worlds: Annotated[int, typer.Option(min=0, help="how many seeds; 0 plays none, and tells what is kept")] = 150,
-    shrinking_tries: Annotated[int, typer.Option(min=1, help="worlds that are played to shrink one that found a bug")] = 300,
+    shrinking_tries: Annotated[int, typer.Option(min=1, help="worlds that are played to shrink one that found a bug")] = 120,
     results: Annotated[
         Path | None, typer.Option(dir_okay=False, help="keeps results, and goes on after them; build/planted/VERSION.jsonl")
     ] = None,

@@ -15,8 +15,8 @@ from simulation.shapes import SIMPLEST
 PlayPlan = Callable[[Plan | int], WorldEnd]
 """Plays a plan, or the plan of a seed. Raises nothing: an error is a broken promise."""
 
-SHRINKS_AFTER: Final = 25
-"""The bugs that were found are shrunk after so many seeds: until then each bug's turn matters more."""
+SHRINKS_AFTER: Final = 150
+"""The bugs that were found are shrunk after so many seeds: a world that fails runs long, so that it costs more than the hunt."""
 
 
 class HuntWatcher(Protocol):

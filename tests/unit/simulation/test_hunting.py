@@ -21,7 +21,7 @@ EVENTS = [PlannedEvent(float(number), "order.place", "ana", 0.0, {"order": numbe
 
 
 class SmallHunt:
-    """A hunt through worlds of half a second of CPU, what it plays, and what it tells."""
+    """A hunt through worlds of half a second of a processor, what it plays, and what it tells."""
 
     def __init__(self, file: Path) -> None:
         self.kept = KeptHunt(file)
