@@ -22,7 +22,7 @@ class Needed(Protocol):
     """A part without which no work is possible: a database, a broker."""
 
     def why_unready(self) -> str | None:
-        """Returns why it cannot be used now, in one line; None if it can."""
+        """Returns why the part cannot be used now, in one line; None if it can."""
 
 
 @dataclass(frozen=True, slots=True)

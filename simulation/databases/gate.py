@@ -88,7 +88,7 @@ class DatabaseGate:
         return connection
 
     def break_all(self) -> None:
-        """Ends all connections, and what their transactions have written."""
+        """Ends all connections, and rolls their open transactions back."""
         for connection in self._connections:
             # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
             with suppress(sqlite3.ProgrammingError):  # it is closed already

@@ -150,29 +150,29 @@ class ServedConnection(asyncio.Protocol):
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Passes it on, with its transport tapped."""
+        """Hands the protocol a transport that notes what it writes."""
         self._transport = cast(asyncio.Transport, transport)
         self._served[self._transport] = None
         self._protocol.connection_made(self._transport if self._tap is None else self._tap(self._transport))
 
     def data_received(self, data: bytes) -> None:
-        """Passes them on."""
+        """Hands the bytes to the protocol."""
         self._protocol.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Passes it on."""
+        """Tells the protocol that the peer sends no more."""
         return self._protocol.eof_received()
 
     def pause_writing(self) -> None:
-        """Passes it on."""
+        """Tells the protocol that the peer reads too slowly."""
         self._protocol.pause_writing()
 
     def resume_writing(self) -> None:
-        """Passes it on."""
+        """Tells the protocol that it may write again."""
         self._protocol.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Passes it on, and forgets the connection."""
+        """Tells the protocol that the connection is gone, and forgets it."""
         self._served.pop(self._transport, None)
         self._protocol.connection_lost(error)
 

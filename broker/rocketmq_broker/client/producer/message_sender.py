@@ -157,7 +157,7 @@ class MessageSender:
         timeout_ms: int | None = None,
         new_id_each_attempt: bool = False,
     ) -> SendResult:
-        """Sends and waits until the broker has stored it; retries on other brokers unless `queue` is given.
+        """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
         `new_id_each_attempt` gives every attempt its own message id, for messages of which two must never count.
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached.

@@ -127,7 +127,7 @@ class Producer(RunsWithin):
         logger.info("producer %s stopped", self.group)
 
     async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
-        """Sends and waits until the broker has stored it; retries on other brokers unless `queue` is given.
+        """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
         Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
         then the message may be stored all the same.

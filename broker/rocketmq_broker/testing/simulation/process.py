@@ -29,7 +29,7 @@ class Killed(BaseException):
 class WallClock:
     """The wall clock of one machine. Its steady clock is the world's.
 
-    What is wrong with it may overlap, and ends one by one. Of several rates the one that began last counts.
+    Its faults may overlap, and each ends by itself. Of several wrong rates the latest counts.
     """
 
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
