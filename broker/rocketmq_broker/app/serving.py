@@ -62,15 +62,19 @@ class Arrivals:
     def __call__(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
         """Tells all listeners that records of `size` bytes are visible in a queue."""
         for listener in self._listeners:
-            _tell(listener, topic, queue_id, max_offset)
-        _tell(self._counter, topic, queue_id, max_offset, size)
+            try:
+                listener(topic, queue_id, max_offset)
+            except Exception:
+                _log_failure(topic)
+        try:
+            self._counter(topic, queue_id, max_offset, size)
+        except Exception:
+            _log_failure(topic)
 
 
-def _tell(listener: Callable[..., None], topic: bytes, *where: int) -> None:
-    try:
-        listener(topic, *where)
-    except Exception:
-        logger.exception("while telling of new messages in %s", topic.decode(errors="replace"))
+def _log_failure(topic: bytes) -> None:
+    """Logs the error that is being handled."""
+    logger.exception("while telling of new messages in %s", topic.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

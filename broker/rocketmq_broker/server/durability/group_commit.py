@@ -85,6 +85,7 @@ class GroupCommit:
     async def start(self) -> None:
         """Starts the flush process and the background work. Raises OSError."""
         self._loop = asyncio.get_running_loop()
+        self._showing.start()
         self._flusher.start()
         if not self._is_sync:
             self._tasks.every(self._async_flush_interval_s, "flush", self._flush)

@@ -127,8 +127,13 @@ class Showing:
         self._overdue: asyncio.TimerHandle | None = None
         self._durable_to = store.written_position
         self._is_under_way = False
+        self._loop: asyncio.AbstractEventLoop
         self.visible_to = store.written_position
         """Everything before this commit log offset is visible."""
+
+    def start(self) -> None:
+        """Takes the running event loop, which each write needs: CPython 3.11 calls getpid each time that it is asked for it."""
+        self._loop = asyncio.get_running_loop()
 
     def written(self, position: int, requests: int, began_s: float) -> None:
         """Notes that so many requests were written up to that offset; the first came at `began_s` on the event loop's clock."""
@@ -137,7 +142,7 @@ class Showing:
     def watch(self) -> None:
         """Answers FLUSH_DISK_TIMEOUT to requests that wait too long after this."""
         if self._overdue is None:
-            self._overdue = asyncio.get_running_loop().call_later(self._overdue_after_s, self._answer_overdue)
+            self._overdue = self._loop.call_later(self._overdue_after_s, self._answer_overdue)
 
     def stop(self) -> None:
         """Ends the watch."""
@@ -152,7 +157,7 @@ class Showing:
 
     def _go_on(self) -> None:
         self._is_under_way = False
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         slice_end_s = loop.time() + _SLICE_S
         while True:
             position = min(self._batches.end_of_first(_REQUESTS_SHOWN_AT_ONCE, self._durable_to), self._durable_to)
@@ -181,7 +186,7 @@ class Showing:
         self.visible_to = max(self.visible_to, position)
         for listener in self._listeners:
             listener.confirm(position)
-        self._batches.shown(position, asyncio.get_running_loop().time())
+        self._batches.shown(position, self._loop.time())
         self._waiting.succeed(position)
 
     def lose_after(self, position: int, error: StoreUnwritable) -> None:
@@ -194,7 +199,7 @@ class Showing:
     def _answer_overdue(self) -> None:
         """Answers overdue requests: their message may or may not be stored (FLUSH_DISK_TIMEOUT)."""
         self._overdue = None
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)
         if next_began_s is not None:
             due_in_s = next_began_s + self._overdue_after_s - loop.time()
