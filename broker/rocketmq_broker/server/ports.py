@@ -25,4 +25,7 @@ class SystemTopics(Protocol):
     """Creates the broker's own topics (TopicTable)."""
 
     def internal(self, topic: str, queue_nums: int) -> object:
-        """Returns the topic, and creates it if it is missing."""
+        """Returns a topic that only the broker itself reads, and creates it if it is missing."""
+
+    def read_by_others(self, topic: str, queue_nums: int) -> object:
+        """Returns a topic that others read, and creates it if it is missing. Raises StoreUnwritable."""

@@ -85,3 +85,16 @@ def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> N
     played = play(Plan(2631, WorldShape(credits_by_celery=True).as_settings(), tuple(events), 46.488))
     assert FaultKind.PROCESS_KILL_AT_DATABASE not in played.fired
     assert played.violations == ()
+
+
+def test_a_topic_whose_settings_the_disk_refused_once_is_there_after_the_broker_died() -> None:
+    place = {"order": 4, "items": [["lamp", 1, 4600]], "key": "dan-4", "pays_later": False}
+    events = (
+        PlannedEvent(0.0, ActionKind.PLACE, "dan", 0.0, place),
+        PlannedEvent(0.1, ActionKind.CANCEL, "dan", 0.0, {"order": 4}),
+        PlannedEvent(0.1, FaultKind.DISK_FAIL_SYNCS, "broker-a", 0.0, {"count": 1}),
+        PlannedEvent(0.3, FaultKind.PROCESS_KILL_AT_DISK, "broker-a", 0.0, {"nth": 1}),
+    )
+    ended = play(Plan(516, SHAPE.as_settings(), (), 1.3).with_events(events))
+    assert ended.fired == {FaultKind.DISK_FAIL_SYNCS: 1, FaultKind.PROCESS_KILL_AT_DISK: 1}
+    assert ended.violations == ()

@@ -76,7 +76,7 @@ class Reviver:
             if is_given_up or attempts >= most:
                 topic = self._topics.dead_letter_topic(queue.group).topic_name
             else:
-                topic = self._topics.internal(topics.pop_retry_topic(queue.group, queue.topic), 1).topic_name
+                topic = self._topics.read_by_others(topics.pop_retry_topic(queue.group, queue.topic), 1).topic_name
                 self._statistics.flows.sent_back(queue.topic.encode(), queue.group)
             message = moved_message(record, topic.encode(), 0, encoded, min(attempts + 1, _INT32_MAX))
             self._store.append(message, self._clock(), was_accepted=True, may_use_reserve=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -14,7 +13,7 @@ from rocketmq_broker.protocol.codes import FURTHER_DETAILS, ResponseCode
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.names import refuse_illegal_topic
-from rocketmq_broker.store import TopicConfigs
+from rocketmq_broker.store import StoreUnwritable, TopicConfigs
 
 SCHEDULE_TOPIC_QUEUES = 18
 BENCHMARK_TOPIC_QUEUES = 1024
@@ -38,7 +37,8 @@ class TopicRules:
 class TopicTable:
     """All topics. `persist_changes` writes retry topics and changes by the name server; all other changes are on disk at once.
 
-    A crash may lose a retry topic: the group's next heartbeat creates it again.
+    A crash may lose a retry topic: the group's next heartbeat creates it again. It loses no other topic that has an acknowledged
+    message, whatever the disk refused before: nobody would find the message.
     """
 
     def __init__(
@@ -56,7 +56,8 @@ class TopicTable:
         self._sendable: dict[str, TopicConfig] = {}
         self.has_changed = Alarm()
         """Rings when there is something for `persist_changes` to do."""
-        self._is_changed = False
+        self._unsaved: set[str] = set()
+        """The topics whose settings differ from those on the disk."""
         for config in _initial_topics(rules):
             if configs.get(config.topic_name) != config:
                 self._put(config)
@@ -86,7 +87,10 @@ class TopicTable:
         return config
 
     def for_sending(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool = False) -> TopicConfig:
-        """Returns the settings of a message's topic, created by the default topic's if missing. Raises RequestRefused."""
+        """Returns the settings of a message's topic, created by the default topic's if missing.
+
+        They are on the disk then. Raises RequestRefused; StoreUnwritable if the disk refuses.
+        """
         config = self._sendable.get(topic)
         if config is None:
             refuse_illegal_topic(topic)
@@ -95,6 +99,7 @@ class TopicTable:
             config = self._configs.get(topic) or self._made_by_a_send(topic, default_topic, queue_nums, unit_mode)
             if not permissions.is_writeable(config.perm):
                 raise RequestRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
+            self._save(topic)
             self._sendable[topic] = config
         return config
 
@@ -106,16 +111,16 @@ class TopicTable:
         return queue_id % config.write_queue_nums
 
     def internal(self, topic: str, queue_nums: int) -> TopicConfig:
-        """Returns a topic of the broker's own, created if missing (createTopicInSendMessageBackMethod).
+        """Returns a topic that only the broker itself reads, created if missing. `persist_changes` writes its settings."""
+        return self._configs.get(topic) or self._make_internal(topic, queue_nums)
 
-        A new topic is on disk before a message in it can be acknowledged, so no crash hides dead letters. If the disk refuses
-        now, `persist_changes` tries again.
+    def read_by_others(self, topic: str, queue_nums: int) -> TopicConfig:
+        """Returns a topic of the broker's own for clients and operators, created if missing (createTopicInSendMessageBackMethod).
+
+        Its settings are on the disk then, so no crash hides dead letters. Raises StoreUnwritable if the disk refuses.
         """
-        config = self._configs.get(topic)
-        if config is None:
-            config = self._make_internal(topic, queue_nums)
-            with suppress(OSError):
-                self.persist_changes()
+        config = self.internal(topic, queue_nums)
+        self._save(topic)
         return config
 
     def retry_topic(self, group: str, queue_nums: int, *, unit_mode: bool = False) -> TopicConfig:
@@ -125,8 +130,8 @@ class TopicTable:
         return self._configs.get(topic) or self._make_internal(topic, queue_nums, topic_sys_flag=flag)
 
     def dead_letter_topic(self, group: str) -> TopicConfig:
-        """Returns the topic for the group's messages without attempts left."""
-        return self.internal(topics.dead_letter_topic(group), 1)
+        """Returns the topic for the group's messages without attempts left. Raises StoreUnwritable."""
+        return self.read_by_others(topics.dead_letter_topic(group), 1)
 
     def update(self, config: TopicConfig) -> None:
         """Creates or changes the topic for an operator or client. Raises RequestRefused, OSError."""
@@ -141,7 +146,7 @@ class TopicTable:
         refuse_illegal_topic(topic)
         self._refuse_system_topic(topic)
         if self._configs.remove(topic, self._clock()):
-            self._changed()
+            self._changed(topic)
             self.persist_changes()
 
     def set_order_topics(self, order_topics: set[str]) -> None:
@@ -152,9 +157,16 @@ class TopicTable:
 
     def persist_changes(self) -> None:
         """Writes changes to the disk. Raises OSError; then the next call tries again."""
-        if self._is_changed:
+        if self._unsaved:
             self._configs.persist()
-            self._is_changed = False
+            self._unsaved.clear()
+
+    def _save(self, topic: str) -> None:
+        if topic in self._unsaved:
+            try:
+                self.persist_changes()
+            except OSError as error:
+                raise StoreUnwritable(f"the settings of the topic {topic} cannot be stored: {error}") from error
 
     def _made_by_a_send(self, topic: str, default_topic: str, queue_nums: int, unit_mode: bool) -> TopicConfig:
         model = self._configs.get(default_topic)
@@ -166,7 +178,6 @@ class TopicTable:
             config = replace(model, topic_name=topic, read_queue_nums=count, write_queue_nums=count)
             flag = permissions.UNIT if unit_mode else 0
             self._put(replace(config, perm=model.perm & ~permissions.INHERIT, topic_sys_flag=flag, order=False))
-            self.persist_changes()
         elif topic.startswith(topics.RETRY_PREFIX):
             self._refuse_if_full(topic)
             self.internal(topic, 1)
@@ -188,11 +199,11 @@ class TopicTable:
 
     def _put(self, config: TopicConfig) -> None:
         self._configs.put(config, self._clock())
-        self._changed()
+        self._changed(config.topic_name)
 
-    def _changed(self) -> None:
+    def _changed(self, topic: str) -> None:
         self._sendable.clear()
-        self._is_changed = True
+        self._unsaved.add(topic)
         self.has_changed.ring()
         self.on_change()
 

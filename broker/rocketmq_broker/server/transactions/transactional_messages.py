@@ -108,7 +108,7 @@ class TransactionalMessages:
     def discard(self, transaction: PendingTransaction, now_ms: int) -> int:
         """Parks the message for operators. Raises HalfMessageUnreadable; then the transaction is still pending."""
         half = self._bridge.read(transaction)
-        self._topics.internal(DISCARD_TOPIC.decode(), 1)
+        self._topics.read_by_others(DISCARD_TOPIC.decode(), 1)
         self._bridge.append(transitions.discarded(half, transaction), now_ms)
         return self._end(transaction, State.DISCARDED, now_ms)
 

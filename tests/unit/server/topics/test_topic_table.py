@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.topics.topic_table import TopicRules, TopicTable
-from rocketmq_broker.store import TopicConfigs
+from rocketmq_broker.store import StoreUnwritable, TopicConfigs
 
 
 def table(directory: Path, **rules: object) -> TopicTable:
@@ -123,19 +124,43 @@ def test_a_retry_topic_is_made_by_a_send_even_without_auto_creation(tmp_path: Pa
 def test_a_topic_of_the_brokers_own_is_on_disk_before_a_message_in_it_is_acknowledged(tmp_path: Path) -> None:
     topics = table(tmp_path)
     topics.dead_letter_topic("g")
-    topics.internal("TRANS_CHECK_MAX_TIME_TOPIC", 1)
+    topics.read_by_others("TRANS_CHECK_MAX_TIME_TOPIC", 1)
     after_a_kill = table(tmp_path)
     assert after_a_kill.get("%DLQ%g") == TopicConfig("%DLQ%g", 1, 1)
     assert after_a_kill.get("TRANS_CHECK_MAX_TIME_TOPIC") is not None
 
 
-def test_a_disk_that_takes_no_settings_now_gets_them_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+TAKES_A_MESSAGE: tuple[Callable[[TopicTable], TopicConfig], ...] = (
+    lambda topics: topics.for_sending("orders", "TBW102", 4),
+    lambda topics: topics.dead_letter_topic("g"),
+    lambda topics: topics.read_by_others("TRANS_CHECK_MAX_TIME_TOPIC", 1),
+)
+
+
+@pytest.mark.parametrize("take", TAKES_A_MESSAGE)
+def test_no_message_is_taken_for_a_topic_that_a_crash_would_forget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, take: Callable[[TopicTable], TopicConfig]
+) -> None:
     topics = table(tmp_path)
     with monkeypatch.context() as full:
         full.setattr(TopicConfigs, "persist", _disk_full)
-        assert topics.dead_letter_topic("g").topic_name == "%DLQ%g"
-    topics.persist_changes()
-    assert table(tmp_path).get("%DLQ%g") is not None
+        for _ in range(2):
+            with pytest.raises(StoreUnwritable, match=r"the settings of the topic \S+ cannot be stored: No space left on device"):
+                take(topics)
+    config = take(topics)
+    assert table(tmp_path).get(config.topic_name) == config
+
+
+def test_a_change_that_the_disk_refused_is_stored_before_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topics = table(tmp_path)
+    with monkeypatch.context() as full:
+        full.setattr(TopicConfigs, "persist", _disk_full)
+        with pytest.raises(OSError, match="No space left"):
+            topics.update(TopicConfig("orders", 2, 2))
+    assert topics.for_sending("orders", "TBW102", 4).write_queue_nums == 2
+    assert table(tmp_path).get("orders") == TopicConfig("orders", 2, 2)
 
 
 def _disk_full(configs: TopicConfigs) -> None:
