@@ -9,7 +9,7 @@ TESTS ?= tutorials tests examples
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
 # All tests together wait for half of their time: half as many processes more use it. With more, Apache's brokers get too little.
 LANES := logical
-test: LANES := $(shell expr `getconf _NPROCESSORS_ONLN` '*' 2)
+test: LANES := $(shell expr `getconf _NPROCESSORS_ONLN` '*' 3 / 2)
 SIDE_BY_SIDE = -n $(LANES) --dist loadfile --no-loadscope-reorder
 CORE := message protocol store transaction filter
 

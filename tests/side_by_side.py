@@ -1,6 +1,6 @@
 """Which tests one process of pytest-xdist runs one after the other: those of a file, and all that shares one place.
 
-And which process begins with which: half of them with what waits, half with what computes.
+And which process begins with which: every second one with what computes, the others with what waits.
 """
 
 import functools
@@ -45,7 +45,8 @@ def computes(scope: str) -> bool:
 def next_scope(scopes: Sequence[str], *, computing: bool) -> str:
     """The first scope of the kind that is asked for; of the other kind, once none is left.
 
-    Side by side, tests that compute starve Apache's brokers, and tests that wait leave processors idle.
+    Side by side, tests that compute starve Apache's brokers, and tests that wait leave processors idle. Four processes on two
+    processors were too many: Apache's brokers and clients give up after 3 s.
     """
     return next((scope for scope in scopes if computes(scope) is computing), scopes[0])
 

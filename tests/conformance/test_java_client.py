@@ -71,7 +71,7 @@ FILTER_CASES = (
 )
 """For a broker with enablePropertyFilter=true."""
 KIT_SECONDS = 1500
-CASES_AT_ONCE = 4
+CASES_AT_ONCE = 2
 """Of a client without TLS: several first handshakes at once would take longer than its patience, which is 3 s."""
 SETTINGS = {
     "transactionCheckInterval": "2000",
