@@ -51,7 +51,8 @@ def hunt_planted(
         raise typer.Exit(2) from None
     kept = KeptHunt(results or Path("build", "planted", f"{code_version(_ROOT)}.jsonl"))
     try:
-        hunt(wanted, range(first, first + worlds), _end, kept, tries=shrinking_tries, watcher=_Teller(console))
+        if worlds:
+            hunt(wanted, range(first, first + worlds), _end, kept, tries=shrinking_tries, watcher=_Teller(console))
     except KeyboardInterrupt:
         console.print("Stopped. What was found so far counts. The same command goes on here.")
     found = {**FOUND, **found_in(kept, wanted)}

@@ -9,6 +9,7 @@ from runpy import run_path
 import pytest
 from typer.testing import CliRunner
 
+from simulation.planted import __main__ as command
 from simulation.planted import found
 from simulation.planted.__main__ import app
 from simulation.planted.all_planted import ALL_PLANTED
@@ -18,26 +19,29 @@ from simulation.planted.table import as_markdown
 from simulation.planted.writing import write_found
 
 ROOT = Path(__file__).parents[3]
-BUG, MISSED = "op-message-first", "recovered-log-unsynced"
+BUG, MISSED, NOT_SHRUNK = "op-message-first", "recovered-log-unsynced", "pull-offset-committed"
 
 
 @pytest.fixture
 def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Returns a file with a bug that the second world found, and one that two worlds missed."""
+    """Returns a file with a bug that the second world found, one that two worlds missed, and one that nobody has shrunk."""
     monkeypatch.setattr(found, "FOUND", {})
+    monkeypatch.setattr(command, "play_one", None)
     kept = KeptHunt(tmp_path / "planted.jsonl")
     for seed, promise in ((4, None), (7, "An acknowledged order gets its credit once.")):
         kept.add(HuntedWorld(BUG, seed, 0.33, promise))
         kept.add(HuntedWorld(MISSED, seed, 0.4))
     kept.add(ShrunkBug(BUG, 7, 3, 80))
+    kept.add(HuntedWorld(NOT_SHRUNK, 4, 0.5, "A transaction has one outcome."))
     return tmp_path / "planted.jsonl"
 
 
-@pytest.mark.parametrize(("names", "status"), [([BUG], 0), ([BUG, MISSED], 1), (["no-such-bug"], 2)])
+@pytest.mark.parametrize(("names", "status"), [([BUG], 0), ([BUG, NOT_SHRUNK], 0), ([BUG, MISSED], 1), (["no-such-bug"], 2)])
 def test_a_hunt_of_no_worlds_tells_what_is_kept(results: Path, names: list[str], status: int) -> None:
     told = CliRunner().invoke(app, [*names, "--worlds", "0", "--results", str(results)])
     assert told.exit_code == status
     assert (" | 2 | 0.7 | 3 | An acknowledged order gets its credit once. |" in told.output) == (status != 2)
+    assert (" | 1 | 0.5 | - | A transaction has one outcome. |" in told.output) == (NOT_SHRUNK in names)
     assert (" | not in 2 | 0.8 | - | more worlds are needed |" in told.output) == (MISSED in names)
 
 
