@@ -93,14 +93,15 @@ def refuse_changes(status: str) -> None:
 
 def problems_of(distribution: Path, version: str) -> list[str]:
     """Returns what an index would refuse in the metadata of this wheel or sdist, each as a sentence; none if all is well."""
+    written = _metadata(distribution)
     try:
-        metadata = Metadata.from_email(_metadata(distribution), validate=True)
+        metadata = Metadata.from_email(written, validate=True)
     except ExceptionGroup as group:
         return [f"{distribution.name}: {error}" for error in group.exceptions]
     problems = []
     if str(metadata.version) != version:
         problems.append(f"{distribution.name}: its version is {metadata.version}, not {version}")
-    if not HeaderParser().parsestr(_metadata(distribution).decode())["License-Expression"]:
+    if not HeaderParser().parsestr(written.decode())["License-Expression"]:
         problems.append(f"{distribution.name}: it names no license")
     return problems
 

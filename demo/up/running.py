@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,10 +134,7 @@ def usable_ports(wanted: Ports, brokers: int = 1) -> Ports:
     listening = [chosen.broker + number * BROKER_PORTS_APART for number in range(brokers)]
     needed = [*zip(chosen, Ports._fields, strict=True)]
     needed += [(port, "broker") for first in listening for port in (first - 2, first) if port != chosen.broker]
-    taken = [(port, name) for port, name in needed if is_taken(port)]
-    if taken:
-        told = ", ".join(f"{port} (--{name}-port)" for port, name in taken)
-        raise DemoError(f"somebody else listens on the port {told}: end that, or choose another port; 0 takes any free one")
+    _refuse_taken(needed)
     return chosen
 
 
@@ -147,10 +144,16 @@ def usable_grpc_ports(wanted: int | None, brokers: int = 1) -> list[int]:
         return []
     first = wanted or free_ports_of_brokers(brokers, 1)
     ports = list(range(first, first + brokers))
-    taken = [str(port) for port in ports if is_taken(port)]
-    if taken:
-        raise DemoError(f"somebody else listens on the port {', '.join(taken)} (--grpc-port): choose another one, or 0")
+    _refuse_taken([(port, "grpc") for port in ports])
     return ports
+
+
+def _refuse_taken(needed: Sequence[tuple[int, str]]) -> None:
+    """Raises DemoError if one of these ports, each with the name of its option, is taken."""
+    taken = [(port, name) for port, name in needed if is_taken(port)]
+    if taken:
+        told = ", ".join(f"{port} (--{name}-port)" for port, name in taken)
+        raise DemoError(f"somebody else listens on the port {told}: end that, or choose another port; 0 takes any free one")
 
 
 def _emptied(folder: Path) -> Path:

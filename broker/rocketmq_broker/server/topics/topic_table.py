@@ -180,7 +180,7 @@ class TopicTable:
             self._put(replace(config, perm=model.perm & ~permissions.INHERIT, topic_sys_flag=flag, order=False))
         elif topic.startswith(topics.RETRY_PREFIX):
             self._refuse_if_full(topic)
-            self.internal(topic, 1)
+            self._make_internal(topic, 1)
         return self.existing(topic)
 
     def _make_internal(self, topic: str, queue_nums: int, *, topic_sys_flag: int = 0) -> TopicConfig:
