@@ -43,8 +43,8 @@ compile: ## Compile the broker's hot modules into build/compiled, for demo, up a
 wheels: setup ## Build the wheels into dist: compiled for each CPython 3.11 to 3.14 of this machine, and one for any Python (COMPILED=0: that one alone)
 	@$(PYTHON_IN_VENV) -m scripts.build_wheels $(if $(filter 0,$(COMPILED)),--pure)
 
-release: setup ## Build and check into dist what a release publishes: wheels, sdist, SBOM, notes, hashes; it publishes nothing (COMPILED=0: pure wheels)
-	@$(PYTHON_IN_VENV) -m scripts.release $(if $(filter 0,$(COMPILED)),--pure)
+release: setup ## Build and check into dist what a release publishes: wheels, sdist, SBOM, notes, hashes, image; it publishes nothing (COMPILED=0: pure)
+	@$(PYTHON_IN_VENV) -m scripts.release $(if $(filter 0,$(COMPILED)),--pure) $(REPOSITORY:%=--repository %)
 
 demo: setup-demo ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo $(DEMO)

@@ -1,7 +1,7 @@
-"""python -m scripts.release: what a release publishes, in dist: wheels and sdist, SBOM, notes, hashes. It publishes nothing.
+"""python -m scripts.release: what a release publishes, in dist: wheels and sdist, SBOM, notes, hashes; and the broker's image.
 
-It refuses a checkout with changes that are not committed, and a version that is not the newest in CHANGELOG.md. Needs git.
-`--pure` leaves compiled wheels out.
+It publishes nothing. It refuses a checkout with changes that are not committed, and a version that is not the newest in
+CHANGELOG.md. Needs git. The image stays in the Docker engine; without an engine it is left out. `--pure` compiles nothing.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from packaging.metadata import Metadata
 
 from rocketmq_broker import __version__
 from rocketmq_broker.told_to_stop import until_interrupted
+from scripts.build_image import released_image
 from scripts.build_wheels import CHECKOUT, CannotBuildWheel, broker_environment, built, locked_environment, run
+from scripts.release_notes import CannotRelease, address_of, notes_of, with_links
 
 RELEASE_LOCK: Final = CHECKOUT / "docker" / "release.lock"
 SUMS: Final = "SHA256SUMS"
-_SECTION: Final = re.compile(r"^## \[([^]]+)\](?: - (\d{4}-\d\d-\d\d))?\n", re.MULTILINE)
-
-
-class CannotRelease(Exception):
-    """This checkout is no release; the text says what to do about it."""
 
 
 def main(
     pure: Annotated[bool, typer.Option("--pure", help="Only the wheels that any Python runs, and the sdist.")] = False,
     folder: Annotated[Path, typer.Option(help="Where all goes; it is emptied first.")] = CHECKOUT / "dist",
+    repository: Annotated[
+        str, typer.Option(help="The repository's address in a browser, for links of the notes; that of the remote `origin`.")
+    ] = "",
 ) -> None:
     """Builds and checks a release, and prints a line for each part."""
     try:
-        for line in _released(folder.resolve(), is_pure_only=pure):
+        for line in _released(folder.resolve(), repository.rstrip("/"), is_pure_only=pure):
             print(line, flush=True)
     except (CannotRelease, CannotBuildWheel) as error:
         print(error, file=sys.stderr)
         sys.exit(1)
 
 
-def _released(folder: Path, *, is_pure_only: bool) -> Iterator[str]:
+def _released(folder: Path, repository: str, *, is_pure_only: bool) -> Iterator[str]:
     notes = notes_of((CHECKOUT / "CHANGELOG.md").read_text(), __version__)
     refuse_changes(run("git", "status", "--porcelain", cwd=CHECKOUT))
     commit = run("git", "rev-parse", "HEAD", cwd=CHECKOUT).strip()
@@ -60,29 +60,19 @@ def _released(folder: Path, *, is_pure_only: bool) -> Iterator[str]:
     sbom = folder / f"rocketmq-broker-{__version__}.cdx.json"
     write_sbom(sbom, folder)
     yield f"{sbom.name}: the broker with all that it needs, and its licenses, as CycloneDX"
-    (folder / "NOTES.md").write_text(notes)
-    yield f"NOTES.md: {len(notes.splitlines())} lines, from CHANGELOG.md"
+    address = repository or _address_of_origin()
+    (folder / "NOTES.md").write_text(with_links(notes, address, f"v{__version__}"))
+    links = f"with links to {address}" if address else "with paths in place of links: `--repository` says where the files are"
+    yield f"NOTES.md: {len(notes.splitlines())} lines from CHANGELOG.md, {links}"
     (folder / SUMS).write_text(sums_of(folder))
     yield f"{SUMS}: check with `sha256sum --check {SUMS}`"
+    yield from released_image(__version__, commit, is_compiled=not is_pure_only)
     yield f"Nothing is published. docs/releasing.md says how to go on with {folder}."
 
 
-def notes_of(changelog: str, version: str) -> str:
-    """Returns the newest release's section. Raises CannotRelease if that is not `version`, or if changes are unreleased."""
-    parts = _SECTION.split(changelog)[1:]
-    sections = list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))
-    unreleased = next((text for name, _, text in sections if name == "Unreleased"), "")
-    if unreleased.strip():
-        raise CannotRelease(f"CHANGELOG.md has changes under [Unreleased]: give them a heading, `## [{version}] - YYYY-MM-DD`")
-    released = [(name, day, text) for name, day, text in sections if name != "Unreleased"]
-    if not released or released[0][0] != version:
-        newest = released[0][0] if released else "none"
-        raise CannotRelease(
-            f"rocketmq_broker.__version__ is {version}, and the newest release in CHANGELOG.md is {newest}: make them agree"
-        )
-    if not released[0][1]:
-        raise CannotRelease(f"CHANGELOG.md does not say when {version} was released: `## [{version}] - YYYY-MM-DD`")
-    return released[0][2].strip() + "\n"
+def _address_of_origin() -> str:
+    remotes = run("git", "remote", cwd=CHECKOUT).split()
+    return address_of(run("git", "remote", "get-url", "origin", cwd=CHECKOUT)) if "origin" in remotes else ""
 
 
 def refuse_changes(status: str) -> None:

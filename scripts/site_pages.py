@@ -16,7 +16,7 @@ from mkdocs.structure.pages import Page
 ROOT: Final = Path(__file__).parent.parent
 _FOLDERS: Final = ("tutorials", "examples")
 """Folders whose pages have their paths in the repository; those of others lie in docs."""
-_LINK: Final = re.compile(
+LINK: Final = re.compile(
     r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
 )
 """A link, or code, in which nothing is a link."""
@@ -35,7 +35,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Returns the page's text with links of the site. Leaves code alone."""
     source = page.file.src_uri
     in_repository = source if source.startswith(_FOLDERS) else f"docs/{source}"
-    return _LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
+    return LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
 
 
 def _linked(found: re.Match[str], in_repository: str, source: str, files: Files) -> str:

@@ -9,42 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from scripts.release import CHECKOUT, CannotRelease, notes_of, problems_of, refuse_changes, sums_of, with_version
+from scripts.release import CHECKOUT, problems_of, refuse_changes, sums_of, with_version
+from scripts.release_notes import CannotRelease
 
-INTRODUCTION = "# Changelog\n\nA sentence.\n\n"
-CHANGELOG = INTRODUCTION + (
-    "## [Unreleased]\n\n## [1.2.0] - 2026-11-25\n\n### Added\n- A thing.\n\n## [1.1.0] - 2026-11-22\n\n### Added\n- Old.\n"
-)
 METADATA = "Metadata-Version: 2.4\nName: rocketmq-broker\nVersion: 1.2.0\nLicense-Expression: Apache-2.0\n"
-
-
-def test_the_notes_are_the_section_of_the_version() -> None:
-    assert notes_of(CHANGELOG, "1.2.0") == "### Added\n- A thing.\n"
-
-
-def test_a_changelog_that_begins_with_its_release_has_notes_too() -> None:
-    assert notes_of(CHANGELOG.replace("## [Unreleased]\n\n", ""), "1.2.0") == "### Added\n- A thing.\n"
-
-
-@pytest.mark.parametrize("version", ["1.1.0", "1.3.0"])
-def test_a_version_that_is_not_the_newest_release_is_refused(version: str) -> None:
-    with pytest.raises(CannotRelease, match=rf"is {version}, and the newest release in CHANGELOG.md is 1\.2\.0"):
-        notes_of(CHANGELOG, version)
-
-
-def test_changes_that_are_not_released_are_refused() -> None:
-    with pytest.raises(CannotRelease, match=r"changes under \[Unreleased\]"):
-        notes_of(CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A bug.\n"), "1.2.0")
-
-
-def test_a_release_without_a_day_is_refused() -> None:
-    with pytest.raises(CannotRelease, match=r"does not say when 1\.2\.0 was released"):
-        notes_of(CHANGELOG.replace(" - 2026-11-25", ""), "1.2.0")
-
-
-def test_a_changelog_without_a_release_is_refused() -> None:
-    with pytest.raises(CannotRelease, match="is none"):
-        notes_of(INTRODUCTION + "## [Unreleased]\n", "1.2.0")
 
 
 def test_a_checkout_with_changes_is_refused_and_they_are_named() -> None:

@@ -1,0 +1,76 @@
+"""The notes of a release: which section they are, and where their links lead."""
+
+import pytest
+
+from scripts.release_notes import CannotRelease, address_of, notes_of, with_links
+
+INTRODUCTION = "# Changelog\n\nA sentence.\n\n"
+CHANGELOG = INTRODUCTION + (
+    "## [Unreleased]\n\n## [1.2.0] - 2026-11-25\n\n### Added\n- A thing.\n\n## [1.1.0] - 2026-11-22\n\n### Added\n- Old.\n"
+)
+
+
+def test_the_notes_are_the_section_of_the_version() -> None:
+    assert notes_of(CHANGELOG, "1.2.0") == "### Added\n- A thing.\n"
+
+
+def test_a_changelog_that_begins_with_its_release_has_notes_too() -> None:
+    assert notes_of(CHANGELOG.replace("## [Unreleased]\n\n", ""), "1.2.0") == "### Added\n- A thing.\n"
+
+
+@pytest.mark.parametrize("version", ["1.1.0", "1.3.0"])
+def test_a_version_that_is_not_the_newest_release_is_refused(version: str) -> None:
+    with pytest.raises(CannotRelease, match=rf"is {version}, and the newest release in CHANGELOG.md is 1\.2\.0"):
+        notes_of(CHANGELOG, version)
+
+
+def test_changes_that_are_not_released_are_refused() -> None:
+    with pytest.raises(CannotRelease, match=r"changes under \[Unreleased\]"):
+        notes_of(CHANGELOG.replace("## [Unreleased]\n", "## [Unreleased]\n\n### Fixed\n- A bug.\n"), "1.2.0")
+
+
+def test_a_release_without_a_day_is_refused() -> None:
+    with pytest.raises(CannotRelease, match=r"does not say when 1\.2\.0 was released"):
+        notes_of(CHANGELOG.replace(" - 2026-11-25", ""), "1.2.0")
+
+
+def test_a_changelog_without_a_release_is_refused() -> None:
+    with pytest.raises(CannotRelease, match="is none"):
+        notes_of(INTRODUCTION + "## [Unreleased]\n", "1.2.0")
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "https://forge.example/shop/messages.git\n",
+        "https://forge.example/shop/messages/",
+        "https://who:secret@forge.example/shop/messages.git",
+        "http://forge.example:3000/shop/messages",
+        "git@forge.example:shop/messages.git",
+        "ssh://git@forge.example/shop/messages.git",
+        "ssh://git@forge.example:2222/shop/messages",
+    ],
+)
+def test_a_forge_s_repository_has_an_address_in_a_browser(remote: str) -> None:
+    assert address_of(remote) == "https://forge.example/shop/messages"
+
+
+@pytest.mark.parametrize("remote", ["", "/srv/git/messages", "../messages", "file:///srv/git/messages"])
+def test_a_folder_has_no_address_in_a_browser(remote: str) -> None:
+    assert address_of(remote) == ""
+
+
+NOTES = "- One ([how](docs/x.md#part)), [two](https://semver.org/), `[no](link.md)`, ![picture](docs/a.svg)\n"
+
+
+def test_links_to_files_lead_to_the_release_s_files() -> None:
+    assert with_links(NOTES, "https://forge.example/shop", "v1.2.0") == (
+        "- One ([how](https://forge.example/shop/blob/v1.2.0/docs/x.md#part)), [two](https://semver.org/), `[no](link.md)`, "
+        "![picture](https://forge.example/shop/blob/v1.2.0/docs/a.svg)\n"
+    )
+
+
+def test_without_an_address_links_to_files_become_their_paths() -> None:
+    assert with_links(NOTES, "", "v1.2.0") == (
+        "- One (how (`docs/x.md`)), [two](https://semver.org/), `[no](link.md)`, picture (`docs/a.svg`)\n"
+    )
