@@ -33,7 +33,7 @@ _INTEGERS = {
 _TEXTS = (
     "orders", "others", "group", "customer-1", "", " ", "a b", "%DLQ%group", "%RETRY%group_orders", "RMQ_SYS_TRANS_HALF_TOPIC",
     "SCHEDULE_TOPIC_XXXX", "%RETRY%", "CID_RMQ_SYS_TRANS", "x" * 600_000,
-    "*", "a || b", "price > 10", "((((", "\x01\x02", "x" * 300, "PGROUP", "DELAY", "-1", "münchen",
+    "*", "a || b", "price > 10", "((((", "\x01\x02", "x" * 300, "g" * 64, "PGROUP", "DELAY", "-1", "münchen",
 )  # fmt: skip
 
 

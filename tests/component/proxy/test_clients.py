@@ -119,6 +119,18 @@ async def test_a_heartbeat_without_settings_is_told_so_and_later_keeps_the_clien
     await client.producer("orders")
     assert (await client.call("Heartbeat", client_type=api.PRODUCER)).status.code == api.OK
     assert (await client.call("NotifyClientTermination")).status.code == api.OK
+    assert (await client.call("NotifyClientTermination")).status.code == api.UNRECOGNIZED_CLIENT_TYPE
+
+
+@pytest.mark.parametrize("group", ["", " ", "a b", "CID_RMQ_SYS_TRANS"])
+async def test_a_consumer_keeps_and_leaves_a_group_by_a_legal_name(client: ApiClient, group: str) -> None:
+    subscription = api.Subscription(group=api.Resource(name="group"))
+    await client.telemetry().settle(
+        api.Settings(client_type=api.SIMPLE_CONSUMER, access_point=client.endpoints, subscription=subscription)
+    )
+    for name in ("Heartbeat", "NotifyClientTermination"):
+        assert (await client.call(name, group=api.Resource(name=group))).status.code == api.ILLEGAL_CONSUMER_GROUP
+    assert (await client.call("NotifyClientTermination", group=subscription.group)).status.code == api.OK
 
 
 async def test_what_is_not_there_says_so(client: ApiClient) -> None:

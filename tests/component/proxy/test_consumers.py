@@ -138,7 +138,7 @@ async def test_a_push_consumer_keeps_its_message_as_long_as_it_is_there(rocketmq
         await living(rocketmq, client, minutes=5)
         assert not await receive(other)
         telemetry.end()
-        while (await client.call("Heartbeat", client_type=api.PUSH_CONSUMER)).status.code == api.OK:
+        while (await client.call("Heartbeat", group=GROUP, client_type=api.PUSH_CONSUMER)).status.code == api.OK:
             pass  # the broker has not heard of the end yet
         await rocketmq.advance(minutes=2)
         assert [again.body for again in await receive(other)] == [b"hello"]

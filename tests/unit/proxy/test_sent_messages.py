@@ -46,7 +46,7 @@ def test_what_the_broker_cannot_keep_is_refused_by_its_own_code() -> None:
     assert code_of(message(message_id=" ")) == api.ILLEGAL_MESSAGE_ID
     assert code_of(message(tag="a|b")) == api.ILLEGAL_MESSAGE_TAG
     assert code_of(message(keys=["a", " "])) == api.ILLEGAL_MESSAGE_KEY
-    assert code_of(message(message_group="g" * 65)) == api.ILLEGAL_MESSAGE_GROUP
+    assert code_of(message(message_group="g" * 64)) == api.ILLEGAL_MESSAGE_GROUP
     assert code_of(message(user={props.REAL_TOPIC: "RMQ_SYS_TRANS_HALF_TOPIC"})) == api.ILLEGAL_MESSAGE_PROPERTY_KEY
     assert code_of(message(b"")) == api.MESSAGE_BODY_EMPTY
     assert code_of(message(message_id="a\x02b")) == api.ILLEGAL_MESSAGE_ID
@@ -58,6 +58,21 @@ def test_what_the_broker_cannot_keep_is_refused_by_its_own_code() -> None:
     assert code_of(message(user={"": "c"})) == api.ILLEGAL_MESSAGE_PROPERTY_KEY
     assert code_of(message(user={"a": "x" * 33_000})) == api.MESSAGE_PROPERTIES_TOO_LARGE
     assert code_of(message(user={str(number): "x" for number in range(129)})) == api.MESSAGE_PROPERTIES_TOO_LARGE
+    assert code_of(message(user={"a": "x" * 16_000}, tag="t" * 300, keys=["k" * 84])) == api.MESSAGE_PROPERTIES_TOO_LARGE
+
+
+def test_what_is_just_small_enough_is_taken() -> None:
+    group = "ü" * 31 + "g"
+    encoded = SENT.properties_of(message(user={"a": "x" * 16_000}, tag="t" * 300, keys=["k" * 83], message_group=group), NOW_MS)
+    assert props.find(encoded.encode(), "__SHARDINGKEY") == group
+
+
+def test_a_transaction_waits_for_its_first_check_an_hour_at_most() -> None:
+    sent = message(message_type=api.TRANSACTION)
+    sent.system_properties.orphaned_transaction_recovery_duration.FromSeconds(3600)
+    assert props.find(SENT.properties_of(sent, NOW_MS).encode(), props.CHECK_IMMUNITY_TIME_IN_SECONDS) == "3600"
+    sent.system_properties.orphaned_transaction_recovery_duration.FromSeconds(3601)
+    assert code_of(sent) == api.BAD_REQUEST
 
 
 def test_a_transactional_message_is_neither_delayed_nor_of_a_group() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from typing import Final
 
@@ -50,24 +51,34 @@ async def register(caller: Caller, session: ClientSession, settings: api.Setting
     await session.invoke(RequestCode.HEART_BEAT, body=heartbeat.encode(), system_error=api.TOO_MANY_REQUESTS)
 
 
-async def heartbeat(caller: Caller, session: ClientSession) -> service.HeartbeatResponse:
+async def heartbeat(caller: Caller, session: ClientSession, request: service.HeartbeatRequest) -> service.HeartbeatResponse:
     """Keeps the client in its groups. Raises CallRefused if it has not sent its settings since it came."""
-    if session.settings is None or not session.can_be_asked:
-        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings by Telemetry")
-    await register(caller, session, session.settings)
+    await register(caller, session, _settings(session, request.group))
     return service.HeartbeatResponse(status=OK)
 
 
-async def leave(session: ClientSession) -> service.NotifyClientTerminationResponse:
-    """Takes the client out of its groups. Its session ends with its telemetry, which the client closes next."""
-    settings, session.settings = session.settings, None
-    if settings is not None:
-        groups = [UnregisterClientRequestHeader(client_id="", producer_group=it.name) for it in settings.publishing.topics]
-        if settings.HasField("subscription"):
-            groups.append(UnregisterClientRequestHeader(client_id="", consumer_group=settings.subscription.group.name))
-        for header in groups:
-            await session.invoke(RequestCode.UNREGISTER_CLIENT, header)
+async def leave(
+    session: ClientSession, request: service.NotifyClientTerminationRequest
+) -> service.NotifyClientTerminationResponse:
+    """Takes the client out of its groups. Its session ends with its telemetry, which the client closes next.
+
+    Raises CallRefused like `heartbeat`.
+    """
+    settings, session.settings = _settings(session, request.group), None
+    groups = [UnregisterClientRequestHeader(client_id="", producer_group=it.name) for it in settings.publishing.topics]
+    if settings.HasField("subscription"):
+        groups.append(UnregisterClientRequestHeader(client_id="", consumer_group=settings.subscription.group.name))
+    await asyncio.gather(*(session.invoke(RequestCode.UNREGISTER_CLIENT, header) for header in groups))
     return service.NotifyClientTerminationResponse(status=OK)
+
+
+def _settings(session: ClientSession, group: api.Resource) -> api.Settings:
+    """Returns the client's settings. Raises CallRefused without them, and for a consumer that names no legal group."""
+    if session.settings is None or not session.can_be_asked:
+        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings by Telemetry")
+    if session.settings.HasField("subscription"):
+        refuse_consumer_group(group.name)
+    return session.settings
 
 
 def _consumer(settings: api.Settings) -> ConsumerData:

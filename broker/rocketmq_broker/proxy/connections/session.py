@@ -1,4 +1,4 @@
-"""ClientSessions of clients: each has a connection to the broker inside the process (RocketMQ's GrpcChannelManager).
+"""Sessions of clients: each has a connection to the broker inside the process (RocketMQ's GrpcChannelManager).
 
 The broker serves it as any other: it checks each request's account, registers the client with its heartbeats, and sends checks.
 """
@@ -19,7 +19,7 @@ from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.dispatcher import Dispatcher
-from rocketmq_broker.remoting.errors import RemotingError, RemotingTimeout
+from rocketmq_broker.remoting.errors import RemotingError, RemotingTimeout, TooManyRequests
 from rocketmq_broker.remoting.limits import MAX_REQUEST_HEADER_LENGTH, ConnectionLimits
 from rocketmq_broker.remoting.network import current_network
 
@@ -37,7 +37,10 @@ class ClientSession:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.settings: api.Settings | None = None
+        self.is_over = False
+        """Whether no further call may begin: the client's telemetry ended."""
         self._outbox: Outbox | None = None
+        self._calls_under_way = 0
 
     @property
     def can_be_asked(self) -> bool:
@@ -55,12 +58,19 @@ class ClientSession:
 
         `system_error` is the code for SYSTEM_ERROR, which the broker answers to bad requests as well.
         """
+        self._calls_under_way += 1
         try:
             answer = await self.connection.invoke(code, header, body, timeout_ms=_TIMEOUT_MS)
         except RemotingTimeout:
             raise CallRefused(api.PROXY_TIMEOUT, "the broker does not answer in time") from None
+        except TooManyRequests as error:
+            raise CallRefused(api.TOO_MANY_REQUESTS, str(error)) from None
         except RemotingError:
-            raise CallRefused(api.INTERNAL_SERVER_ERROR, "the client's session ended: try again") from None
+            # Whether the broker did it is unknown, as after a time-out.
+            raise CallRefused(api.PROXY_TIMEOUT, "the client's session ended before the broker's answer: try again") from None
+        finally:
+            self._calls_under_way -= 1
+            self._close_if_over()
         if answer.code != ResponseCode.SUCCESS:
             raise refused(answer.code, answer.remark, system_error)
         return answer
@@ -79,14 +89,23 @@ class ClientSession:
         return True
 
     def telemetry_ended(self, outbox: Outbox) -> None:
-        """Closes the session with its last telemetry: a client that cannot be asked is no longer a member of its groups."""
+        """Ends the session with its last telemetry: a client that cannot be asked is no longer a member of its groups.
+
+        Calls under way get their answers first, as the client may have closed one stream and not the others.
+        """
         if self._outbox is outbox:
-            self.close()
+            self._end_outbox()
+            self.is_over = True
+            self._close_if_over()
 
     def close(self) -> None:
         """Ends the client's telemetry and its connection to the broker."""
         self._end_outbox()
         self.connection.close()
+
+    def _close_if_over(self) -> None:
+        if self.is_over and not self._calls_under_way:
+            self.connection.close()
 
     def _end_outbox(self) -> None:
         if self._outbox is not None:
@@ -117,7 +136,7 @@ class ClientSessions:
     def of(self, caller: Caller) -> ClientSession:
         """Returns the caller's session, begun if there is none. Raises CallRefused if there are too many."""
         session = self._sessions.get(caller.key)
-        if session is None or not session.connection.is_open:
+        if session is None or session.is_over or not session.connection.is_open:
             session = self._begin(caller)
         return session
 

@@ -13,8 +13,13 @@ from rocketmq_broker.proxy.checks import refuse_control_characters
 from rocketmq_broker.proxy.messages.names import DELIVER_MS, MESSAGE_GROUP, OF_SYSTEM, TRACE_CONTEXT
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 
-_LONGEST_GROUP: Final = 64
+_LONGEST_GROUP: Final = 63
+"""Bytes: RocketMQ refuses its maxMessageGroupSize itself."""
 _MOST_PROPERTIES: Final = 128
+_MOST_USER_BYTES: Final = 16 * 1024
+"""Of user properties, tag and keys together (maxUserPropertySize)."""
+_LONGEST_RECOVERY_S: Final = 3600
+"""The longest time before a transaction's first check-back (maxTransactionRecoverySecond)."""
 
 
 class SentMessages:
@@ -35,6 +40,7 @@ class SentMessages:
                 api.MESSAGE_BODY_TOO_LARGE, f"the body has {len(message.body)} bytes; {self._max_body_bytes} are allowed"
             )
         named = _user_properties(message)
+        _refuse_size(message)
         if not system.message_id.strip():
             raise CallRefused(api.ILLEGAL_MESSAGE_ID, "the message id is blank")
         refuse_control_characters(system.message_id, api.ILLEGAL_MESSAGE_ID, "the message id")
@@ -58,6 +64,9 @@ class SentMessages:
             named[props.TRANSACTION_PREPARED] = "true"
             if system.HasField("orphaned_transaction_recovery_duration"):
                 seconds = system.orphaned_transaction_recovery_duration.seconds
+                if seconds > _LONGEST_RECOVERY_S:
+                    reason = f"a transaction recovery time of {seconds} s; {_LONGEST_RECOVERY_S} are the most"
+                    raise CallRefused(api.BAD_REQUEST, reason)
                 named[props.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(max(0, seconds))
         if system.HasField("delivery_timestamp"):
             named |= self._delay(system.delivery_timestamp.seconds * 1000 + system.delivery_timestamp.nanos // 1_000_000, now_ms)
@@ -112,6 +121,15 @@ def _user_properties(message: api.Message) -> dict[str, str]:
                 api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"user property {name!r} is the system's own: choose another name"
             )
     return dict(message.user_properties)
+
+
+def _refuse_size(message: api.Message) -> None:
+    system = message.system_properties
+    texts = (*message.user_properties.keys(), *message.user_properties.values(), system.tag, *system.keys)
+    size = sum(len(text.encode()) for text in texts)
+    if size > _MOST_USER_BYTES:
+        reason = f"user properties, tag and keys have {size} bytes; {_MOST_USER_BYTES} are allowed"
+        raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, reason)
 
 
 def _keys(keys: Iterable[str]) -> str:
