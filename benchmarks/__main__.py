@@ -32,7 +32,6 @@ BROKER = Path(rocketmq_broker.__file__).parent
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
-WIDTH = 160
 QUICK_LOADS = (
     Load(Kind.TRANSACTIONS, SYNC, 32),
     Load(Kind.TRANSACTIONS, ASYNC, 32),
@@ -65,8 +64,8 @@ def main(
     headers: Annotated[str, typer.Option(help="With --java: the client's serializer, one row for each.")] = "JSON,ROCKETMQ",
     consume: Annotated[int, typer.Option(min=0, help="With --java: messages of the rows with a consumer; 0: none.")] = 100_000,
 ) -> None:
-    """Measures both brokers in turn, and prints one table."""
-    console = _console()
+    """Measures both brokers in turn, and prints their results."""
+    console = Console()
     flushes = _chosen(flush, [SYNC, ASYNC])
     if java:
         loads = java_loads(flushes, _chosen(headers, ["JSON", BINARY_HEADERS]), _numbers(threads), with_consumer=consume > 0)
@@ -111,12 +110,13 @@ def _run(plan: Plan, results: Results, console: Console) -> int:
         console.print("\nInterrupted; all processes are stopped.")
         code = INTERRUPTED
     if results.samples:
-        console.print(results.table())
+        for table in results.tables(console.width):
+            console.print(table, "")
         for line in results.footer():
             console.print(line, highlight=False, markup=False)
         directory = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
         results.write(directory)
-        console.print(f"Written to {directory}", highlight=False)
+        console.print(f"Written to {directory}", highlight=False, soft_wrap=True)
     return code
 
 
@@ -186,12 +186,6 @@ def _chosen(text: str, known: Sequence[str]) -> Sequence[str]:
 def _columns() -> list[ProgressColumn]:
     percentage, what = TextColumn("{task.percentage:3.0f} %"), TextColumn("{task.description}")
     return [SpinnerColumn(), BarColumn(), percentage, TimeElapsedColumn(), what]
-
-
-def _console() -> Console:
-    """Returns a console, as wide as the table needs if it has no width of its own."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)
 
 
 if __name__ == "__main__":

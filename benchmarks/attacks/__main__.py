@@ -28,7 +28,7 @@ def main(
     table = Table("attack", *columns, title="What attackers gain", show_lines=True)
     for name in columns["now"]:
         table.add_row(name, *(column[name] for column in columns.values()))
-    console = Console() if Console().is_terminal else Console(width=180)
+    console = Console()
     console.print(table, highlight=False, markup=False)
     raise typer.Exit(SOMEBODY_GAINED if any(not gain.startswith(NOTHING) for gain in columns["now"].values()) else 0)
 

@@ -35,7 +35,7 @@ def main(
     """Prints the longest stop of each row; exits with 1 if one takes 50 ms of CPU time or more, or cannot be measured."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    console = Console() if Console().is_terminal else Console(width=130)
+    console = Console()
     table = Table("row", *(["before", "MiB"] if before else []), "longest stop", "CPU of it", "MiB more", title="Event loop")
     is_too_long = False
     found = rows_by_name()

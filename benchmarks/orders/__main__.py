@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import signal
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -16,7 +15,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.orders.measure import Plan, measure
-from benchmarks.orders.report import table, write
+from benchmarks.orders.report import tables, write
 from benchmarks.orders.sample import Case, Sample, Way
 from benchmarks.orders.system import NoPostgresql
 from benchmarks.side_by_side.environment import environment
@@ -30,7 +29,6 @@ BROKERS = {"ours": "ours", "apache": "Apache"}
 DATABASES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
-WIDTH = 180
 T = TypeVar("T")
 
 
@@ -43,9 +41,9 @@ def main(
     seconds: Annotated[float, typer.Option(min=1, help="Of each of the two.")] = 10,
     rounds: Annotated[int, typer.Option(min=1, help="How often each case is measured, in turn.")] = 3,
 ) -> None:
-    """Measures orders/s and the time from POST to credit, and prints one table."""
+    """Measures orders/s and the time from POST to credit, and prints their results."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    console = Console(width=None if sys.stdout.isatty() else WIDTH)
+    console = Console()
     cases = [
         Case(way, broker, database)
         for database, broker, way in itertools.product(
@@ -57,14 +55,14 @@ def main(
         _measure_all(cases * rounds, Plan(rate, in_flight, seconds), samples, console)
     except KeyboardInterrupt:
         console.print("Interrupted; what was measured before:")
-        console.print(table(samples))
+        console.print(*tables(samples, console.width))
         raise typer.Exit(INTERRUPTED) from None
-    console.print(table(samples))
+    console.print(*tables(samples, console.width))
     if not samples:
         raise typer.Exit(CANNOT_MEASURE)
     directory = RESULTS / f"orders-{time.strftime('%Y-%m-%d-%H%M%S')}"
     write(samples, environment(), directory)
-    console.print(f"Written to {directory}")
+    console.print(f"Written to {directory}", soft_wrap=True)
 
 
 def _measure_all(cases: list[Case], plan: Plan, samples: dict[Case, list[Sample]], console: Console) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from rich.table import Table
 
 from benchmarks.orders.sample import Case, Sample
+from benchmarks.tables import tables_within
 
 PROCESSES: Final = ("order service", "broker", "credit service", "worker")
 COLUMNS: Final = (
@@ -32,12 +33,9 @@ def rows(samples: Samples) -> list[tuple[str, ...]]:
     return [_row(case, of_case) for case, of_case in samples.items()]
 
 
-def table(samples: Samples) -> Table:
-    """Returns the table for the screen."""
-    shown = Table(*COLUMNS)
-    for row in rows(samples):
-        shown.add_row(*row)
-    return shown
+def tables(samples: Samples, width: int) -> list[Table]:
+    """Returns the tables for a screen of this width."""
+    return tables_within(width, COLUMNS, rows(samples))
 
 
 def write(samples: Samples, environment: Mapping[str, str], directory: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from benchmarks.reconciliation.runs import Run
@@ -49,8 +50,11 @@ def times_table(runs: Sequence[Run]) -> Table:
 def two_tables_table(two_tables: TwoTables) -> Table:
     """Returns a table of each tool: time, rows a second, processor time, memory, and its ratio to ours."""
     table = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
         title=f"{two_tables.orders:,} orders against their credits: order id, customer, amount;"
-        f" median, least and most of {max(len(result.runs) for result in two_tables.results)} runs"
+        f" median, least and most of {max(len(result.runs) for result in two_tables.results)} runs",
     )
     table.add_column("tool")
     for name in ("wall s", "least", "most", "rows/s", "CPU s", "peak GB", "ours/theirs", "found"):

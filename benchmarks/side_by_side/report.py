@@ -1,4 +1,4 @@
-"""The results: a table for people, JSON and Markdown for later."""
+"""The results: tables for people, JSON and Markdown for later."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from rich.table import Column, Table
+from rich.table import Table
 
 from benchmarks.side_by_side.brokers import Side
 from benchmarks.side_by_side.plan import Load
 from benchmarks.side_by_side.sample import BUSY_FROM, Sample
+from benchmarks.tables import tables_within
 
 COLUMNS = (
     "load",
@@ -84,12 +85,10 @@ class Results:
         table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
         return table + "\n\n" + "\n".join(f"- {line}" for line in self.footer()) + "\n"
 
-    def table(self) -> Table:
-        """Returns the table for the terminal."""
-        table = Table(*(Column(name, justify="left" if name in ("load", "broker") else "right") for name in COLUMNS))
-        for (_, side), row in zip(self._order(), self.rows(), strict=True):
-            table.add_row(*row, end_section=side is Side.APACHE)
-        return table
+    def tables(self, width: int) -> list[Table]:
+        """Returns the tables for a terminal of this width."""
+        ends = [number for number, (_, side) in enumerate(self._order()) if side is Side.APACHE]
+        return tables_within(width, COLUMNS, self.rows(), labels=2, section_ends=ends)
 
     def _loads(self) -> list[Load]:
         return list(dict.fromkeys(load for load, _ in self.samples))

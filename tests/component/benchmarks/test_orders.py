@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from benchmarks.orders.outbox import BATCH, OutboxSender, OutboxStore
-from benchmarks.orders.report import PROCESSES, rows
+from benchmarks.orders.report import PROCESSES, rows, tables
 from benchmarks.orders.sample import Case, Sample, Way, percentile
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
@@ -69,11 +70,22 @@ def test_no_values_have_a_percentile_of_0() -> None:
     assert percentile([], 99) == 0
 
 
-def test_a_row_has_the_medians_of_its_rounds_and_counts_all_that_is_missing() -> None:
-    def sample(rate: float, missing: int) -> Sample:
-        return Sample(rate, [1.0, 2.0], [rate, 2 * rate], dict.fromkeys(PROCESSES, 3.0), refused=0, missing=missing)
+def a_sample(rate: float, missing: int) -> Sample:
+    return Sample(rate, [1.0, 2.0], [rate, 2 * rate], dict.fromkeys(PROCESSES, 3.0), refused=0, missing=missing)
 
+
+def test_a_row_has_the_medians_of_its_rounds_and_counts_all_that_is_missing() -> None:
     case = Case(Way.OUTBOX_POLLED, "ours", "SQLite")
-    (row,) = rows({case: [sample(10, 0), sample(30, 1), sample(20, 1)]})
+    (row,) = rows({case: [a_sample(10, 0), a_sample(30, 1), a_sample(20, 1)]})
     assert row[:4] == ("outbox, polled each second, ours, SQLite", "20 (10, 30)", "1.0, 2.0", "20, 40")
     assert row[-2:] == ("0", "2")
+
+
+@pytest.mark.parametrize("width", [80, 180])
+def test_its_tables_fit_the_terminal_and_have_every_figure_in_one_piece(width: int) -> None:
+    samples = {Case(Way.TRANSACTIONAL, "Apache", "PostgreSQL"): [a_sample(1012, 0), a_sample(1230, 12)]}
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(*tables(samples, width))
+    assert max(map(len, captured.get().splitlines())) <= width
+    assert all(figure in captured.get() for figure in rows(samples)[0][1:])

@@ -1,5 +1,6 @@
 """Tools that compare orders with credits, beside each other: what is to be found, who is here, and what is told."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -87,6 +88,14 @@ def test_the_table_has_our_time_by_theirs() -> None:
     lines = shown(two_tables_table(two_tables(1_000, 6.0, 2.0)))
     assert "ours 6.0 6.0 6.0 332 6 1.0 all" in lines
     assert "DuckDB 2.0 2.0 2.0 997 2 1.0 3.00 all" in lines
+
+
+def test_the_table_of_large_books_fits_80_columns_with_every_figure_in_one_piece() -> None:
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(two_tables_table(two_tables(10_000_000, 1234.5, 1111.5)))
+    assert max(map(len, captured.get().splitlines())) <= 80
+    assert len(re.findall(r"^(?:ours|DuckDB) .*all +$", captured.get(), re.MULTILINE)) == 2
 
 
 def test_a_tool_that_finds_too_little_is_marked() -> None:

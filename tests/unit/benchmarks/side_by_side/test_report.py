@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from benchmarks.side_by_side.brokers import Side
 from benchmarks.side_by_side.plan import ASYNC, SYNC, Kind, Load
@@ -115,3 +116,18 @@ def test_what_is_written_has_every_sample(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "results.json").read_text())
     assert [(each["broker"], each["result"]) for each in written["samples"]] == [("ours", 1), ("ours", 2), ("Apache", 3)]
     assert (tmp_path / "results.md").read_text().startswith("| load | broker |")
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_tables_fit_the_terminal_and_have_every_figure_in_one_piece(width: int) -> None:
+    made = results(SENDS, [sample(123_456, peak_mib=1234.0)] * 3, [sample(98_765, peak_mib=9876.0)])
+    made.add(Load(Kind.CHECKS, ASYNC), Side.OURS, sample(1.25))
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(*made.tables(console.width))
+    printed = captured.get()
+    assert max(map(len, printed.splitlines())) <= width
+    for row in made.rows():
+        assert all(figure in printed for figure in row[2:])
+    words = {word for heading in COLUMNS for word in heading.split()}
+    assert words <= set(printed.split())
