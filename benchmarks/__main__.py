@@ -1,4 +1,4 @@
-"""python -m benchmarks: our broker side by side with Apache RocketMQ 4.9.7, under the same load."""
+"""python -m benchmarks: our broker side by side with Apache RocketMQ, under the same load."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import rocketmq_broker
+from benchmarks.side_by_side.brokers import Side
 from benchmarks.side_by_side.environment import environment
 from benchmarks.side_by_side.generator import CannotBuild, build
 from benchmarks.side_by_side.measure import measure
@@ -32,6 +33,7 @@ BROKER = Path(rocketmq_broker.__file__).parent
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"
 CANNOT_MEASURE = 2
 INTERRUPTED = 130
+SIDES = {"ours": Side.OURS, "interpreted": Side.INTERPRETED, "apache": Side.APACHE, "apache-5": Side.APACHE_5}
 QUICK_LOADS = (
     Load(Kind.TRANSACTIONS, SYNC, 32),
     Load(Kind.TRANSACTIONS, ASYNC, 32),
@@ -49,6 +51,7 @@ def main(
     rows: Annotated[str, typer.Option(help="Which kinds of load.")] = ",".join(GENERATED),
     in_flight: Annotated[str, typer.Option(help="Messages without an answer, one row for each number.")] = "1,32,128",
     flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = f"{SYNC},{ASYNC}",
+    brokers: Annotated[str, typer.Option(help=f"Which are measured in turn: {', '.join(SIDES)}.")] = "ours,apache",
     rounds: Annotated[int, typer.Option(min=1, help="How often each row is measured.")] = 3,
     warm_up: Annotated[int, typer.Option(min=1, help="Seconds of each load before it is measured.")] = 10,
     seconds: Annotated[int, typer.Option(min=1, help="Seconds of each load that are measured.")] = 10,
@@ -64,7 +67,7 @@ def main(
     headers: Annotated[str, typer.Option(help="With --java: the client's serializer, one row for each.")] = "JSON,ROCKETMQ",
     consume: Annotated[int, typer.Option(min=0, help="With --java: messages of the rows with a consumer; 0: none.")] = 100_000,
 ) -> None:
-    """Measures both brokers in turn, and prints their results."""
+    """Measures the brokers in turn, and prints their results."""
     console = Console()
     flushes = _chosen(flush, [SYNC, ASYNC])
     if java:
@@ -76,6 +79,7 @@ def main(
         backlog, pending = min(backlog, QUICK_BACKLOG), min(pending, QUICK_PENDING)
         loads = java_loads(flushes, ["JSON"], [1, 32], with_consumer=False) if java else list(QUICK_LOADS)
     plan = Plan(
+        sides=[SIDES[name] for name in _chosen(brokers, list(SIDES))],
         loads=loads,
         rounds=rounds,
         warm_up_s=warm_up,

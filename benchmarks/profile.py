@@ -45,7 +45,7 @@ def main(
             )
             warm_up, measured = f"{WARM_UP_S}s", f"{seconds}s"
             printed = generate(
-                processes, mode, broker.address, in_flight=in_flight, body=size, warm_up=warm_up, measured=measured
+                processes, mode, [broker.address], in_flight=in_flight, body=size, warm_up=warm_up, measured=measured
             )
         except (CannotBuild, ProcessFailed) as error:
             sys.exit(f"The load could not be put on the broker: {error}")

@@ -1,4 +1,4 @@
-"""The two compared brokers, each in its own process."""
+"""The compared brokers, each in its own process."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from demo.ports import free_ports
 from demo.processes import Processes, ProcessFailed, prints
 
 PEER = Path(__file__).resolve().parents[2] / "tests" / "apache" / "peer"
-APACHE_VERSION = "4.9.7"
+APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300
 """The first start of Apache's broker downloads its jars."""
 
 
 class Side(StrEnum):
-    """The maker of a broker."""
+    """A broker that is compared. The ratio of each is to APACHE."""
 
     OURS = "ours"
+    """The compiled broker where it is built, else the Python source."""
+    INTERPRETED = "ours, interpreted"
     APACHE = "Apache"
+    APACHE_5 = f"Apache {APACHE_5_VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,7 @@ class BrokerUnderTest(ABC):
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
         """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings except `checks` are the defaults."""
         self.home = home
+        self.was_started = False
         self._processes = processes
         self._flush = flush
         self._namesrv_port, self._port = free_ports(2)
@@ -75,6 +79,7 @@ class BrokerUnderTest(ABC):
 
         After `kill` or `stop` it opens the store again. Raises ProcessFailed.
         """
+        self.was_started = True
         self._spawn()
         accepted_s = asyncio.run(first_accepted_s(self.address, START_TIMEOUT_S))
         self._wait_until_ready()
@@ -107,6 +112,8 @@ class OurBroker(BrokerUnderTest):
 
     python_options: Sequence[str] = ()
     """The arguments between `python` and `-m rocketmq_broker`."""
+    environment: Mapping[str, str] = {}
+    """What differs from this program's environment."""
 
     def _spawn(self) -> None:
         settings = {
@@ -120,7 +127,9 @@ class OurBroker(BrokerUnderTest):
         configuration = self.home / "broker.conf"
         configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         command = [sys.executable, *self.python_options, "-m", "rocketmq_broker", "-c", str(configuration)]
-        self._process = self._processes.add("our-broker", command, is_ready=prints("boot success"))
+        self._process = self._processes.add(
+            f"our-{self.home.name}", command, environment=self.environment, is_ready=prints("boot success")
+        )
         self._process.spawn()
 
     def _wait_until_ready(self) -> None:
@@ -140,13 +149,21 @@ class OurBroker(BrokerUnderTest):
         self._process.stop()
 
 
+class InterpretedBroker(OurBroker):
+    """The Python source, also where this program runs on the compiled broker."""
+
+    environment: Mapping[str, str] = {"PYTHONPATH": "", "ROCKETMQ_BROKER_COMPILED": ""}
+
+
 class ApacheBroker(BrokerUnderTest):
     """Apache RocketMQ started by tests/apache/peer: name server and broker, a JVM each."""
+
+    version = APACHE_VERSION
 
     def _spawn(self) -> None:
         (self.home / "broker.pid").unlink(missing_ok=True)
         self._peer = self._processes.add(
-            "peer-start", [str(PEER), "start", str(self.home), APACHE_VERSION], environment=self._settings()
+            f"peer-{self.home.name}", [str(PEER), "start", str(self.home), self.version], environment=self._settings()
         )
         self._peer.spawn()
 
@@ -184,7 +201,18 @@ class ApacheBroker(BrokerUnderTest):
         self._peer.stop()
 
 
-BROKERS: Mapping[Side, type[BrokerUnderTest]] = {Side.OURS: OurBroker, Side.APACHE: ApacheBroker}
+class Apache5Broker(ApacheBroker):
+    """The newest RocketMQ that Maven Central has, without its proxy."""
+
+    version = APACHE_5_VERSION
+
+
+BROKERS: Mapping[Side, type[BrokerUnderTest]] = {
+    Side.OURS: OurBroker,
+    Side.INTERPRETED: InterpretedBroker,
+    Side.APACHE: ApacheBroker,
+    Side.APACHE_5: Apache5Broker,
+}
 
 
 def _wait_gone(process: psutil.Process, timeout_s: float = 30) -> None:

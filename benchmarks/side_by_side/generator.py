@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,19 +46,49 @@ def find_go() -> str | None:
 
 
 def generate(
-    processes: Processes, mode: str, address: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
+    processes: Processes,
+    mode: str,
+    addresses: Sequence[str],
+    *,
+    on_start: Callable[[int], None] = lambda pid: None,
+    **options: object,
 ) -> dict[str, Any]:
-    """Puts a load on the broker at the address, and returns the generator's output (see benchmarks/load).
+    """Puts a load on each broker at the same time, by a generator each, and returns what they print as one (see benchmarks/load).
 
-    `on_start` is called with the generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`. Raises
+    `on_start` is called with each generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`. Raises
     ProcessFailed.
     """
     arguments = [part for name, value in options.items() for part in (f"-{name.replace('_', '-')}", str(value))]
-    process = processes.add("load", [str(PROGRAM), mode, "-broker", address, *arguments])
-    process.spawn()
-    on_start(process.pid)
-    process.wait(_RUN_TIMEOUT_S)
-    return printed_json(f"the load generator ({mode})", process.output())
+    generators = [
+        processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *arguments])
+        for number, address in enumerate(addresses)
+    ]
+    for generator in generators:
+        generator.spawn()
+        on_start(generator.pid)
+    for generator in generators:
+        generator.wait(_RUN_TIMEOUT_S)
+    return added([printed_json(f"the load generator ({mode})", generator.output()) for generator in generators])
+
+
+def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns what several generators printed as that of one: the sum of rates and numbers, the longest of the times.
+
+    The measured time is the one that is common to all.
+    """
+    total = dict(printed[0])
+    for each in printed[1:]:
+        for name, value in each.items():
+            match name:
+                case "began_s" | "p50_ms" | "p99_ms":
+                    total[name] = max(total[name], value)
+                case "ended_s":
+                    total[name] = min(total[name], value)
+                case "error":
+                    total.setdefault(name, value)
+                case _:
+                    total[name] += value
+    return total
 
 
 def drive_java_client(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +23,14 @@ def measure(plan: Plan, run: Run, home: Path) -> Sample:
     load_before = load_average()
     try:
         with Processes(home / "logs") as processes:
-            broker = BROKERS[run.side](processes, home / "broker", run.load.flush)
+            brokers = [
+                BROKERS[run.side](processes, home / f"broker-{number}", run.load.flush) for number in range(run.load.brokers)
+            ]
             try:
-                return _MEASURES[run.load.kind](_Bench(plan, run.load, processes, broker, load_before))
+                return _MEASURES[run.load.kind](_Bench(plan, run.load, processes, brokers, load_before))
             finally:
-                broker.stop()
+                for broker in [broker for broker in brokers if broker.was_started]:
+                    broker.stop()
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -39,17 +42,23 @@ class _Bench:
     plan: Plan
     load: Load
     processes: Processes
-    broker: BrokerUnderTest
+    brokers: Sequence[BrokerUnderTest]
     load_before: float
+
+    @property
+    def broker(self) -> BrokerUnderTest:
+        """The only one, or the first."""
+        return self.brokers[0]
 
     def fill(self, mode: str, topic: str, messages: int) -> None:
         """Sends so many messages, or half messages, without measuring."""
-        generate(self.processes, mode, self.broker.address, topic=topic, messages=messages, body=self.plan.body_size)
+        generate(self.processes, mode, [self.broker.address], topic=topic, messages=messages, body=self.plan.body_size)
 
     def generated(self, start_s: float, mode: str, **options: object) -> Sample:
         """Measures a load of our generator, which itself reports the end of its warm-up."""
-        with watching(self.broker.process) as watch:
-            printed = generate(self.processes, mode, self.broker.address, on_start=watch.add_driver, topic=TOPIC, **options)
+        addresses = [broker.address for broker in self.brokers]
+        with watching(*(broker.process for broker in self.brokers)) as watch:
+            printed = generate(self.processes, mode, addresses, on_start=watch.add_driver, topic=TOPIC, **options)
         return generated_sample(self.load.kind, printed, self._seen(watch, printed["began_s"], printed["ended_s"]), start_s)
 
     def driven(self, start_s: float, *arguments: object) -> Sample:
@@ -77,11 +86,11 @@ class _Bench:
 
 
 def _transactions(bench: _Bench) -> Sample:
-    return _sending(bench, "transactions", in_flight=bench.load.in_flight)
+    return _sending(bench, "transactions", in_flight=bench.load.in_flight_at_each)
 
 
 def _sends(bench: _Bench) -> Sample:
-    return _sending(bench, "sends", in_flight=bench.load.in_flight)
+    return _sending(bench, "sends", in_flight=bench.load.in_flight_at_each)
 
 
 def _listener(bench: _Bench) -> Sample:
@@ -91,7 +100,8 @@ def _listener(bench: _Bench) -> Sample:
 def _sending(bench: _Bench, mode: str, **options: object) -> Sample:
     plan = bench.plan
     times = {"warm_up": f"{plan.warm_up_s}s", "measured": f"{plan.seconds}s"}
-    return bench.generated(bench.broker.start(), mode, body=plan.body_size, **times, **options)
+    start_s = max(broker.start() for broker in bench.brokers)
+    return bench.generated(start_s, mode, body=plan.body_size, **times, **options)
 
 
 def _pulls(bench: _Bench) -> Sample:
@@ -116,7 +126,7 @@ def _restart(bench: _Bench) -> Sample:
     bench.fill("fill", TOPIC, bench.plan.backlog)
     bench.fill("halves", PENDING_TOPIC, bench.plan.pending)
     bench.broker.kill()
-    with watching(None) as watch:
+    with watching() as watch:
         start_s = bench.broker.start()
         watch.add_driver(bench.broker.process.pid)
     return Sample(result=start_s, start_s=start_s, others=bench.seen_all_along(watch).others)
@@ -134,6 +144,7 @@ def _java_consumer(bench: _Bench) -> Sample:
 
 _MEASURES: Mapping[Kind, Callable[[_Bench], Sample]] = {
     Kind.TRANSACTIONS: _transactions,
+    Kind.TWO_BROKERS: _transactions,
     Kind.SENDS: _sends,
     Kind.LISTENER: _listener,
     Kind.PULLS: _pulls,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
 BINARY_HEADERS = "ROCKETMQ"
 JAVA_WARM_UP_S = 10
 """The Java driver's warm-up is part of it."""
-_START_AND_STOP_S = {Side.OURS: 2, Side.APACHE: 8}
+_START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10}
 _GENERATOR_S = 2
 _JAVA_S = 4
 _CONSUMED_PER_S = 6_000
@@ -28,6 +28,8 @@ class Kind(StrEnum):
 
     TRANSACTIONS = "transactions"
     """Half messages, each committed when its answer comes."""
+    TWO_BROKERS = "two-brokers"
+    """TRANSACTIONS at two brokers on the same processors, half of the messages in flight at each."""
     SENDS = "sends"
     """Plain messages."""
     LISTENER = "listener"
@@ -44,12 +46,20 @@ class Kind(StrEnum):
     """Eight threads of Apache's Java client send transactions, and its push consumer receives."""
 
 
-GENERATED = (Kind.TRANSACTIONS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
+GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
 """The kinds whose load our own generator makes."""
 
-_WANTED_OF_RATES = {SYNC: 2.0, ASYNC: 1.2}
+_WANTED_OF_TRANSACTIONS: Mapping[tuple[str, int | None], float] = {
+    (SYNC, 1): 1.5,
+    (SYNC, 32): 3.0,
+    (SYNC, 128): 6.0,
+    (ASYNC, 1): 0.8,
+}
+_WANTED_OF_TWO_BROKERS = 1.8
+_WANTED = 1.2
 _UNITS = {
     Kind.TRANSACTIONS: "committed/s",
+    Kind.TWO_BROKERS: "committed/s",
     Kind.SENDS: "messages/s",
     Kind.LISTENER: "ms, p99",
     Kind.PULLS: "MB/s",
@@ -94,12 +104,24 @@ class Load:
     def wanted(self) -> float:
         """The least ratio that the project aims at in this row."""
         match self.kind:
-            case Kind.TRANSACTIONS | Kind.SENDS:
-                return _WANTED_OF_RATES[self.flush]
-            case Kind.PULLS:
-                return _WANTED_OF_RATES[ASYNC]
+            case Kind.TRANSACTIONS:
+                return _WANTED_OF_TRANSACTIONS.get((self.flush, self.in_flight), _WANTED)
+            case Kind.TWO_BROKERS:
+                return _WANTED_OF_TWO_BROKERS
+            case Kind.SENDS | Kind.PULLS | Kind.CHECKS | Kind.RESTART:
+                return _WANTED
             case _:
                 return 1.0
+
+    @property
+    def brokers(self) -> int:
+        """How many brokers share the load, each with its own store."""
+        return 2 if self.kind is Kind.TWO_BROKERS else 1
+
+    @property
+    def in_flight_at_each(self) -> int | None:
+        """The number of unanswered requests at each broker at any time."""
+        return None if self.in_flight is None else max(1, self.in_flight // self.brokers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +137,7 @@ class Run:
 class Plan:
     """All runs of a measurement."""
 
+    sides: Sequence[Side] = (Side.OURS, Side.APACHE)
     loads: Sequence[Load]
     rounds: int
     warm_up_s: int
@@ -130,18 +153,17 @@ class Plan:
     """Messages of JAVA_CONSUMER."""
 
     def runs(self) -> list[Run]:
-        """Returns both brokers in turn for each load; every second round begins with the other one."""
-        sides = list(Side)
+        """Returns all brokers in turn for each load; every second round begins with the last one."""
         return [
             Run(number, load, side)
             for number in range(self.rounds)
             for load in self.loads
-            for side in (sides if number % 2 == 0 else sides[::-1])
+            for side in (self.sides if number % 2 == 0 else self.sides[::-1])
         ]
 
     def run_s(self, run: Run) -> float:
         """Returns a run's approximate time."""
-        start_s = _START_AND_STOP_S[run.side]
+        start_s = _START_AND_STOP_S[run.side] * run.load.brokers
         match run.load.kind:
             case Kind.PULLS:
                 return start_s + self.backlog / _FILLED_PER_S + self.backlog / _PULLED_PER_S
@@ -168,6 +190,8 @@ def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Se
         match kind:
             case Kind.TRANSACTIONS | Kind.SENDS:
                 loads += [Load(kind, flush, number) for flush in flushes for number in in_flight]
+            case Kind.TWO_BROKERS:
+                loads += [Load(kind, ASYNC, number) for number in in_flight if number > 1 and ASYNC in flushes]
             case Kind.LISTENER:
                 loads += [Load(kind, flush) for flush in flushes]
             case Kind.CHECKS:

@@ -29,7 +29,7 @@ COLUMNS = (
     "dropped",
 )
 BUSY_MARK = "!"
-LESS_MEMORY = 10
+LESS_MEMORY = 8
 """The wanted ratio of Apache's broker's memory to ours."""
 _UNKNOWN = ""
 
@@ -47,16 +47,16 @@ class Results:
         """Adds a sample."""
         self.samples.setdefault((load, side), []).append(sample)
 
-    def ratio(self, load: Load) -> float | None:
-        """Returns how many times better ours is, by the medians. None until both brokers are measured."""
-        if (load, Side.OURS) not in self.samples or (load, Side.APACHE) not in self.samples:
+    def ratio(self, load: Load, side: Side = Side.OURS) -> float | None:
+        """Returns how many times better than Apache's the side is, by the medians. None until both are measured."""
+        if (load, side) not in self.samples or (load, Side.APACHE) not in self.samples:
             return None
-        ours, apache = (self._median(load, side, "result") for side in (Side.OURS, Side.APACHE))
-        better, worse = (apache, ours) if load.is_less_better else (ours, apache)
+        this, apache = (self._median(load, each, "result") for each in (side, Side.APACHE))
+        better, worse = (apache, this) if load.is_less_better else (this, apache)
         return better / worse if better is not None and worse else None
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Returns the table's rows, two for each load, in the order of the plan."""
+        """Returns the table's rows, one for each broker of each load, in the order of the plan."""
         return [self._row(load, side) for load, side in self._order()]
 
     def footer(self) -> list[str]:
@@ -87,23 +87,26 @@ class Results:
 
     def tables(self, width: int) -> list[Table]:
         """Returns the tables for a terminal of this width."""
-        ends = [number for number, (_, side) in enumerate(self._order()) if side is Side.APACHE]
+        ends = [number for number, (load, side) in enumerate(self._order()) if side is self._sides(load)[-1]]
         return tables_within(width, COLUMNS, self.rows(), labels=2, section_ends=ends)
 
     def _loads(self) -> list[Load]:
         return list(dict.fromkeys(load for load, _ in self.samples))
 
     def _order(self) -> list[tuple[Load, Side]]:
-        return [(load, side) for load in self._loads() for side in Side if (load, side) in self.samples]
+        return [(load, side) for load in self._loads() for side in self._sides(load)]
+
+    def _sides(self, load: Load) -> list[Side]:
+        return [side for side in Side if (load, side) in self.samples]
 
     def _row(self, load: Load, side: Side) -> tuple[str, ...]:
         samples = self.samples[load, side]
         is_ours = side is Side.OURS
         return (
-            f"{load.name}, {load.unit}" if is_ours or (load, Side.OURS) not in self.samples else "",
+            f"{load.name}, {load.unit}" if side is self._sides(load)[0] else "",
             side.value,
             _result([sample.result for sample in samples]) + self._mark(samples),
-            _number(self.ratio(load), 2) if is_ours else "",
+            _number(self.ratio(load, side), 2) if side is not Side.APACHE else "",
             f"{load.wanted:.1f}" if is_ours else "",
             _number(self._median(load, side, "p50_ms"), 2),
             _number(self._median(load, side, "p99_ms"), 2),
@@ -130,7 +133,7 @@ class Results:
         return [f"{what}: {', '.join(load.name for load in names)}" for what, names in short.items() if names]
 
     def _needs_much_memory(self, load: Load) -> bool:
-        if any((load, side) not in self.samples for side in Side):
+        if any((load, side) not in self.samples for side in (Side.OURS, Side.APACHE)):
             return False
         ours, apache = (self._median(load, side, "peak_mib") for side in (Side.OURS, Side.APACHE))
         return ours is not None and apache is not None and ours * LESS_MEMORY > apache

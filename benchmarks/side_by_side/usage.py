@@ -69,12 +69,12 @@ def _at(readings: Sequence[Reading], at_s: float) -> Reading:
 class Watch:
     """Reads the usage in its own thread."""
 
-    def __init__(self, broker: psutil.Process | None) -> None:
-        """`broker` is the broker's process; its present children belong to it. None: it has not started yet."""
+    def __init__(self, *brokers: psutil.Process) -> None:
+        """`brokers` are their processes; their present children belong to them. None: it has not started yet."""
         self.peak_mib = 0.0
         """The most memory in use at any time: PSS, of what several processes share each has its part."""
         self.readings: list[Reading] = []
-        self._broker = [broker, *broker.children(recursive=True)] if broker is not None else []
+        self._broker = [process for broker in brokers for process in (broker, *broker.children(recursive=True))]
         self._bench = [psutil.Process()]
         self._before = _cpu_of_programs()
         self._is_over = threading.Event()
@@ -115,9 +115,9 @@ class Watch:
 
 
 @contextmanager
-def watching(broker: psutil.Process | None) -> Iterator[Watch]:
+def watching(*brokers: psutil.Process) -> Iterator[Watch]:
     """Watches during the block."""
-    watch = Watch(broker)
+    watch = Watch(*brokers)
     watch.start()
     try:
         yield watch

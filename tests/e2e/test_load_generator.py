@@ -25,7 +25,7 @@ def _built() -> None:
 @pytest.fixture
 def load(_built: None, processes: Processes, broker: BrokerProcess) -> Callable[..., dict[str, Any]]:
     """Runs the generator in a mode against the broker."""
-    return lambda mode, **options: generate(processes, mode, broker.address, **options)
+    return lambda mode, **options: generate(processes, mode, [broker.address], **options)
 
 
 def test_its_own_tests_pass(tmp_path: Path) -> None:
@@ -65,4 +65,4 @@ def test_pending_transactions_are_committed_when_the_broker_asks(load: Callable[
 @pytest.mark.usefixtures("_built")
 def test_a_broker_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     with Processes(tmp_path / "logs") as processes, pytest.raises(ProcessFailed, match=r"load: dial tcp .*connection refused"):
-        generate(processes, "sends", "127.0.0.1:1")
+        generate(processes, "sends", ["127.0.0.1:1"])

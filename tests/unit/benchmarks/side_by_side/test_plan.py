@@ -49,7 +49,12 @@ def test_both_brokers_are_measured_in_turn_and_the_other_one_first_in_every_seco
 
 
 def test_more_is_wanted_where_the_disk_is_waited_for() -> None:
-    assert [Load(Kind.TRANSACTIONS, flush, 1).wanted for flush in (SYNC, ASYNC)] == [2.0, 1.2]
+    assert [Load(Kind.TRANSACTIONS, flush, 32).wanted for flush in (SYNC, ASYNC)] == [3.0, 1.2]
+
+
+def test_two_brokers_share_what_is_in_flight() -> None:
+    (load,) = generated_loads([Kind.TWO_BROKERS], [SYNC, ASYNC], [1, 128])
+    assert (load.flush, load.brokers, load.in_flight_at_each) == (ASYNC, 2, 64)
 
 
 def test_every_row_of_everything_takes_time_in_the_estimate() -> None:
