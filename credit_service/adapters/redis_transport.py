@@ -79,9 +79,21 @@ class ReturningQoS(redis.QoS):
 
 
 class Channel(redis.Channel):
-    """kombu's channel with `ReturningQoS`."""
+    """kombu's channel with `ReturningQoS`, and with one client of Redis where kombu makes one for each command."""
 
     QoS = ReturningQoS
+    _kept: Any = None
+
+    def _create_client(self, asynchronous: bool = False) -> Any:
+        """Returns the client of the channel's pool, which lends each command a connection; kombu calls this for each command.
+
+        The asynchronous client, which waits for tasks, has a connection of its own: that one is new, as kombu wants it.
+        """
+        if asynchronous:
+            return super()._create_client(asynchronous=True)  # type: ignore[misc]
+        if self._kept is None or self._kept.connection_pool is not self.pool:
+            self._kept = super()._create_client()  # type: ignore[misc]
+        return self._kept
 
 
 class Transport(redis.Transport):

@@ -46,6 +46,8 @@ from service_runtime.database.sessions import Sessions
 _ORDERS: Final = OrderDatabase.metadata.tables["orders"]
 _ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
 _TRANSACTIONS: Final = OrderDatabase.metadata.tables["transactions"]
+_INSERT_ORDER: Final = _ORDERS.insert()
+_INSERT_ITEMS: Final = _ITEMS.insert()
 
 logger = logging.getLogger(__name__)
 
@@ -237,8 +239,8 @@ class SqlOrderStore:
 
 def insert_order(connection: Connection, order: Order) -> None:
     """Writes the order with its items. Raises the database's errors."""
-    connection.execute(_ORDERS.insert(), order_values(order))
-    connection.execute(_ITEMS.insert(), item_values(order))
+    connection.execute(_INSERT_ORDER, order_values(order))
+    connection.execute(_INSERT_ITEMS, item_values(order))
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:

@@ -1,9 +1,10 @@
 """Rows that are inserted unless their key is there: the step that barrier, memory of a consumer, and ledgers have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, and_, insert, select
+from sqlalchemy import Connection, Executable, Table, and_, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
@@ -29,8 +30,14 @@ def insert_missing(connection: Connection, table: Table, rows: Sequence[Row], ke
     if connection.dialect.name not in _KINDS:
         return _insert_by_savepoints(connection, table, rows, key)
     # With the rows as parameters SQLAlchemy compiles the statement once; with the rows in it, for each batch.
-    statement = _KINDS[connection.dialect.name](table).on_conflict_do_nothing(index_elements=list(key))
-    return set(map(tuple, connection.execute(statement.returning(*(table.c[name] for name in key)), list(rows))))
+    return set(map(tuple, connection.execute(_statement(connection.dialect.name, table, tuple(key)), list(rows))))
+
+
+@lru_cache(maxsize=32)
+def _statement(kind: str, table: Table, key: tuple[str, ...]) -> Executable:
+    """Returns the statement, made once for each table: to make it, and its key in SQLAlchemy's cache, costs a run."""
+    statement = _KINDS[kind](table).on_conflict_do_nothing(index_elements=key)
+    return statement.returning(*(table.c[name] for name in key))
 
 
 def _insert_by_savepoints(connection: Connection, table: Table, rows: Sequence[Row], key: Sequence[str]) -> set[RowKey]:

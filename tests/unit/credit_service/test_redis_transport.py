@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import pytest
 from kombu import Connection
-from redis import RedisError, ResponseError
+from redis import ConnectionPool, Redis, RedisError, ResponseError
 
+from credit_service.adapters import redis_transport
 from credit_service.adapters.celery_app import create_celery
 from credit_service.adapters.redis_transport import MOST_OWED, ReturningQoS, Transport
 from rocketmq_broker.world import World, in_world
@@ -187,3 +188,13 @@ def test_celery_goes_to_redis_by_this_transport(url: str) -> None:
     connection: Connection = create_celery(url).connection_for_read()
     assert isinstance(connection.transport, Transport)
     assert bool(connection.ssl) == url.startswith("rediss")
+
+
+def test_a_channel_makes_one_client_of_redis_for_all_commands_by_one_pool() -> None:
+    channel = redis_transport.Channel.__new__(redis_transport.Channel)  # kombu's constructor connects
+    channel.Client, channel._pool = Redis, ConnectionPool()
+    with channel.conn_or_acquire() as first, channel.conn_or_acquire() as second:
+        assert first is second
+    channel._pool = ConnectionPool()
+    with channel.conn_or_acquire() as other:
+        assert other is not first
