@@ -154,7 +154,7 @@ class Stage:
             yield
         finally:
             self.system.configure_broker({})
-        self._start_broker_again({}, "the broker is started again with its own settings", "as before")
+        self._start_broker_again({}, "the broker is started again with its own settings", "asks as usual again")
 
     def _start_broker_again(self, settings: Mapping[str, str], note: str, label: str) -> None:
         self.system.configure_broker(settings)

@@ -21,7 +21,7 @@ from rocketmq_broker.admin.errors import CannotAsk, Refused
 
 GRPC: Final = "clients of RocketMQ 5 (gRPC)"
 """The name of the address for them."""
-MOST_ROWS: Final = 20
+MOST_ROWS: Final = 10
 _REQUEST_S: Final = 20.0
 
 

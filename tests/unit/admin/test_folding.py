@@ -57,6 +57,12 @@ def test_another_answer_or_another_producer_begins_another_row() -> None:
     ]
 
 
+def test_a_producer_that_connects_again_begins_no_row() -> None:
+    events = [event for number in range(1, 41) for event in check_back(number, producer=f"10.0.0.1:{5000 + number // 5}")]
+    (fold,) = [event for event in folded(events) if isinstance(event, FoldedEvent)]
+    assert fold.what == "check-back 3 to 39, every 2 s, answered UNKNOWN, for 1 m 12 s: the broker asks the producer at 10.0.0.1"
+
+
 def test_copies_of_the_half_message_are_folded_with_the_check_backs_that_they_count() -> None:
     events = [event for number in range(1, 11) for event in (*check_back(number), *([copy(number)] if number % 2 else []))]
     assert len([event for event in folded(events) if isinstance(event, FoldedEvent)]) == 1

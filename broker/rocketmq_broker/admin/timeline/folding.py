@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +14,7 @@ FEWEST_FOLDED: Final = 3
 """Fewer alike check-backs than these, between the shown ones, are not worth a fold."""
 _SHOWN_BEFORE: Final = 2
 _SHOWN_AFTER: Final = 1
+_PORT: Final = re.compile(r":\d+$")
 _CHECK_BACK: Final = "check-back "
 _WRITTEN_AGAIN: Final = "half message written anew"
 
@@ -37,8 +39,13 @@ class _Round:
 
     @property
     def kind(self) -> tuple[str | None, str | None]:
-        """The producer that was asked, and its answer: alike rounds are folded."""
-        return (self.events[0].what.partition(": ")[2], self.answer) if self.number is not None else (None, None)
+        """The machine whose producer was asked, and the answer: alike rounds are folded, also over restarts of the producer."""
+        return (_PORT.sub("", self.asked), self.answer) if self.number is not None else (None, None)
+
+    @property
+    def asked(self) -> str:
+        """Whom the broker asked, as a sentence."""
+        return self.events[0].what.partition(": ")[2]
 
 
 def folded(events: Sequence[Event]) -> list[Event]:
@@ -113,10 +120,11 @@ def _fold(rounds: Sequence[_Round]) -> FoldedEvent:
     until_ms = max(times, default=None)
     pace = f"{_every(first.at_ms, last.at_ms, len(rounds) - 1)}{_answered(rounds[0].answer)}"
     lasted = f", for {duration_text(until_ms - first.at_ms)}" if until_ms is not None and first.at_ms is not None else ""
+    asked = {one.asked for one in rounds}
     numbers = f"{_CHECK_BACK}{rounds[0].number} to {rounds[-1].number}"
     return FoldedEvent(
         at_ms=first.at_ms,
-        what=f"{numbers}, {pace}{lasted}: {rounds[0].kind[0]}",
+        what=f"{numbers}, {pace}{lasted}: {asked.pop() if len(asked) == 1 else rounds[0].kind[0]}",
         on_record=first.on_record,
         arrow=Arrow(BROKER, first.arrow.receiver, numbers),
         count=len(rounds),

@@ -23,6 +23,8 @@ _LETTER_WIDTH: Final = 8
 """At most, for a letter of a label: a label behind a loop of the last life line widens the picture."""
 _LONGEST_LABEL: Final = 25
 """Letters that fit above an arrow between neighbours."""
+_LONGEST_LOOP_LABEL: Final = 32
+"""Letters beside a loop: nothing else stands in its row."""
 _LONGEST_NAME: Final = 20
 
 
@@ -118,7 +120,7 @@ def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms
         begin_x=begin_x,
         end_x=end_x,
         label_x=begin_x + _LOOP_WIDTH + 6 if is_loop else (begin_x + end_x) // 2,
-        label=_cut(arrow.label, _LONGEST_LABEL),
+        label=_cut(arrow.label, _LONGEST_LOOP_LABEL if is_loop else _LONGEST_LABEL),
         what=event.what,
         time="" if event.at_ms is None else since_text(event.at_ms - begun_ms),
         is_lost=arrow.is_lost,
