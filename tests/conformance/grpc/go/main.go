@@ -1,8 +1,8 @@
 // Apache's Go client of RocketMQ 5, unchanged: each case prints a line, its name and `ok`, or what went wrong.
 //
-//	conformance HOST:PORT PREFIX
+//	conformance HOST:PORT PREFIX [CASE...]
 //
-// runs all cases at once, each with a topic that begins with the prefix.
+// runs these cases, or all, at once, each with a topic that begins with the prefix.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +48,9 @@ func main() {
 	lines := make([]string, len(cases))
 	var running sync.WaitGroup
 	for number, one := range cases {
+		if len(os.Args) > 3 && !slices.Contains(os.Args[3:], one.name) {
+			continue
+		}
 		running.Add(1)
 		go func() {
 			defer running.Done()

@@ -46,11 +46,15 @@ public final class Cases {
         void run(String topic) throws Exception;
     }
 
-    /** Cases HOST:PORT PREFIX: all cases at once, each with a topic that begins with the prefix. */
+    /** Cases HOST:PORT PREFIX [CASE...]: these cases, or all, at once, each with a topic that begins with the prefix. */
     public static void main(String[] arguments) throws Exception {
         ExecutorService threads = Executors.newCachedThreadPool();
         Map<String, Future<?>> running = new LinkedHashMap<>();
-        new Cases(arguments[0]).all().forEach((name, one) -> running.put(name, threads.submit(() -> {
+        Map<String, Case> cases = new Cases(arguments[0]).all();
+        if (arguments.length > 2) {
+            cases.keySet().retainAll(List.of(arguments).subList(2, arguments.length));
+        }
+        cases.forEach((name, one) -> running.put(name, threads.submit(() -> {
             one.run(arguments[1] + name);
             return null;
         })));

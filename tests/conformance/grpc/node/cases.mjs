@@ -1,5 +1,5 @@
 /** Apache's Node client of RocketMQ 5, unchanged: each case prints a line, its name and `ok`, or what went wrong. */
-// node cases.mjs HOST:PORT PREFIX: all cases at once, each with a topic that begins with the prefix.
+// node cases.mjs HOST:PORT PREFIX [CASE...]: these cases, or all, at once, each with a topic that begins with the prefix.
 import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -12,7 +12,7 @@ const PATIENCE_MS = 30_000;  // of a request; a client that sends again after le
 const COMMIT = 1, ROLLBACK = 2;  // TransactionResolution of the API
 const SQL = 2;  // FilterType of the API
 const quiet = { debug() {}, info() {}, warn: console.error, error: console.error };
-const [endpoints, prefix] = process.argv.slice(2);
+const [endpoints, prefix, ...chosen] = process.argv.slice(2);
 const configuration = { endpoints, namespace: '', logger: quiet, requestTimeout: PATIENCE_MS };
 
 const message = (topic, body, more = {}) => ({ topic, body: Buffer.from(body), ...more });
@@ -174,5 +174,5 @@ async function lineOf([name, run]) {
   }
 }
 
-const lines = await Promise.all(Object.entries(cases).map(lineOf));
+const lines = await Promise.all(Object.entries(cases).filter(([name]) => !chosen.length || chosen.includes(name)).map(lineOf));
 process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(0));
