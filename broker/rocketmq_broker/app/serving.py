@@ -142,6 +142,7 @@ def build_serving(
         registration=registration,
         delayed_delivery=delayed_delivery,
         cleaner=cleaner,
+        in_hand=popping.in_hand,
         settings_text=settings_told_to_tools(settings),
     )
     return Serving(

@@ -26,6 +26,8 @@ from rocketmq_broker.server.operators.consumer_call_processor import ConsumerCal
 from rocketmq_broker.server.operators.group_admin_processor import GroupAdminProcessor
 from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
 from rocketmq_broker.server.parked import DeadLetterProcessor
+from rocketmq_broker.server.popping import InHand
+from rocketmq_broker.server.popping.hidden_messages import HiddenMessages
 from rocketmq_broker.server.pulling.held_pulls import HeldPulls
 from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.pull_processor import PullProcessor
@@ -136,7 +138,8 @@ class HostileWire:
             OffsetProcessor(store=store, offsets=offsets, offset_commits=commits, young_queue_bytes=1 << 20),
             ProgressProcessor(
                 identity=IDENTITY, store=store, topic_table=topics, subscription_groups=groups, consumer_groups=consumers,
-                offsets=offsets, offset_commits=commits, clock=clock, pulled_per_second=statistics.flows.pulled_per_second,
+                offsets=offsets, offset_commits=commits, in_hand=InHand(HiddenMessages(), offsets, store), clock=clock,
+                pulled_per_second=statistics.flows.pulled_per_second,
             ),
             GroupAdminProcessor(
                 subscription_groups=groups, consumer_groups=consumers, producer_groups=producers, offsets=offsets,

@@ -56,6 +56,8 @@ from rocketmq_broker.server.operators.consumer_call_processor import ConsumerCal
 from rocketmq_broker.server.operators.group_admin_processor import GroupAdminProcessor
 from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
 from rocketmq_broker.server.operators.topic_admin_processor import TopicAdminProcessor
+from rocketmq_broker.server.popping import InHand
+from rocketmq_broker.server.popping.hidden_messages import HiddenMessages
 from rocketmq_broker.server.pulling import query_processor
 from rocketmq_broker.server.pulling.offset_processor import OffsetProcessor
 from rocketmq_broker.server.pulling.query_processor import QueryProcessor
@@ -87,6 +89,7 @@ def desk(desk: Desk) -> Desk:
             subscription_groups=desk.groups,
             offsets=desk.offsets,
             offset_commits=desk.offset_commits,
+            in_hand=InHand(HiddenMessages(), desk.offsets, desk.store),
             clock=desk.clock,
         ),
         ConsumerCallProcessor(**shared, offsets=desk.offsets, tasks=Tasks()),

@@ -17,6 +17,7 @@ from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.health.advice import unused_tls
 from rocketmq_broker.admin.health.broker_health import examine_broker, subject_of
 from rocketmq_broker.admin.health.connected_clients import examine_clients
+from rocketmq_broker.admin.health.consumer_groups import examine_groups
 from rocketmq_broker.admin.health.finding import HealthFinding, fine
 from rocketmq_broker.admin.health.name_servers import examine_name_servers
 from rocketmq_broker.admin.health.store_look import examine_store
@@ -82,6 +83,7 @@ async def _examine(remoting: RemotingClient, target: Target) -> list[HealthFindi
         if found.version is not None:
             findings += far_apart(found.version, name_servers)
             findings += await examine_clients(subject_of(broker), requests)
+            findings += await examine_groups(subject_of(broker), requests, now_ms())
     return findings
 
 

@@ -44,7 +44,7 @@ def groups(
     namesrv_addr: NameServers = None,
     broker_addr: BrokerAddr = None,
 ) -> None:
-    """Consumer groups, with their lag: how many messages they have not consumed yet."""
+    """Consumer groups, with their lag: how many messages they have not got yet; in hand are those popped, not acknowledged."""
 
     async def all_groups(session: Session) -> None:
         answers = await session.ask_each(lambda broker: groups_of(broker, every_one=every_one))
@@ -73,22 +73,25 @@ def print_topics(rows: Sequence[tuple[str, TopicFigures]]) -> None:
 def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
     """Prints consumer groups, one a line."""
     print_table(
-        ("consumer group", "online", "lag", "consumed up to", "topics"),
-        [
-            (address, (one.group, str(one.online), str(one.lag), time_text(one.consumed_ms), " ".join(one.topics)))
-            for address, one in rows
-        ],
+        ("consumer group", "online", "lag", "in hand", "consumed up to", "topics"),
+        [(address, _group_cells(one)) for address, one in rows],
     )
+
+
+def _group_cells(one: GroupFigures) -> tuple[str, ...]:
+    counts = str(one.online), str(one.lag), str(one.in_hand)
+    return one.group, *counts, time_text(one.consumed_ms), " ".join(one.topics)
 
 
 def print_progress(rows: Sequence[tuple[str, QueueLag]]) -> None:
     """Prints the queues of a group, one a line."""
     print_table(
-        ("topic", "queue", "offset", "end", "lag", "consumed up to"),
+        ("topic", "queue", "offset", "end", "lag", "consumed up to", "in hand", "oldest of", "next visible", "attempts"),
         [(address, _cells(one)) for address, one in rows],
     )
 
 
 def _cells(one: QueueLag) -> tuple[str, ...]:
     place = one.topic, str(one.queue_id), str(one.consumer_offset)
-    return *place, str(one.end_offset), str(one.lag), time_text(one.consumed_ms)
+    popped = str(one.in_hand), time_text(one.oldest_ms), time_text(one.next_visible_ms), str(one.attempts)
+    return *place, str(one.end_offset), str(one.lag), time_text(one.consumed_ms), *popped

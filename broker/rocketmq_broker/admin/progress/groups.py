@@ -1,13 +1,17 @@
-"""Consumer groups of a broker, and their lag: the messages that they have not consumed yet."""
+"""Consumer groups of a broker, their lag, and what they have in hand.
+
+The lag counts messages that a group has not got yet. In hand are those that it popped and has not acknowledged.
+"""
 
 from __future__ import annotations
 
 import msgspec
+from msgspec import UNSET
 
 from rocketmq_broker.admin.asking.figures import consume_stats, consumer_groups, consumers
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.message import MessageQueue, topics
-from rocketmq_broker.protocol.bodies import OffsetWrapper
+from rocketmq_broker.protocol.bodies import OffsetWrapper, PopProgress
 
 
 class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
@@ -19,7 +23,9 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
     topics: list[str]
     """The topics with its offsets, without its retry topic."""
     lag: int
-    """The messages that it has not consumed yet, including those that wait for another attempt."""
+    """The messages that it has not got yet, including those that wait for another attempt."""
+    in_hand: int
+    """The messages that it popped and has not acknowledged."""
     consumed_ms: int | None
     """The store time of the last consumed message; None without one."""
 
@@ -34,6 +40,14 @@ class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
     end_offset: int
     """The queue offset after the last message."""
     lag: int
+    in_hand: int
+    """The messages that it popped and has not acknowledged; of a pulling group at Apache's brokers, those not committed."""
+    oldest_ms: int | None
+    """The store time of the first message in hand; None without one, and at Apache's brokers."""
+    next_visible_ms: int | None
+    """The time at which the first of them comes again unless it is acknowledged; None like `oldest_ms`."""
+    attempts: int
+    """The most deliveries of one message in hand, or about to come again: 1 unless one came again."""
     consumed_ms: int | None
     """The store time of the last consumed message."""
 
@@ -55,17 +69,20 @@ async def progress_of(broker: BrokerRequests, group: str) -> list[QueueLag]:
 
 async def _figures(broker: BrokerRequests, group: str) -> GroupFigures:
     queues = await progress_of(broker, group)
-    names = {queue.topic for queue in queues} - {topics.retry_topic(group)}
+    retries = topics.pop_retry_topic(group, "")
+    names = {queue.topic.removeprefix(retries) for queue in queues} - {topics.retry_topic(group)}
     return GroupFigures(
         group=group,
         online=len(await consumers(broker, group)),
         topics=sorted(names),
         lag=sum(queue.lag for queue in queues),
+        in_hand=sum(queue.in_hand for queue in queues),
         consumed_ms=max((queue.consumed_ms for queue in queues if queue.consumed_ms is not None), default=None),
     )
 
 
 def _queue_progress(group: str, queue: MessageQueue, offsets: OffsetWrapper) -> QueueLag:
+    popped = PopProgress() if offsets.popped is UNSET else offsets.popped
     return QueueLag(
         group=group,
         topic=queue.topic,
@@ -73,5 +90,9 @@ def _queue_progress(group: str, queue: MessageQueue, offsets: OffsetWrapper) -> 
         consumer_offset=offsets.consumer_offset,
         end_offset=offsets.broker_offset,
         lag=max(0, offsets.broker_offset - offsets.consumer_offset),
+        in_hand=offsets.in_hand,
+        oldest_ms=popped.oldest_store_time,
+        next_visible_ms=popped.next_visible_time,
+        attempts=popped.attempts,
         consumed_ms=offsets.last_timestamp if offsets.last_timestamp > 0 else None,
     )

@@ -95,6 +95,20 @@ class CheckClientRequestBody(Body):
     subscription_data: SubscriptionData
 
 
+class PopProgress(BodyPart):
+    """What a group popped from one queue and has not acknowledged.
+
+    RocketMQ's answers have no such part, and its tools pass over it.
+    """
+
+    oldest_store_time: int | None = None
+    """The time at which the first message in hand was stored, in milliseconds since the epoch; None without one."""
+    next_visible_time: int | None = None
+    """The earliest end of an invisible time, in milliseconds since the epoch; None without a message in hand."""
+    attempts: int = 1
+    """The most deliveries of one message, among the first ones in hand and the first one that waits for another attempt."""
+
+
 class OffsetWrapper(BodyPart):
     """The progress of a group on one queue."""
 
@@ -102,6 +116,15 @@ class OffsetWrapper(BodyPart):
     consumer_offset: int = 0
     last_timestamp: int = 0
     """The time at which the message consumed last was stored, in milliseconds since the epoch."""
+    pull_offset: int | msgspec.UnsetType = msgspec.UNSET
+    """More than `consumer_offset` by the number of messages in hand (inflight). Brokers before RocketMQ 5 do not send it."""
+    popped: PopProgress | msgspec.UnsetType = msgspec.UNSET
+    """Only where messages are in hand, or wait for another attempt."""
+
+    @property
+    def in_hand(self) -> int:
+        """Returns the number of messages that the group has got and not acknowledged, as RocketMQ's tools reckon it."""
+        return 0 if self.pull_offset is msgspec.UNSET else max(0, self.pull_offset - self.consumer_offset)
 
 
 class ConsumeStats(Body):

@@ -11,6 +11,7 @@ from rocketmq_broker.server.operators.group_admin_processor import GroupAdminPro
 from rocketmq_broker.server.operators.progress_processor import ProgressProcessor
 from rocketmq_broker.server.operators.settings_processor import SettingsProcessor
 from rocketmq_broker.server.operators.topic_admin_processor import TopicAdminProcessor
+from rocketmq_broker.server.popping import InHand
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
 from rocketmq_broker.server.server_context import ServerContext
 from rocketmq_broker.server.topics.registration import Registration
@@ -23,13 +24,14 @@ def build_operators(
     registration: Registration,
     delayed_delivery: DelayedDelivery,
     cleaner: StoreCleaner,
+    in_hand: InHand,
     settings_text: str,
 ) -> None:
     """Builds the processors. `settings_text` is the answer to getBrokerConfig."""
     for processor in (
         _topics(context, registration),
         _groups(context),
-        _progress(context),
+        _progress(context, in_hand),
         _consumer_calls(context),
         BrokerInfoProcessor(
             store=context.store,
@@ -71,7 +73,7 @@ def _groups(context: ServerContext) -> GroupAdminProcessor:
     )
 
 
-def _progress(context: ServerContext) -> ProgressProcessor:
+def _progress(context: ServerContext, in_hand: InHand) -> ProgressProcessor:
     return ProgressProcessor(
         identity=context.identity,
         store=context.store,
@@ -80,6 +82,7 @@ def _progress(context: ServerContext) -> ProgressProcessor:
         consumer_groups=context.clients.consumer_groups,
         offsets=context.offsets,
         offset_commits=context.offset_commits,
+        in_hand=in_hand,
         clock=context.clock,
         pulled_per_second=context.statistics.flows.pulled_per_second,
     )

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from typing import Final
 
+from msgspec import UNSET
+
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies import (
     ConsumerOffsetSerializeWrapper,
@@ -30,6 +32,7 @@ from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused, Steps
 from rocketmq_broker.remoting.long_tables import refuse_long, table_in_steps
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.popping import InHand
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_offsets
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits
@@ -60,6 +63,7 @@ class ProgressProcessor:
         consumer_groups: ConsumerGroups,
         offsets: ConsumerOffsets,
         offset_commits: OffsetCommits,
+        in_hand: InHand,
         clock: Callable[[], int],
         pulled_per_second: Callable[[str, str], float] = lambda topic, group: 0.0,
     ) -> None:
@@ -70,6 +74,7 @@ class ProgressProcessor:
         self._consumers = consumer_groups
         self._offsets = offsets
         self._commits = offset_commits
+        self._in_hand = in_hand
         self._clock = clock
         self._pulled_per_second = pulled_per_second
 
@@ -176,9 +181,11 @@ class ProgressProcessor:
         return encode_response(command, ResponseCode.SUCCESS)
 
     def _concerns(self, group_name: str, topic: str) -> bool:
-        """Returns whether the group still subscribes to the topic. An offline group counts as a subscriber."""
+        """Returns whether the group still subscribes to the topic, or pops its retries. An offline group subscribes to all."""
         group = self._consumers.find(group_name)
-        return group is None or not group.subscriptions or topic in group.subscriptions
+        if group is None or not group.subscriptions or topic in group.subscriptions:
+            return True
+        return topic.removeprefix(topics.pop_retry_topic(group_name, "")) in group.subscriptions
 
     def _progress(self, group: str, names: Iterable[str | None]) -> Generator[None, None, ConsumeStats]:
         stats = ConsumeStats()
@@ -190,8 +197,9 @@ class ProgressProcessor:
                 remark = f"the group[{group}] consumes more than {MOST_QUEUES_SHOWN} queues: ask for one topic at a time"
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
             for queue_id in range(config.read_queue_nums):
-                stats.offset_table[MessageQueue(name, self._identity.name, queue_id)] = self._offsets_of(group, name, queue_id)
-                if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
+                offsets = self._offsets_of(group, name, queue_id)
+                stats.offset_table[MessageQueue(name, self._identity.name, queue_id)] = offsets
+                if queue_id % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1 or offsets.in_hand:
                     yield
             yield
             stats.consume_tps += self._pulled_per_second(name, group)
@@ -201,7 +209,11 @@ class ProgressProcessor:
         consumed = max(self._offsets.get(group, topic, queue_id) or 0, 0)
         last = self._store.store_time(topic.encode(), queue_id, consumed - 1) if consumed else 0
         return OffsetWrapper(
-            broker_offset=self._store.max_offset(topic.encode(), queue_id), consumer_offset=consumed, last_timestamp=max(last, 0)
+            broker_offset=self._store.max_offset(topic.encode(), queue_id),
+            consumer_offset=consumed,
+            last_timestamp=max(last, 0),
+            pull_offset=consumed + self._in_hand.count(group, topic, queue_id),
+            popped=self._in_hand.progress(group, topic, queue_id) or UNSET,
         )
 
     def _time_span(self, group: str, topic: str, queue_id: int) -> QueueTimeSpan:

@@ -3,10 +3,11 @@ acknowledge in time."""
 
 from rocketmq_broker.server.popping.build import build_popping
 from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle, PopError, TooManyPops
+from rocketmq_broker.server.popping.in_hand import InHand
 from rocketmq_broker.server.popping.popped import PoppedMessage
 from rocketmq_broker.server.popping.popping import LONGEST_INVISIBLE_MS, REST_S, Popping
 
 __all__ = [
-    "LONGEST_INVISIBLE_MS", "REST_S", "HandleExpired", "IllegalHandle", "PopError", "PoppedMessage", "Popping", "TooManyPops",
-    "build_popping",
+    "LONGEST_INVISIBLE_MS", "REST_S", "HandleExpired", "IllegalHandle", "InHand", "PopError", "PoppedMessage", "Popping",
+    "TooManyPops", "build_popping",
 ]  # fmt: skip

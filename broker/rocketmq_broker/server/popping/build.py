@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rocketmq_broker.server.popping.assignment_processor import AssignmentProcessor, RouteOf
 from rocketmq_broker.server.popping.check_points import CheckPoints
+from rocketmq_broker.server.popping.in_hand import InHand
 from rocketmq_broker.server.popping.pop_log import PopLog
 from rocketmq_broker.server.popping.pop_processor import PopProcessor
 from rocketmq_broker.server.popping.popping import Popping
@@ -36,6 +37,7 @@ def build_popping(
         clock=context.clock,
     )
     popping = Popping(
+        in_hand=InHand(check_points.hidden, context.offsets, context.store),
         store=context.store,
         check_points=check_points,
         reviver=reviver,

@@ -12,6 +12,11 @@ _RECONSUME_TIMES: Final = 12
 """The position of RECONSUMETIMES in a record's head."""
 
 
+def attempt_of(record: bytes) -> int:
+    """Returns which delivery the record is for, 1 for the first one; orderly pops count theirs elsewhere."""
+    return read_fields(record)[0][_RECONSUME_TIMES] + 1
+
+
 @dataclass(frozen=True, slots=True)
 class PoppedMessage:
     """A message, hidden from all others of its group until its invisible time ends."""
@@ -80,6 +85,6 @@ class Popped:
                 queue.start_offset, self.pop_time_ms, self.invisible_ms, queue.attempt > 0, queue.is_retry, broker_name,
                 queue.queue_id, offset,
             )  # fmt: skip
-            attempt = queue.attempt or read_fields(record)[0][_RECONSUME_TIMES] + 1
+            attempt = queue.attempt or attempt_of(record)
             found.append((record, handle, attempt))
         return found

@@ -20,6 +20,7 @@ from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.popping.check_points import CheckPoints
 from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle
 from rocketmq_broker.server.popping.hidden_messages import Hidden
+from rocketmq_broker.server.popping.in_hand import InHand
 from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
 from rocketmq_broker.server.popping.popped import Popped, PoppedMessage, PoppedQueue
 from rocketmq_broker.server.popping.receipt_handle import ReceiptHandle
@@ -70,6 +71,7 @@ class Popping:
         *,
         store: MessageStore,
         check_points: CheckPoints,
+        in_hand: InHand,
         reviver: Reviver,
         rules: ReadingRules,
         young_queues: YoungQueues,
@@ -84,6 +86,8 @@ class Popping:
     ) -> None:
         """`longest_sleep_s` bounds what `work` returns: the event loop's clock may go slower than `clock`."""
         self.check_points = check_points
+        self.in_hand = in_hand
+        """For operators."""
         self._hidden = check_points.hidden
         self._store = store
         self._reviver = reviver

@@ -1,0 +1,52 @@
+"""The messages that a group has in hand: popped, and not acknowledged yet (RocketMQ's PopInflightMessageCounter)."""
+
+from __future__ import annotations
+
+import heapq
+from typing import Final
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.protocol.bodies import PopProgress
+from rocketmq_broker.server.popping.hidden_messages import HiddenMessages
+from rocketmq_broker.server.popping.pop_log import GroupQueue
+from rocketmq_broker.server.popping.popped import attempt_of
+from rocketmq_broker.store import ConsumerOffsets, MessageStore
+
+_LOOKED_AT: Final = 16
+"""The first messages in hand of a queue, whose attempts are counted."""
+
+
+class InHand:
+    """Tells operators what is in hand, queue by queue. A queue takes up to a millisecond."""
+
+    def __init__(self, hidden: HiddenMessages, offsets: ConsumerOffsets, store: MessageStore) -> None:
+        self._hidden = hidden
+        self._offsets = offsets
+        self._store = store
+
+    def count(self, group: str, topic: str, queue_id: int) -> int:
+        """Returns the number of messages in hand."""
+        return len(self._hidden.of(GroupQueue(group, topic, queue_id)))
+
+    def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
+        """Returns what is known of them; None if there are none, and no popped message waits for another attempt."""
+        queue = GroupQueue(group, topic, queue_id)
+        hidden = self._hidden.of(queue)
+        is_pop_retry = topic.startswith(topics.RETRY_PREFIX) and topic != topics.retry_topic(group)
+        waiting = self._attempt(queue, self._offsets.get(*queue) or 0) if is_pop_retry else None
+        if not hidden:
+            return None if waiting is None else PopProgress(attempts=waiting)
+        first = heapq.nsmallest(_LOOKED_AT, hidden)
+        attempts = [hidden[offset].check_point.entry.attempt or 1 for offset in first]
+        if topic.startswith(topics.RETRY_PREFIX):
+            attempts += [self._attempt(queue, offset) or 1 for offset in first]
+        return PopProgress(
+            oldest_store_time=max(self._store.store_time(topic.encode(), queue_id, first[0]), 0) or None,
+            next_visible_time=min(message.visible_ms for message in hidden.values()),
+            attempts=max(*attempts, waiting or 1),
+        )
+
+    def _attempt(self, queue: GroupQueue, offset: int) -> int | None:
+        """Returns which delivery comes next of a message, or is under way; None without one."""
+        found = self._store.pull(queue.topic.encode(), queue.queue_id, offset, 1, 1).records
+        return attempt_of(found[0]) if found else None
