@@ -12,7 +12,8 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -112,6 +113,20 @@ def _allow_many_connections() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Keeps the garbage collector from what is built meanwhile, then and later: it stays as long as the broker runs.
+
+    A quarter of the time in which a store with 100,000 pending transactions opens went into looking at them again and again.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 async def _serve(settings: BrokerSettings) -> bool:
     """Runs the broker until a signal ends it. Returns False if the broker ended because it could not go on."""
     stopping = asyncio.Event()
@@ -119,9 +134,8 @@ async def _serve(settings: BrokerSettings) -> bool:
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     refuse_a_single_broker(settings.store_root)
     broker = Broker(settings)
-    await broker.start()
-    # The objects built so far stay: the collector need not scan them again.
-    gc.freeze()
+    with collector_paused():
+        await broker.start()
     if broker.metrics_url is not None:
         print(f"Metrics are at {broker.metrics_url}", flush=True)
     if broker.grpc_endpoint is not None:

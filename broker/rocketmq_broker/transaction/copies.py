@@ -13,7 +13,6 @@ A decision about another copy is one about the newest, and RocketMQ's op message
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.transaction.messages.half_message import HalfMessage
@@ -38,8 +37,8 @@ def identity_of(half: HalfMessage) -> Identity:
 
 def first_offsets(half: HalfMessage) -> RecordOffsets | None:
     """Returns the offsets of the first half message, if this is a copy that this broker put back."""
-    queue_offset = _first_queue_offset(half)
-    if not half.prepared_transaction_offset or queue_offset is None:
+    queue_offset = _first_queue_offset(half) if half.prepared_transaction_offset else None
+    if queue_offset is None:
         return None
     return RecordOffsets(max(half.prepared_transaction_offset, 0), queue_offset)
 
@@ -54,22 +53,19 @@ def _first_queue_offset(half: HalfMessage) -> int | None:
     return half.number(props.TRANSACTION_PREPARED_QUEUE_OFFSET)
 
 
-class Copy(NamedTuple):
+class Copy:
     """The data of a half message that recovery keeps while it reads the half queue."""
 
-    offsets: RecordOffsets
-    first: RecordOffsets | None
-    """The offsets of the first half message, if this broker put the copy back."""
-    begins: bool
-    """Whether it begins a transaction: it is not a copy of the previous one."""
-    is_closed: bool
-    """Whether an op message names it."""
+    __slots__ = ("begins", "first", "is_closed", "offsets")
 
-    @classmethod
-    def of(cls, half: HalfMessage, *, is_closed: bool) -> Copy:
-        """Returns the copy for a half message."""
-        begins = not is_copy(half) and not half.prepared_transaction_offset
-        return cls(RecordOffsets(half.commit_log_offset, half.queue_offset), first_offsets(half), begins, is_closed)
+    def __init__(self, half: HalfMessage, *, is_closed: bool) -> None:
+        """`is_closed`: whether an op message names it."""
+        self.offsets = RecordOffsets(half.commit_log_offset, half.queue_offset)
+        self.first = first_offsets(half)
+        """The offsets of the first half message, if this broker put the copy back."""
+        self.begins = not is_copy(half) and not half.prepared_transaction_offset
+        """Whether it begins a transaction: it is not a copy of the previous one."""
+        self.is_closed = is_closed
 
 
 def by_transaction(copies: Iterable[Copy]) -> list[list[Copy]]:

@@ -34,7 +34,8 @@ class Evidence:
         self._by_offset: dict[int, RecoveredTransaction] = {}
         self._by_identity: dict[Identity, list[RecoveredTransaction]] = {}
         for recovered in undecided:
-            self._by_offset.update(dict.fromkeys(recovered.commit_log_offsets, recovered))
+            for commit_log_offset in recovered.commit_log_offsets:
+                self._by_offset[commit_log_offset] = recovered
             self._by_identity.setdefault(recovered.identity, []).append(recovered)
         self.states: dict[int, State] = {}
         """The final states of the decided ones, by the transaction's commit log offset."""

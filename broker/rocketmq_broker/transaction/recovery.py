@@ -9,7 +9,7 @@ doubted, because it may be all that is left of a COMMIT.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
@@ -45,7 +45,7 @@ class RecoveredTransaction:
     @property
     def begins(self) -> int:
         """Returns the lowest of these offsets: the committed or discarded message lies after it."""
-        return min(self.commit_log_offsets)
+        return min(self.commit_log_offsets) if self.copies else self.transaction.commit_log_offset
 
     @property
     def outcome_topics(self) -> tuple[bytes, bytes]:
@@ -68,27 +68,32 @@ class RecoveredTable:
     """The reasons why records could not be read."""
 
 
-@dataclass(slots=True)
 class TransactionRecovery:
     """A reader of op messages first and half messages then, both from their consumer offset to the end; then call `finish`."""
 
-    policy: CheckPolicy
-    now_ms: int
-    op_offset: int = 0
-    """The consumer offset of the op queue."""
-    check_counts: Mapping[int, int] = field(default_factory=dict)
-    """The noted number of checks of each transaction, by commit log offset."""
-    is_doubted: Callable[[int], bool] = lambda commit_log_offset: False
-    """Returns whether an op message at that commit log offset decides nothing: the record before it is damaged."""
-    _closed: set[int] = field(default_factory=set)
-    _doubted: set[int] = field(default_factory=set)
-    _copies: dict[Identity, list[Copy]] = field(default_factory=dict)
-    _transactions: dict[int, PendingTransaction] = field(default_factory=dict)
-    _damaged: list[str] = field(default_factory=list)
-    _op_window: OpWindow = field(default_factory=OpWindow)
+    def __init__(
+        self,
+        policy: CheckPolicy,
+        now_ms: int,
+        *,
+        op_offset: int = 0,
+        check_counts: Mapping[int, int] | None = None,
+        is_doubted: Callable[[int], bool] = lambda commit_log_offset: False,
+    ) -> None:
+        """`op_offset` is the consumer offset of the op queue, `check_counts` the noted checks, by commit log offset.
 
-    def __post_init__(self) -> None:
-        self._op_window = OpWindow(self.op_offset)
+        `is_doubted` returns whether an op message at that commit log offset decides nothing: the record before it is damaged.
+        """
+        self._policy = policy
+        self._now_ms = now_ms
+        self._check_counts = check_counts or {}
+        self._is_doubted = is_doubted
+        self._closed: set[int] = set()
+        self._doubted: set[int] = set()
+        self._copies: dict[Identity, list[Copy]] = {}
+        self._transactions: dict[int, PendingTransaction] = {}
+        self._damaged: list[str] = []
+        self._op_window = OpWindow(op_offset)
 
     def add_op(self, data: bytes) -> None:
         """Reads the next record of the op queue."""
@@ -98,7 +103,7 @@ class TransactionRecovery:
         except (CorruptRecord, NotAnOpMessage) as error:
             self._damaged.append(str(error))
             return
-        (self._doubted if self.is_doubted(op.commit_log_offset) else self._closed).update(offsets)
+        (self._doubted if self._is_doubted(op.commit_log_offset) else self._closed).update(offsets)
         self._op_window.add(op.queue_offset, max(offsets))
 
     def add_half(self, data: bytes) -> None:
@@ -112,7 +117,7 @@ class TransactionRecovery:
             self._damaged.append(str(error))
             return
         identity: Identity = identity_of(half) if half.transaction_id else (None, "", half.queue_offset, b"", None)
-        self._copies.setdefault(identity, []).append(Copy.of(half, is_closed=is_closed))
+        self._copies.setdefault(identity, []).append(Copy(half, is_closed=is_closed))
 
     def finish(self) -> RecoveredTable:
         """Returns the undecided transactions, and the half messages that need an op message."""
@@ -130,7 +135,7 @@ class TransactionRecovery:
     def _transaction(self, half: HalfMessage) -> PendingTransaction:
         topic, queue_id = half.destination()
         begun_ms = min(half.born_timestamp, half.store_timestamp) if is_copy(half) else half.store_timestamp
-        begun_ms = min(begun_ms, self.now_ms)  # the clock may have been set back
+        begun_ms = min(begun_ms, self._now_ms)  # the clock may have been set back
         return PendingTransaction(
             commit_log_offset=half.commit_log_offset,
             queue_offset=half.queue_offset,
@@ -141,7 +146,7 @@ class TransactionRecovery:
             queue_id=queue_id,
             tags_code=half.tags_code(),
             begun_ms=begun_ms,
-            due_ms=self.policy.first_check_due(begun_ms, half.properties),
+            due_ms=self._policy.first_check_due(begun_ms, half.properties),
             checks=half.check_times or 0,
         )
 
@@ -158,9 +163,9 @@ class TransactionRecovery:
         return RecoveredTransaction(transaction, identity, sorted(others), has_unread_copies=not copies[0].begins)
 
     def _reckon_checks(self, transaction: PendingTransaction) -> None:
-        transaction.checks = max(transaction.checks, self.check_counts.get(transaction.commit_log_offset, 0))
-        is_too_old = self.now_ms - transaction.begun_ms > self.policy.file_reserved_ms
+        transaction.checks = max(transaction.checks, self._check_counts.get(transaction.commit_log_offset, 0))
+        is_too_old = self._now_ms - transaction.begun_ms > self._policy.file_reserved_ms
         if transaction.checks or is_too_old:
             # The time of the last check is unknown: it may have been just now. And a transaction that would be discarded for its
             # age without a check gets an interval in which its producers can come back.
-            transaction.due_ms = max(transaction.due_ms, self.now_ms + self.policy.check_interval_ms)
+            transaction.due_ms = max(transaction.due_ms, self._now_ms + self._policy.check_interval_ms)

@@ -46,11 +46,11 @@ def test_only_a_copy_that_this_broker_put_back_names_the_first_one() -> None:
 )
 def test_a_copy_begins_no_transaction(half: HalfMessage, expected: bool) -> None:
     assert is_copy(half) is expected
-    assert Copy.of(half, is_closed=False).begins is not expected
+    assert Copy(half, is_closed=False).begins is not expected
 
 
 def copies_of(*halves: HalfMessage, closed: tuple[int, ...] = ()) -> list[list[Copy]]:
-    return by_transaction(Copy.of(half, is_closed=half.queue_offset in closed) for half in halves)
+    return by_transaction(Copy(half, is_closed=half.queue_offset in closed) for half in halves)
 
 
 def test_a_half_message_that_is_no_copy_begins_another_transaction() -> None:

@@ -4,7 +4,7 @@ from rocketmq_broker.transaction.errors import NotResumable
 from rocketmq_broker.transaction.messages.half_message import HalfMessage, read_any_message, read_half_message
 from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
 from rocketmq_broker.transaction.transitions import committed, discarded
-from tests.unit.transaction.records import half_record, stored, transaction
+from tests.unit.transaction.records import changed, half_record, stored, transaction
 
 
 def gone(half: HalfMessage) -> HalfMessage:
@@ -12,8 +12,7 @@ def gone(half: HalfMessage) -> HalfMessage:
 
 
 def delivered(half: HalfMessage) -> HalfMessage:
-    draft = committed(half, transaction(100))
-    return read_any_message(stored(draft, commit_log_offset=400, queue_offset=0))
+    return read_any_message(stored(committed(half, transaction(100)), commit_log_offset=400, queue_offset=0))
 
 
 def test_a_discarded_message_is_resumable_and_its_own_half_message_does_not_matter() -> None:
@@ -62,6 +61,6 @@ def test_finding_the_discarded_message_itself_settles_nothing() -> None:
 
 def test_a_message_of_the_same_origin_that_is_no_transactions_does_not_matter() -> None:
     half = read_half_message(half_record(100, 0))
-    plain = delivered(half)._replace(sys_flag=0)
+    plain = changed(committed(half, transaction(100)), sys_flag=0)
 
-    refuse_if_not_resumable(gone(half), [plain])
+    refuse_if_not_resumable(gone(half), [read_any_message(stored(plain, commit_log_offset=400, queue_offset=0))])

@@ -5,9 +5,8 @@ topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the message's own topic and queue id in
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import record, tags, topics
@@ -20,31 +19,57 @@ RESUMED_FROM: Final = "RESUMED_FROM"
 """The property of a resumed message that names the discarded one; RocketMQ has no such property."""
 
 
-class HalfMessage(NamedTuple):
+class HalfMessage:
     """The record of a half message, or of a message made from one."""
 
-    topic: bytes
-    queue_offset: int
-    commit_log_offset: int
-    flag: int
-    sys_flag: int
-    born_timestamp: int
-    born_host: bytes
-    store_timestamp: int
-    store_host: bytes
-    reconsume_times: int
-    prepared_transaction_offset: int
-    body_crc: int
-    body: bytes
-    properties: bytes
+    __slots__ = (
+        "_texts", "body", "body_crc", "born_host", "born_timestamp", "commit_log_offset", "flag", "prepared_transaction_offset",
+        "properties", "queue_offset", "reconsume_times", "store_host", "store_timestamp", "sys_flag", "topic",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        topic: bytes,
+        queue_offset: int,
+        commit_log_offset: int,
+        flag: int,
+        sys_flag: int,
+        born_timestamp: int,
+        born_host: bytes,
+        store_timestamp: int,
+        store_host: bytes,
+        reconsume_times: int,
+        prepared_transaction_offset: int,
+        body_crc: int,
+        body: bytes,
+        properties: bytes,
+    ) -> None:
+        self.topic = topic
+        self.queue_offset = queue_offset
+        self.commit_log_offset = commit_log_offset
+        self.flag = flag
+        self.sys_flag = sys_flag
+        self.born_timestamp = born_timestamp
+        self.born_host = born_host
+        self.store_timestamp = store_timestamp
+        self.store_host = store_host
+        self.reconsume_times = reconsume_times
+        self.prepared_transaction_offset = prepared_transaction_offset
+        self.body_crc = body_crc
+        self.body = body
+        self.properties = properties
+        self._texts: dict[str, str] | None = None
 
     def text(self, name: str) -> str | None:
-        """Returns the value of one property, or None."""
-        return _named(self.properties).get(name)
+        """Returns the value of one property, or None. The first call decodes all: recovery reads a dozen of each half message."""
+        if self._texts is None:
+            self._texts = props.decode(self.properties)
+        return self._texts.get(name)
 
     def number(self, name: str) -> int | None:
         """Returns a property as a number; None if it is missing or no number."""
-        return _number(self.text(name))
+        text = self.text(name)
+        return _number(text) if text is not None else None
 
     @property
     def producer_group(self) -> str:
@@ -126,12 +151,6 @@ def _number(text: str | None) -> int | None:
         return int(text) if text is not None else None
     except ValueError:
         return None
-
-
-@lru_cache(maxsize=4)
-def _named(encoded: bytes) -> Mapping[str, str]:
-    """Returns all properties of a half message. Cached: recovery reads a dozen of one half message before it goes to the next."""
-    return props.decode(encoded)
 
 
 def _read(data: bytes) -> HalfMessage:
