@@ -145,6 +145,14 @@ class TestATransactionThatHangs:
         assert html.index("Decide by hand") < html.index("<svg class")
         assert "&#34;customer&#34;: &#34;ada&#34;,\n" in html
 
+    def test_its_timeline_is_told_in_chinese(self, html: str, visitor: Visitor) -> None:
+        visitor.client.get("/?lang=zh")
+        chinese = visitor.html("/transaction?word=order-1")
+        steps = re.findall(r'<td class="text">(.*?)</td>\n<td>(.*?)</td>', chinese)
+        assert len(steps) == html.count('<td class="text">') > 5
+        assert [cell for step in steps for cell in step if not re.search(r"[\u4e00-\u9fff]", cell)] == []
+        assert all(re.search(r"[\u4e00-\u9fff]|UNKNOWN", label) for label in re.findall(r'class="label"[^>]*>(.*?)<', chinese))
+
     def test_a_refresh_sends_what_changed(self, html: str, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
         rocketmq.advance(seconds=3)
         later = visitor.html("/transaction?word=order-1")

@@ -1,6 +1,7 @@
 """The console in Chinese: no template has words that the catalogue lacks, and the rest of a page stays as it is."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,23 @@ def test_what_forms_say_has_its_chinese() -> None:
     said = {sentence for module in (CONSOLE.parent / "screens").glob("*.py") for sentence in sentences_of(module)}
     assert len(said) > 20
     assert said - known.keys() == set(), "add them to zh.json"
+
+
+@pytest.mark.parametrize(
+    ("english", "parts"),
+    [
+        ("check-back 7: the broker asks the producer at 10.0.0.1:5000", ["第 7 次回查", "Broker 询问 10.0.0.1:5000 的生产者"]),
+        (
+            "check-back 3 to 9, every 2 s, answered UNKNOWN, for 12 s: the broker asks the producer at 10.0.0.1",
+            ["第 3 至 9 次回查", "每 2 s 一次", "回答 UNKNOWN", "历时 12 s", "Broker 询问 10.0.0.1 的生产者"],
+        ),
+        ("the producer at 10.0.0.1:5000 answers UNKNOWN", ["10.0.0.1:5000 的生产者回答 UNKNOWN"]),
+        ("the producer at 10.0.0.1:5000 answers UNKNOWN: no table: x", ["10.0.0.1:5000 的生产者回答 UNKNOWN", "no table: x"]),
+        ("check-back 7", ["第 7 次回查"]),
+    ],
+)
+def test_sentences_of_a_timeline_that_are_alike_keep_apart(english: str, parts: list[str]) -> None:
+    assert re.split("[\uff0c\uff1a]", str(CHINESE.told(english))) == parts
 
 
 @pytest.mark.parametrize(

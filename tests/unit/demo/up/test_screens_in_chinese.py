@@ -4,10 +4,25 @@ import re
 from pathlib import Path
 
 from demo.scenarios.plays import SCENARIOS
-from demo.up import screens, shop
+from demo.up import screens, second_opinion, shop
 from demo.up.keeper import Health
+from pipelines.judging.classes import CAUSES, MEANINGS
 from rocketmq_broker.admin.console.wording.words import Words
 from tests.unit.admin.console.catalogues import lost_places, runs_of, sentences_of, templates_of
+
+OUTCOMES = [second_opinion.Opinion(1.0, code, ()).meaning for code in (0, 1, 2)]
+OF_TIMELINES = (
+    "local transaction: order {0} of {1} for {2}",
+    "the order service writes the marker ROLLED_BACK: no order will come under this transaction",
+    "{0} credit points, stored by the Celery worker",
+    "order database",
+    "credit database",
+    "log of {0}",
+    "scenario",
+    "local commit",
+    "marker ROLLED_BACK",
+)
+"""What the services' databases say in timelines."""
 
 
 def test_each_run_of_words_in_the_templates_has_its_chinese_and_none_is_there_in_vain() -> None:
@@ -24,6 +39,7 @@ def test_each_translation_keeps_the_tags_of_its_run() -> None:
 def test_scenarios_states_of_processes_and_what_forms_say_are_told_in_chinese() -> None:
     told = [text for one in SCENARIOS for text in (one.title, one.what_happens, one.expect, one.watch)]
     told += [health.value for health in Health]
+    told += [*MEANINGS.values(), *(name.replace("_", " ") for name in (*MEANINGS, *CAUSES)), *OUTCOMES, *OF_TIMELINES]
     told += sorted(sentence for module in (screens, shop) for sentence in sentences_of(Path(module.__file__)))
     known = templates_of(screens.TEMPLATES, "sentences")
     assert [text for text in told if text not in known] == [], "add them to zh.json"
