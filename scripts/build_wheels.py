@@ -25,6 +25,9 @@ BROKER_LOCK: Final = CHECKOUT / "docker" / "broker.lock"
 VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
 """The Pythons that wheels are compiled for."""
 
+DOORS: Final = ("broker", "commitlog", "faststream-rocketmq")
+"""The folders of the distributions."""
+
 _BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 _HAS_HEADERS: Final = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
 _IGNORED: Final = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", ".mypy_cache")
@@ -59,11 +62,11 @@ def built(folder: Path, *, is_pure_only: bool) -> Iterator[str]:
 
 def _built(folder: Path, work: Path, *, is_pure_only: bool) -> Iterator[str]:
     own = Path(sys.executable)
-    wheels = {door: build_wheel(own, CHECKOUT / door, folder, work) for door in ("broker", "commitlog")}
+    wheels = {door: build_wheel(own, CHECKOUT / door, folder, work) for door in DOORS}
     source = _copied(CHECKOUT / "broker", work)
     run(own, "-c", _BUILD_SDIST, folder, cwd=source)
     yield f"any Python: {_told(wheels['broker'])}; {installed_build(own, folder, work)}"
-    yield f"any Python: {_told(wheels['commitlog'])}"
+    yield from (f"any Python: {_told(wheels[door])}" for door in DOORS[1:])
     yield from map(_told, folder.glob("*.tar.gz"))
     if is_pure_only:
         return

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 UNIT = PurePosixPath("tests/unit")
 ALWAYS = (UNIT / "test_architecture.py", UNIT / "test_one_world.py")
-DISTRIBUTIONS = ("broker/rocketmq_broker", "commitlog")
+DISTRIBUTIONS = ("broker/rocketmq_broker", "commitlog", "faststream-rocketmq")
 """Folders whose contents tests/unit mirrors without the folders' own names."""
 
 

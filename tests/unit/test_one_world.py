@@ -14,8 +14,8 @@ from tests.parsed import parsed
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
-    "broker/rocketmq_broker", "commitlog/rocketmq_commitlog", "credit_service", "demo", "inventory_service", "order_messages",
-    "order_service", "pipelines", "service_runtime", "simulation",
+    "broker/rocketmq_broker", "commitlog/rocketmq_commitlog", "credit_service", "demo", "faststream-rocketmq/faststream_rocketmq",
+    "inventory_service", "order_messages", "order_service", "pipelines", "service_runtime", "simulation",
 )  # fmt: skip
 WORLD = "rocketmq_broker.world"
 

@@ -1,0 +1,136 @@
+"""What handlers get and what publishers send."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from faststream.message import StreamMessage
+from faststream.response import PublishCommand, PublishType, Response
+
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message
+
+CONTENT_TYPE: Final = "content-type"
+CORRELATION_ID: Final = "correlation_id"
+"""The properties in which FastStream's brokers keep both."""
+_TO_THE_DEAD_LETTERS: Final = -1
+
+
+@dataclass(slots=True)
+class RocketMQDelivery:
+    """One call of a handler: the message, and what the client is to answer for it."""
+
+    message: Message
+    context: ConsumeContext | None = None
+    """None where nothing is acknowledged: in a local transaction and its check-back."""
+    arg: object = None
+    answer: ConsumeStatus | None = None
+
+
+class ReceivedMessage(StreamMessage[Message]):
+    """A message at a handler: `raw_message` is the client's, with tags, keys, queue offset and the like.
+
+    `headers` are all properties of the message, RocketMQ's own among them. `transaction_id` names the transaction in its local
+    transaction, its check-back and its consumers. `arg` is what `publish` gave to the local transaction; None elsewhere.
+    """
+
+    def __init__(self, delivery: RocketMQDelivery) -> None:
+        message = delivery.message
+        headers = dict(message.properties)
+        super().__init__(
+            raw_message=message,
+            body=message.body,
+            headers=headers,
+            content_type=headers.get(CONTENT_TYPE),
+            correlation_id=headers.get(CORRELATION_ID),
+            message_id=message.transaction_id,
+        )
+        self.transaction_id = message.transaction_id
+        self.arg = delivery.arg
+        self._delivery = delivery
+
+    async def ack(self) -> None:
+        """Makes the consumer acknowledge the message, as soon as the handler has returned."""
+        self._answer(ConsumeStatus.CONSUME_SUCCESS)
+        await super().ack()
+
+    async def nack(self, delay_level: int = 0) -> None:
+        """Makes the message come again after this delay level; 0 is the broker's choice, later with each attempt."""
+        self._answer(ConsumeStatus.RECONSUME_LATER, delay_level)
+        await super().nack()
+
+    async def reject(self) -> None:
+        """Makes the message a dead letter of its group."""
+        self._answer(ConsumeStatus.RECONSUME_LATER, _TO_THE_DEAD_LETTERS)
+        await super().reject()
+
+    def _answer(self, status: ConsumeStatus, delay_level: int = 0) -> None:
+        if self.committed is None:
+            self._delivery.answer = status
+            if self._delivery.context is not None:
+                self._delivery.context.delay_level_when_next_consume = delay_level
+
+
+class RocketMQResponse(Response):
+    """A handler's result with tags, keys and delay level for the message that its publisher sends."""
+
+    def __init__(
+        self,
+        body: Any,
+        *,
+        tags: str | None = None,
+        keys: Iterable[str] = (),
+        delay_time_level: int = 0,
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+    ) -> None:
+        super().__init__(body, headers=dict(headers or {}), correlation_id=correlation_id)
+        self.tags, self.keys, self.delay_time_level = tags, tuple(keys), delay_time_level
+
+    def as_publish_command(self) -> RocketMQCommand:
+        """Returns the command for the publisher, which adds its topic."""
+        return RocketMQCommand(
+            self.body,
+            tags=self.tags,
+            keys=self.keys,
+            delay_time_level=self.delay_time_level,
+            headers=self.headers,
+            correlation_id=self.correlation_id,
+        )
+
+
+class RocketMQCommand(PublishCommand):
+    """One message to send, as middlewares see it."""
+
+    def __init__(
+        self,
+        body: Any,
+        *,
+        topic: str = "",
+        tags: str | None = None,
+        keys: Iterable[str] = (),
+        delay_time_level: int = 0,
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+        publish_type: PublishType = PublishType.PUBLISH,
+    ) -> None:
+        super().__init__(
+            body, destination=topic, headers=dict(headers or {}), correlation_id=correlation_id, _publish_type=publish_type
+        )
+        self.tags, self.keys, self.delay_time_level = tags, tuple(keys), delay_time_level
+        self.is_transactional = False
+        self.arg: object = None
+
+    @classmethod
+    def of(cls, command: PublishCommand) -> RocketMQCommand:
+        """Returns the command itself, or one with the same body and headers."""
+        if isinstance(command, RocketMQCommand):
+            return command
+        return cls(
+            command.body,
+            topic=command.destination,
+            headers=command.headers,
+            correlation_id=command.correlation_id,
+            publish_type=command.publish_type,
+        )

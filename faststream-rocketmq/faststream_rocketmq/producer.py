@@ -1,0 +1,79 @@
+"""The one client that sends for a broker: it encodes bodies and hands messages to a Producer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from fast_depends.library.serializer import SerializerProto
+from faststream._internal.endpoint.utils import ParserComposition
+from faststream._internal.parser import DefaultCodec
+from faststream._internal.producer import ProducerProto
+from faststream.exceptions import FeatureNotSupportedException, IncorrectState
+from faststream.message import decode_message
+
+from faststream_rocketmq.messages import CONTENT_TYPE, CORRELATION_ID, ReceivedMessage, RocketMQCommand, RocketMQDelivery
+from rocketmq_broker.client import Message, Producer, SendResult, TransactionProducer
+
+if TYPE_CHECKING:
+    from faststream._internal.parser import CodecProto
+    from faststream._internal.types import CustomCallable
+    from faststream.message import StreamMessage
+
+
+async def parse(delivery: RocketMQDelivery) -> ReceivedMessage:
+    """Returns what a handler gets of the message."""
+    return ReceivedMessage(delivery)
+
+
+async def decode(message: StreamMessage[Any]) -> Any:
+    """Decodes the body by its content type; without one as JSON, or else as bytes."""
+    return decode_message(message)
+
+
+class RocketMQProducer(ProducerProto[RocketMQCommand]):
+    """Sends for the publishers of one broker."""
+
+    def __init__(self, parser: CustomCallable | None, decoder: CustomCallable | None) -> None:
+        self._parser = ParserComposition(parser, parse)
+        self._decoder = ParserComposition(decoder, decode)
+        self.codec: CodecProto = DefaultCodec()
+        self._serializer: SerializerProto | None = None
+        self._client: Producer | None = None
+
+    def connect(self, client: Producer, serializer: SerializerProto | None, codec: CodecProto | None) -> None:
+        """Sends by this client, which runs, until `disconnect`."""
+        self._client, self._serializer, self.codec = client, serializer, codec or DefaultCodec()
+
+    def disconnect(self) -> None:
+        """Sends no more."""
+        self._client = None
+
+    async def publish(self, cmd: RocketMQCommand) -> SendResult:
+        """Sends the message and returns once the broker has stored it; a transactional one once its transaction is decided."""
+        if self._client is None:
+            raise IncorrectState("the RocketMQ broker is not connected: await broker.connect() or broker.start() first")
+        message = await self._message(cmd)
+        if not cmd.is_transactional:
+            return await self._client.send(message)
+        return await cast(TransactionProducer, self._client).send_message_in_transaction(message, cmd.arg)
+
+    async def _message(self, cmd: RocketMQCommand) -> Message:
+        body, content_type = await self.codec.encode(cmd.body, self._serializer)
+        named = {CONTENT_TYPE: content_type, CORRELATION_ID: cmd.correlation_id}
+        headers = {name: str(value) for name, value in {**named, **cmd.headers}.items() if value is not None}
+        return Message.of(
+            cmd.destination,
+            body,
+            tags=cmd.tags,
+            keys=cmd.keys,
+            delay_time_level=cmd.delay_time_level,
+            user_properties=headers,
+        )
+
+    async def request(self, cmd: RocketMQCommand) -> NoReturn:
+        """Raises FeatureNotSupportedException."""
+        raise FeatureNotSupportedException("faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them")
+
+    async def publish_batch(self, cmd: RocketMQCommand) -> NoReturn:
+        """Raises FeatureNotSupportedException."""
+        raise FeatureNotSupportedException("faststream-rocketmq sends no batches: rocketmq_broker.client.Producer does")

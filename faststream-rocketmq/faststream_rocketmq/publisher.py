@@ -1,0 +1,163 @@
+"""Publishers: of messages, and of transactional messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NoReturn
+
+from faststream._internal.configs import PublisherSpecificationConfig
+from faststream._internal.endpoint.call_wrapper import HandlerCallWrapper
+from faststream._internal.endpoint.publisher import PublisherSpecification, PublisherUsecase
+from faststream._internal.types import P_HandlerParams, PublisherMiddleware, T_HandlerReturn
+from faststream.exceptions import FeatureNotSupportedException, SetupError
+from faststream.response import PublishCommand
+from faststream.specification.asyncapi.utils import resolve_payloads
+from faststream.specification.schema import Message as SpecifiedMessage
+from faststream.specification.schema import Operation, PublisherSpec
+
+from faststream_rocketmq.config import OnTopic, RocketMQPublisherConfig
+from faststream_rocketmq.messages import RocketMQCommand, RocketMQDelivery
+from faststream_rocketmq.subscriber import RocketMQHandler
+from rocketmq_broker.client import LocalTransaction, LocalTransactionState, Message, MessageExt, SendResult, TransactionSendResult
+
+
+class RocketMQPublisherSpecification(OnTopic, PublisherSpecification[Any, Any]):
+    """The channel of a publisher on the AsyncAPI page."""
+
+    @property
+    def name(self) -> str:
+        """The title, or the topic's name."""
+        return self.config.title_ or f"{self.topic}:Publisher"
+
+    def get_schema(self) -> dict[str, PublisherSpec]:
+        """Returns the channel by its name."""
+        message = SpecifiedMessage(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads(), "Publisher"))
+        operation = Operation(message=message, bindings=None)
+        return {
+            self.name: PublisherSpec(address=self.topic, description=self.config.description_, operation=operation, bindings=None)
+        }
+
+
+class RocketMQPublisher(OnTopic, PublisherUsecase):
+    """Sends messages to one topic: what a decorated handler returns, and what `publish` is given."""
+
+    def __init__(self, config: RocketMQPublisherConfig, specification: PublisherSpecificationConfig) -> None:
+        channel = RocketMQPublisherSpecification(config._outer_config, specification)
+        self._topic = channel._topic = config.topic
+        super().__init__(config, channel)
+        self.tags, self.headers = config.tags, config.headers
+
+    async def publish(
+        self,
+        message: Any,
+        *,
+        tags: str | None = None,
+        keys: Iterable[str] = (),
+        delay_time_level: int = 0,
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+    ) -> SendResult:
+        """Sends one message and returns once the broker has stored it. Raises a ClientError as `Producer.send` does."""
+        command = RocketMQCommand(
+            message, tags=tags, keys=keys, delay_time_level=delay_time_level, headers=headers, correlation_id=correlation_id
+        )
+        sent: SendResult = await self._send(command, ())
+        return sent
+
+    async def _publish(self, cmd: PublishCommand, *, _extra_middlewares: Iterable[PublisherMiddleware]) -> None:
+        await self._send(RocketMQCommand.of(cmd), _extra_middlewares)
+
+    async def _send(self, command: RocketMQCommand, middlewares: Iterable[PublisherMiddleware]) -> Any:
+        command.destination = command.destination or self.topic
+        command.tags = command.tags or self.tags
+        command.correlation_id = command.correlation_id or self._outer_config.id_generator()
+        command.add_headers(self.headers, override=False)
+        return await self._basic_publish(command, producer=self._outer_config.producer, _extra_middlewares=middlewares)
+
+    async def request(self, *arguments: Any, **options: Any) -> NoReturn:
+        """Raises FeatureNotSupportedException."""
+        raise FeatureNotSupportedException("faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them")
+
+
+class TransactionalPublisher(RocketMQPublisher):
+    """Sends transactional messages: a half message, then the local transaction, then COMMIT or ROLLBACK by its answer.
+
+    `local_transaction` and `answers_check_backs` decorate the two handlers. Both are handlers as those of subscribers: they get
+    the body in the type that they ask for, the message, dependencies and the context. Both return a LocalTransactionState; one
+    that raises means UNKNOWN, and the broker checks back.
+    """
+
+    def __init__(
+        self,
+        config: RocketMQPublisherConfig,
+        specification: PublisherSpecificationConfig,
+        *,
+        local: RocketMQHandler,
+        check: RocketMQHandler,
+    ) -> None:
+        super().__init__(config, specification)
+        self._local, self._check = local, check
+
+    def local_transaction(
+        self, function: Callable[P_HandlerParams, T_HandlerReturn]
+    ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
+        """Decorates the handler that does the local transaction; the half message is stored then."""
+        return self._only_one(self._local, function)
+
+    def answers_check_backs(
+        self, function: Callable[P_HandlerParams, T_HandlerReturn]
+    ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
+        """Decorates the handler that says how the transaction `message.transaction_id` ended: read it from durable storage."""
+        return self._only_one(self._check, function)
+
+    def _only_one(
+        self, handler: RocketMQHandler, function: Callable[P_HandlerParams, T_HandlerReturn]
+    ) -> HandlerCallWrapper[P_HandlerParams, T_HandlerReturn]:
+        if handler.calls:
+            raise SetupError(f"the transactional publisher of topic {self.topic} has {handler.calls.name} already")
+        return handler(function)
+
+    async def publish(  # type: ignore[override]
+        self,
+        message: Any,
+        *,
+        arg: object = None,
+        tags: str | None = None,
+        keys: Iterable[str] = (),
+        headers: Mapping[str, str] | None = None,
+        correlation_id: str | None = None,
+    ) -> TransactionSendResult:
+        """Sends one transactional message; `local_transaction_state` of the result says how its transaction ended.
+
+        `arg` reaches the local transaction as `message.arg`. Raises a ClientError if it is not certain that the half message is
+        stored: then the local transaction did not run. Once it has run, nothing is raised.
+        """
+        command = RocketMQCommand(message, tags=tags, keys=keys, headers=headers, correlation_id=correlation_id)
+        command.arg = arg
+        sent: TransactionSendResult = await self._send(command, ())
+        return sent
+
+    async def _send(self, command: RocketMQCommand, middlewares: Iterable[PublisherMiddleware]) -> Any:
+        command.is_transactional = True
+        return await super()._send(command, middlewares)
+
+    async def listener(self) -> LocalTransaction:
+        """Returns the listener for the client, once both handlers can be called. Raises SetupError if one is missing."""
+        for handler, decorator in ((self._local, "local_transaction"), (self._check, "answers_check_backs")):
+            if not handler.calls:
+                raise SetupError(
+                    f"the transactional publisher of topic {self.topic} lacks a handler: decorate one with @….{decorator}"
+                )
+            await handler.start()
+        return LocalTransaction(self._execute, self._look_up)
+
+    async def _execute(self, message: Message, arg: object) -> LocalTransactionState:
+        return await _state(self._local, RocketMQDelivery(message, arg=arg))
+
+    async def _look_up(self, message: MessageExt) -> LocalTransactionState:
+        return await _state(self._check, RocketMQDelivery(message))
+
+
+async def _state(handler: RocketMQHandler, delivery: RocketMQDelivery) -> LocalTransactionState:
+    state: LocalTransactionState = (await handler.process_message(delivery)).body
+    return state

@@ -1,0 +1,131 @@
+"""Subscribers: handlers that a push consumer calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, NoReturn
+
+from faststream._internal.configs import SubscriberSpecificationConfig
+from faststream._internal.endpoint.publisher import PublisherProto
+from faststream._internal.endpoint.subscriber import SubscriberSpecification, SubscriberUsecase
+from faststream._internal.endpoint.subscriber.call_item import CallsCollection
+from faststream.exceptions import FeatureNotSupportedException, SetupError, StopConsume
+from faststream.message import StreamMessage
+from faststream.middlewares import AckPolicy
+from faststream.specification.asyncapi.utils import resolve_payloads
+from faststream.specification.schema import Message as SpecifiedMessage
+from faststream.specification.schema import Operation, SubscriberSpec
+
+from faststream_rocketmq.config import OnTopic, RocketMQBrokerConfig, RocketMQHandlerConfig, RocketMQSubscriberConfig
+from faststream_rocketmq.messages import RocketMQDelivery
+from faststream_rocketmq.producer import decode, parse
+from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageExt, PushConsumer
+
+
+class RocketMQHandlerSpecification(OnTopic, SubscriberSpecification[Any, Any]):
+    """The channel of a topic's handler on the AsyncAPI page."""
+
+    @property
+    def channel_labels(self) -> list[str]:
+        """Returns the topic."""
+        return [self.topic]
+
+    def get_schema(self) -> dict[str, SubscriberSpec]:
+        """Returns the channel by its name."""
+        message = SpecifiedMessage(title=f"{self.name}:Message", payload=resolve_payloads(self.get_payloads()))
+        operation = Operation(message=message, bindings=None)
+        return {self.name: SubscriberSpec(address=self.topic, description=self.description, operation=operation, bindings=None)}
+
+
+class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
+    """What calls the handlers of a topic's messages, whoever brings them."""
+
+    _outer_config: RocketMQBrokerConfig
+
+    def __init__(self, config: RocketMQHandlerConfig, specification: SubscriberSpecificationConfig) -> None:
+        config.parser, config.decoder = parse, decode
+        calls = CallsCollection[RocketMQDelivery]()
+        channel = RocketMQHandlerSpecification(config._outer_config, specification, calls)
+        self._topic = channel._topic = config.topic
+        super().__init__(config, channel, calls)
+
+    async def start(self) -> None:
+        """Makes the handlers ready to be called."""
+        await super().start()
+        self._post_start()
+
+    async def stop(self) -> None:
+        """Waits for running handlers."""
+        await super().stop()
+
+    def get_log_context(self, message: StreamMessage[Any] | None) -> dict[str, str]:
+        """Returns what the lines of the log name."""
+        return {"topic": self.topic, "message_id": getattr(message, "message_id", "")}
+
+    def _make_response_publisher(self, message: StreamMessage[Any]) -> Iterable[PublisherProto[Any]]:
+        return ()  # no message here has a reply_to
+
+    async def get_one(self, *, timeout: float = 5) -> NoReturn:  # noqa: ASYNC109 (FastStream's own signature)
+        """Raises FeatureNotSupportedException."""
+        raise FeatureNotSupportedException("a RocketMQ consumer calls its handler: get_one() and `async for` do not exist here")
+
+    def __aiter__(self) -> AsyncIterator[StreamMessage[RocketMQDelivery]]:
+        """Raises FeatureNotSupportedException."""
+        raise FeatureNotSupportedException("a RocketMQ consumer calls its handler: get_one() and `async for` do not exist here")
+
+
+class RocketMQSubscriber(RocketMQHandler):
+    """A member of a consumer group. A message is acknowledged when its handler has returned."""
+
+    def __init__(self, config: RocketMQSubscriberConfig, specification: SubscriberSpecificationConfig) -> None:
+        if config._ack_policy is AckPolicy.ACK_FIRST:
+            raise SetupError("RocketMQ acknowledges what a handler has returned from: use AckPolicy.ACK in place of ACK_FIRST")
+        if config.consumer_options.get("consume_message_batch_max_size", 1) != 1:
+            raise SetupError("a handler gets one message at a time: leave consume_message_batch_max_size out")
+        super().__init__(config, specification)
+        self.group, self.tags = config.group, config.tags
+        self._is_orderly, self._consumer_options = config.is_orderly, config.consumer_options
+        self._consumer: PushConsumer | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    def wants(self, tags: str | None) -> bool:
+        """Returns whether it subscribes to messages with this tag."""
+        return self.tags == "*" or tags in [tag.strip() for tag in self.tags.split("||")]
+
+    async def start(self) -> None:
+        """Joins the consumer group, if there is a handler. Raises the client's IllegalConfiguration."""
+        await super().start()
+        if self.calls:
+            consumer = PushConsumer(self.group, **self._outer_config.client_options, **self._consumer_options)
+            consumer.subscribe(self.topic, self.tags)
+            consumer.register_message_listener(self._listen, orderly=self._is_orderly)
+            await consumer.start()
+            self._consumer = consumer
+
+    async def stop(self) -> None:
+        """Takes no further message, waits for running handlers, and leaves the group."""
+        consumer, self._consumer = self._consumer, None
+        if consumer is not None:
+            await consumer.shutdown(self._outer_config.graceful_timeout or 3.0)
+        await super().stop()
+
+    async def consume(self, msg: RocketMQDelivery) -> Any:
+        """Calls the handler. One that raises StopConsume, or exits, stops the subscriber once it has returned."""
+        if not self.running:
+            return None
+        try:
+            return await self.process_message(msg)
+        except (StopConsume, SystemExit) as error:
+            self.running = False
+            self._stopping = asyncio.create_task(self.stop())
+            if isinstance(error, SystemExit) and (app := self._outer_config.context.get("app")):
+                app.exit()
+        except Exception:
+            pass  # FastStream's own middlewares have logged it, and set the answer
+        return None
+
+    async def _listen(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        delivery = RocketMQDelivery(messages[0], context)
+        await self.consume(delivery)
+        return delivery.answer or ConsumeStatus.RECONSUME_LATER

@@ -1,0 +1,119 @@
+"""A broker for tests: the application runs against RocketMQ in the test's process, whose time and faults the test decides."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any, Final
+from unittest import mock
+
+import anyio.to_thread
+from faststream._internal.testing.broker import EnterType, TestBroker, change_producer
+
+from faststream_rocketmq.broker import RocketMQBroker
+from faststream_rocketmq.messages import RocketMQCommand
+from faststream_rocketmq.producer import RocketMQProducer
+from faststream_rocketmq.publisher import RocketMQPublisher
+from faststream_rocketmq.subscriber import RocketMQSubscriber
+from rocketmq_broker.client import SendResult
+from rocketmq_broker.testing import RocketMQ, VirtualTime
+
+A_MOMENT_S: Final = 0.1
+"""Seconds of the test's time in which published messages are handled; far less than any delay level."""
+
+
+class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQBroker):
+    """Starts the application on a RocketMQ of the test's own. What is published has been handled when `publish` returns.
+
+    async with TestRocketMQBroker(broker) as tested:
+        await tested.publish(order, "orders")
+        await credit.assert_called_once_with(order)
+
+    Nothing is replaced by a mock: messages go through the real client and broker, so a handler that raises gets its message
+    again, and a lost COMMIT is followed by a check-back. `rocketmq` passes time and makes faults.
+    """
+
+    def __init__(
+        self,
+        *brokers: RocketMQBroker,
+        rocketmq: RocketMQ | None = None,
+        with_real: bool = False,
+        connect_only: bool | None = None,
+    ) -> None:
+        """`rocketmq` is a running one, as the fixture of that name; without it the test gets its own.
+
+        `with_real` leaves the broker's own addresses. Its handlers run some time after `publish` then.
+        """
+        super().__init__(*brokers, with_real=True, connect_only=connect_only)
+        self._is_elsewhere = with_real
+        self._is_given = rocketmq is not None
+        self.rocketmq = rocketmq or RocketMQ()
+
+    @asynccontextmanager
+    async def _create_ctx(self) -> AsyncGenerator[list[RocketMQBroker], None]:
+        async with AsyncExitStack() as stack:
+            if not self._is_elsewhere:
+                if not self._is_given:
+                    await stack.enter_async_context(self.rocketmq)
+                stack.enter_context(self.rocketmq.inside())
+                stack.enter_context(_threads_work_for(self.rocketmq.time))
+                for broker in self.brokers:
+                    self._move(broker, stack)
+            yield await stack.enter_async_context(super()._create_ctx())
+
+    def _move(self, broker: RocketMQBroker, stack: AsyncExitStack) -> None:
+        """Moves the broker's clients to the test's RocketMQ, until the stack is left."""
+        config = broker.config.broker_config
+        stack.callback(setattr, config, "client_options", config.client_options)
+        config.client_options = {"namesrv_addr": self.rocketmq.namesrv_addr}
+        stack.enter_context(change_producer(config, _SettlingProducer(self.rocketmq, broker)))
+
+    @asynccontextmanager
+    async def _do_start(self, broker: RocketMQBroker) -> AsyncGenerator[RocketMQBroker, None]:
+        if not self._is_elsewhere:
+            endpoints = (*broker.subscribers, *broker.publishers)
+            client = await broker.connect()
+            for topic in sorted({one.topic for one in endpoints if isinstance(one, RocketMQSubscriber | RocketMQPublisher)}):
+                await client.create_topic(topic)
+        async with super()._do_start(broker) as started:
+            yield started
+
+    def create_publisher_fake_subscriber(
+        self, broker: RocketMQBroker, publisher: RocketMQPublisher
+    ) -> tuple[RocketMQSubscriber, bool]:
+        """Returns a subscriber that gets the publisher's messages, and whether it is the application's own."""
+        for one in (subscriber for broker in self.brokers for subscriber in broker.subscribers):
+            if isinstance(one, RocketMQSubscriber) and one.topic == publisher.topic and one.wants(publisher.tags):
+                return one, True
+        return broker.subscriber(publisher.topic, group=f"test-of-{publisher.topic}"[:255], persistent=False), False
+
+
+@contextmanager
+def _threads_work_for(time: VirtualTime) -> Iterator[None]:
+    """Lets no time pass while a thread of anyio works: FastStream runs handlers that are not async there, and more."""
+    run_sync = anyio.to_thread.run_sync
+
+    async def run_known(*arguments: Any, **options: Any) -> Any:
+        time.work_begins()
+        try:
+            return await run_sync(*arguments, **options)
+        finally:
+            time.work_ends()
+
+    with mock.patch.object(anyio.to_thread, "run_sync", run_known):
+        yield
+
+
+class _SettlingProducer(RocketMQProducer):
+    """Lets everything that follows from a test's message happen, but for what waits for time."""
+
+    def __init__(self, rocketmq: RocketMQ, broker: RocketMQBroker) -> None:
+        super().__init__(broker.config.broker_parser, broker.config.broker_decoder)
+        self._rocketmq, self._context = rocketmq, broker.context
+
+    async def publish(self, cmd: RocketMQCommand) -> SendResult:
+        """Sends the message, and lets it be handled unless a handler sends it: the test's own `publish` waits for both."""
+        sent = await super().publish(cmd)
+        if self._context.get_local("message") is None:
+            await self._rocketmq.advance(seconds=A_MOMENT_S)
+        return sent
