@@ -103,6 +103,7 @@ AT_BROKER: Final[dict[int, Question]] = {
     RequestCode.PULL_MESSAGE: (_PULL, b""),
     RequestCode.LITE_PULL_MESSAGE: (_PULL, b""),
     RequestCode.POP_MESSAGE: (_POP, b""),
+    RequestCode.NOTIFICATION: ({**_POPPED, "queueId": -1, "pollTime": 0}, b""),
     RequestCode.ACK_MESSAGE: ({**_POPPED, "extraInfo": _HANDLE, "offset": 0}, b""),
     RequestCode.BATCH_ACK_MESSAGE: ({}, _ACKS),
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: ({**_POPPED, "extraInfo": _HANDLE, "offset": 0, "invisibleTime": 1000}, b""),

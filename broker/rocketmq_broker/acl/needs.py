@@ -261,6 +261,9 @@ FINDERS: Final[dict[int, _Finder]] = {
     RequestCode.POP_MESSAGE: _of(
         headers.PopMessageRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
     ),
+    RequestCode.NOTIFICATION: _of(
+        headers.NotificationRequestHeader, lambda header, _: _topic_and_group(header.topic, header.consumer_group)
+    ),
     RequestCode.ACK_MESSAGE: _of(headers.AckMessageRequestHeader, lambda header, _: _popped(header.topic, header.consumer_group)),
     RequestCode.BATCH_ACK_MESSAGE: _batch_ack,
     RequestCode.CHANGE_MESSAGE_INVISIBLETIME: _of(

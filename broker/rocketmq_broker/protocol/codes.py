@@ -120,6 +120,8 @@ class RequestCode(IntEnum):
     POP_MESSAGE = 200_050
     ACK_MESSAGE = 200_051
     CHANGE_MESSAGE_INVISIBLETIME = 200_053
+    NOTIFICATION = 200_054
+    """Whether there is something to pop; waits for it, and takes nothing."""
     BATCH_ACK_MESSAGE = 200_151
 
 

@@ -51,6 +51,8 @@ APACHE = {
     "GetTopicConfigRequestHeader": "topic!",
     "GetTopicStatsInfoRequestHeader": "topic!",
     "GetTopicsByClusterRequestHeader": "cluster!",
+    "NotificationRequestHeader": "consumerGroup! topic! queueId! pollTime! bornTime! order attemptId",
+    "NotificationResponseHeader": "hasMsg pollingFull",
     "NotifyConsumerIdsChangedRequestHeader": "consumerGroup!",
     "PopMessageRequestHeader": (
         "consumerGroup! topic! queueId! maxMsgNums! invisibleTime! pollTime! bornTime! initMode! expType exp order attemptId"
@@ -104,6 +106,7 @@ ADDED_OUTSIDE_OF_THE_CLASS = {"_UNIQUE_KEY_QUERY", "MSG_REGION", "TRACE_ON"}
 """Apache's code puts these among a command's extension fields by hand."""
 NOT_INSISTED_ON = {
     "CreateTopicRequestHeader": {"order"},
+    "NotificationRequestHeader": {"bornTime"},
     "PopMessageRequestHeader": {"bornTime"},
     "UpdateGlobalWhiteAddrsConfigRequestHeader": {"aclFileFullPath"},
 }

@@ -55,6 +55,8 @@ from rocketmq_broker.protocol.headers.pop import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,
+    NotificationRequestHeader,
+    NotificationResponseHeader,
     PopMessageRequestHeader,
     PopMessageResponseHeader,
 )
@@ -152,6 +154,8 @@ __all__ = [
     "ListDecidedTransactionsRequestHeader",
     "ListMarksRequestHeader",
     "ListPendingTransactionsRequestHeader",
+    "NotificationRequestHeader",
+    "NotificationResponseHeader",
     "NotifyConsumerIdsChangedRequestHeader",
     "PopMessageRequestHeader",
     "PopMessageResponseHeader",

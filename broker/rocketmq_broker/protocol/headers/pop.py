@@ -65,3 +65,23 @@ class ChangeInvisibleTimeResponseHeader(CommandHeader):
     pop_time: Int64
     invisible_time: Int64
     revive_qid: Int32
+
+
+class NotificationRequestHeader(CommandHeader, kw_only=True):
+    """NOTIFICATION. The queue id is -1 for all queues; the poll time is milliseconds."""
+
+    consumer_group: str
+    topic: str
+    queue_id: Int32
+    poll_time: Int64
+    born_time: Int64 = 0
+    order: bool | None = None
+    attempt_id: str | None = None
+    broker_name: str | None = msgspec.field(name="bname", default=None)
+
+
+class NotificationResponseHeader(CommandHeader):
+    """Whether there are messages; whether too many wait already for the broker to let this one wait."""
+
+    has_msg: bool = False
+    polling_full: bool = False

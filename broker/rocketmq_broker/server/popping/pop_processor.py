@@ -1,5 +1,7 @@
-"""Pops, acknowledgements and changes of the invisible time from the network (RocketMQ's PopMessageProcessor,
-AckMessageProcessor and ChangeInvisibleTimeProcessor)."""
+"""Pops, acknowledgements and changes of the invisible time from the network.
+
+RocketMQ's PopMessageProcessor, NotificationProcessor, AckMessageProcessor and ChangeInvisibleTimeProcessor.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from rocketmq_broker.protocol.headers import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,
+    NotificationRequestHeader,
+    NotificationResponseHeader,
     PopMessageRequestHeader,
     PopMessageResponseHeader,
 )
@@ -45,6 +49,7 @@ class PopProcessor:
         """The handlers of pops and of what follows a pop."""
         return {
             RequestCode.POP_MESSAGE: self.pop,
+            RequestCode.NOTIFICATION: self.notify,
             RequestCode.ACK_MESSAGE: self.ack,
             RequestCode.BATCH_ACK_MESSAGE: self.batch_ack,
             RequestCode.CHANGE_MESSAGE_INVISIBLETIME: self.change_invisible_time,
@@ -77,6 +82,32 @@ class PopProcessor:
             self._popping.begin(request, header.poll_time, deliver, owner=connection)
         except TooManyPops as error:
             return _nothing(reply_to, header, PopResponseCode.POLLING_FULL, str(error))
+        return None
+
+    def notify(self, connection: Connection, command: RemotingCommand) -> bytes | None:
+        """Answers whether there are messages to pop, at once or when some arrive; after the poll time that there are none."""
+        header = command.decode_header(NotificationRequestHeader)
+        reply_to = ReplyTo(command.opaque, command.serialize_type)
+        request = PopRequest(
+            group=header.consumer_group,
+            topic=header.topic,
+            queue_id=max(header.queue_id, -1),
+            max_messages=1,
+            invisible_ms=1,
+            message_filter=self._filters.of_expression(None, None),
+            is_ordered=bool(header.order),
+            attempt_id=header.attempt_id,
+            only_asks=True,
+        )
+
+        def tell(popped: Popped | None) -> None:
+            answer = NotificationResponseHeader(has_msg=popped is not None)
+            connection.send(encode_response(reply_to, ResponseCode.SUCCESS, answer))
+
+        try:
+            self._popping.begin(request, header.poll_time, tell, owner=connection)
+        except TooManyPops:
+            return encode_response(reply_to, ResponseCode.SUCCESS, NotificationResponseHeader(polling_full=True))
         return None
 
     def ack(self, connection: Connection, command: RemotingCommand) -> bytes | None:

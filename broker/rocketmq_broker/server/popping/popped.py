@@ -67,8 +67,15 @@ class Popped:
     """How many more bytes the answer may have; one message may be larger."""
     filtering_ns: int = 0
     """The estimated time of expressions so far, in nanoseconds."""
+    is_told: bool = False
+    """Whether a pop that only asks found messages."""
     is_unfinished: bool = False
     """Whether messages were passed over because of a filter, and others behind them are not looked at yet."""
+
+    @property
+    def is_answer(self) -> bool:
+        """Returns whether the pop need not wait."""
+        return bool(self.queues) or self.is_told
 
     def messages(self, topic: str, broker_name: str) -> list[PoppedMessage]:
         """Returns the messages, each with its receipt handle."""

@@ -197,8 +197,8 @@ class Popping:
         """
         queues = self._queues(request)
         popped = self._take(request, queues)
-        if popped.queues or poll_ms <= 0:
-            deliver(popped if popped.queues else None)
+        if popped.is_answer or poll_ms <= 0:
+            deliver(popped if popped.is_answer else None)
             return None
         deadline_ms = self._clock.steady_ms() + min(poll_ms, LONGEST_POLL_MS)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
@@ -321,7 +321,9 @@ class Popping:
                 popped.is_unfinished = True
                 break
             if popped.room and popped.bytes_left > 0 and not self._is_full(queue):
-                if request.is_ordered:
+                if request.only_asks:
+                    popped.is_told = popped.is_told or self._has_next(request, queue)
+                elif request.is_ordered:
                     self._take_in_order(request, queue, popped)
                 else:
                     self._take_from(request, queue, popped, is_retry=is_retry)
@@ -349,6 +351,18 @@ class Popping:
     def _is_full(self, queue: GroupQueue) -> bool:
         return len(self._hidden.of(queue)) >= MOST_HIDDEN or self._hidden.count >= MOST_HIDDEN_IN_ALL
 
+    def _has_next(self, request: PopRequest, queue: GroupQueue) -> bool:
+        """Returns whether a pop would find a message in the queue; a new group, with any that is there, as in RocketMQ."""
+        locked = self.check_points.ordered(queue) if request.is_ordered else {}
+        if locked and not self._is_same_attempt(request, queue):
+            return all(hidden.visible_ms <= self._clock() for hidden in locked.values())
+        topic, known = queue.topic.encode(), self.check_points.position(queue)
+        first = self._store.min_offset(topic, queue.queue_id) if known is None else known
+        return bool(locked) or self._store.max_offset(topic, queue.queue_id) > first
+
+    def _is_same_attempt(self, request: PopRequest, queue: GroupQueue) -> bool:
+        return request.attempt_id is not None and self._attempt_ids.get(queue) == request.attempt_id
+
     def _take_from(self, request: PopRequest, queue: GroupQueue, popped: Popped, *, is_retry: bool) -> None:
         start_offset, found = self._look(request, queue, popped, is_retry=is_retry)
         if found.next_begin_offset <= start_offset:
@@ -359,7 +373,7 @@ class Popping:
 
     def _take_in_order(self, request: PopRequest, queue: GroupQueue, popped: Popped) -> None:
         locked = self.check_points.ordered(queue)
-        is_same_attempt = request.attempt_id is not None and self._attempt_ids.get(queue) == request.attempt_id
+        is_same_attempt = self._is_same_attempt(request, queue)
         if any(hidden.visible_ms > popped.pop_time_ms for hidden in locked.values()) and not is_same_attempt:
             return
         if locked:
@@ -481,11 +495,11 @@ class Popping:
             popped = self._take(pop.request, self._queues(pop.request))
         except (RequestRefused, StoreUnwritable):
             return False  # it waits on: its own time-out tells it that nothing came
-        if popped.queues:
+        if popped.is_answer:
             self.waiting.remove(pop)
             pop.deliver(popped)
         self._look_further(popped, pop.request)
-        return bool(popped.queues)
+        return popped.is_answer
 
     def _look_further(self, popped: Popped, request: PopRequest) -> None:
         """Lets `work` go on behind messages that a filter passed over."""

@@ -32,6 +32,8 @@ class PopRequest:
     is_ordered: bool = False
     attempt_id: str | None = None
     begins_at_end: bool = True
+    only_asks: bool = False
+    """Whether it asks if there are messages, and takes none (NOTIFICATION)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -26,6 +26,8 @@ from rocketmq_broker.protocol.headers import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,
+    NotificationRequestHeader,
+    NotificationResponseHeader,
     PopMessageRequestHeader,
     PopMessageResponseHeader,
 )
@@ -49,6 +51,14 @@ class Client5:
         fields = {"consumer_group": "credits", "topic": "orders", "queue_id": -1, "max_msg_nums": 32, "poll_time": 0}
         header = PopMessageRequestHeader(**{**fields, "invisible_time": 10_000, "init_mode": 1, **changes})
         return await self.ask(RequestCode.POP_MESSAGE, header)
+
+    async def is_there_one(self, **changes: Any) -> bool:
+        fields = {"consumer_group": "credits", "topic": "orders", "queue_id": -1, "poll_time": 0, **changes}
+        answer = await self.ask(RequestCode.NOTIFICATION, NotificationRequestHeader(**fields))
+        assert answer.code == ResponseCode.SUCCESS, answer.remark
+        header = answer.decode_header(NotificationResponseHeader)
+        assert not header.polling_full
+        return header.has_msg
 
     async def ack(self, extra_info: str, offset: int = 0, topic: str = "orders") -> ResponseCode:
         header = AckMessageRequestHeader("credits", topic, 0, extra_info, offset)
@@ -218,3 +228,50 @@ async def test_a_pop_that_would_read_the_retries_of_another_group_is_refused(cli
         ResponseCode.NO_PERMISSION,
         "the retry topic would be %RETRY%credits_orders, and that is another group's: name the group otherwise",
     )
+
+
+async def test_a_client_is_told_whether_there_is_something_to_pop(client: Client5, send: Send) -> None:
+    assert not await client.is_there_one()
+    await send("1")
+    assert await client.is_there_one()
+    assert await client.is_there_one(queue_id=0)
+    assert not await client.is_there_one(queue_id=1)
+    assert popped(await client.pop()) == [b"1"]  # the questions took nothing
+    assert not await client.is_there_one()
+
+
+async def test_the_question_waits_for_a_message_or_for_its_poll_time(client: Client5, send: Send) -> None:
+    waiting = asyncio.create_task(client.is_there_one(poll_time=30_000))
+    await asyncio.sleep(1)
+    assert not waiting.done()
+    await send("1")
+    assert await waiting
+    assert popped(await client.pop()) == [b"1"]
+    assert not await client.is_there_one(poll_time=5_000)
+
+
+async def test_a_message_that_comes_again_is_worth_telling(rocketmq: RocketMQ, client: Client5, send: Send) -> None:
+    await send("1")
+    await client.pop()
+    waiting = asyncio.create_task(client.is_there_one(poll_time=60_000))
+    await asyncio.sleep(1)
+    await rocketmq.advance(seconds=11)
+    assert await waiting
+
+
+async def test_a_locked_queue_has_nothing_but_for_the_attempt_that_locked_it(
+    rocketmq: RocketMQ, client: Client5, send: Send
+) -> None:
+    await send("1", "2")
+    assert popped(await client.pop(order=True, max_msg_nums=1, attempt_id="a")) == [b"1"]
+    assert not await client.is_there_one(order=True)
+    assert not await client.is_there_one(order=True, attempt_id="b")
+    assert await client.is_there_one(order=True, attempt_id="a")
+    await rocketmq.advance(seconds=11)
+    assert await client.is_there_one(order=True)
+
+
+async def test_a_question_about_no_topic_or_no_queue_is_refused(client: Client5) -> None:
+    for wrong, code in (({"topic": "nowhere"}, ResponseCode.TOPIC_NOT_EXIST), ({"queue_id": 9}, ResponseCode.SYSTEM_ERROR)):
+        fields = {"consumer_group": "credits", "topic": "orders", "queue_id": -1, "poll_time": 0, **wrong}
+        assert (await client.ask(RequestCode.NOTIFICATION, NotificationRequestHeader(**fields))).code == code
