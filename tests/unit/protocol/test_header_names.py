@@ -52,7 +52,7 @@ APACHE = {
     "GetTopicStatsInfoRequestHeader": "topic!",
     "GetTopicsByClusterRequestHeader": "cluster!",
     "NotificationRequestHeader": "consumerGroup! topic! queueId! pollTime! bornTime! order attemptId",
-    "NotificationResponseHeader": "hasMsg pollingFull",
+    "NotificationResponseHeader": "hasMsg! pollingFull",
     "NotifyConsumerIdsChangedRequestHeader": "consumerGroup!",
     "PopMessageRequestHeader": (
         "consumerGroup! topic! queueId! maxMsgNums! invisibleTime! pollTime! bornTime! initMode! expType exp order attemptId"
@@ -99,7 +99,10 @@ APACHE = {
     "WipeWritePermOfBrokerRequestHeader": "brokerName!",
     "WipeWritePermOfBrokerResponseHeader": "wipeTopicCount!",
 }
-"""Class -> its fields as Apache's 4.9.7 declares them, GET_TOPIC_CONFIG's as 5.3.3 does; `!` marks those that may not be null."""
+"""Class -> its fields as Apache's 4.9.7 declares them, those of GET_TOPIC_CONFIG and of pops as 5.3.3 does.
+
+`!` marks those that may not be null.
+"""
 
 FIELDS_OF_ROCKETMQ_5 = {"bname", "attributes"}
 ADDED_OUTSIDE_OF_THE_CLASS = {"_UNIQUE_KEY_QUERY", "MSG_REGION", "TRACE_ON"}

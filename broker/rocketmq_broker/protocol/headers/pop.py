@@ -83,5 +83,5 @@ class NotificationRequestHeader(CommandHeader, kw_only=True):
 class NotificationResponseHeader(CommandHeader):
     """Whether there are messages; whether too many wait already for the broker to let this one wait."""
 
-    has_msg: bool = False
+    has_msg: bool
     polling_full: bool = False

@@ -107,7 +107,7 @@ class PopProcessor:
         try:
             self._popping.begin(request, header.poll_time, tell, owner=connection)
         except TooManyPops:
-            return encode_response(reply_to, ResponseCode.SUCCESS, NotificationResponseHeader(polling_full=True))
+            return encode_response(reply_to, ResponseCode.SUCCESS, NotificationResponseHeader(has_msg=False, polling_full=True))
         return None
 
     def ack(self, connection: Connection, command: RemotingCommand) -> bytes | None:
