@@ -60,19 +60,22 @@ class PatientChannel(HTTPChannel):  # type: ignore[misc]
         self._turn = ConnectionTurn.TO_ASK
         self._request_id = id(None)
         self._since_s = self.now_s()
+        self._limit_s: float | None = self.patience.to_ask_s
         if map is not None and len(map) > self.crowd:
             _make_room(one for one in map.values() if isinstance(one, PatientChannel) and one is not self)
 
     def readable(self) -> bool:
-        """Returns whether to read; waitress's loop asks at least once a second. Closes a connection that took too long."""
-        now_s = self.now_s()
+        """Returns whether to read; waitress's loop asks at least once a second. Closes a connection that took too long.
+
+        The loop asks each connection whenever anything happens on any of them, so this reads no clock while it is our turn.
+        """
         turn = self.turn
         # Each request of a connection has its full time, although the loop may never see the moment between two.
         request_id = id(self.request)
         if turn is not self._turn or request_id != self._request_id:
-            self._turn, self._request_id, self._since_s = turn, request_id, now_s
-        limit_s = self.patience.limit_s(turn)
-        if limit_s is not None and now_s - self._since_s > limit_s:
+            self._turn, self._request_id, self._since_s = turn, request_id, self.now_s()
+            self._limit_s = self.patience.limit_s(turn)
+        if self._limit_s is not None and self.now_s() - self._since_s > self._limit_s:
             self._cut_off()
         return bool(super().readable())
 

@@ -69,6 +69,7 @@ ROOTS = {
     "credit_service/worker/*": "it builds the worker, or asks for it",
     "credit_service/settings.py": "a worker has the machine's name unless it is given another",
     "credit_service/adapters/redis_transport.py": "kombu makes it, and hands it nothing of ours",
+    "service_runtime/database/engine.py": "SQLAlchemy's pool calls it, also in forked workers, and hands it nothing of ours",
     "order_service/migrations/*": "Alembic runs it, and hands it nothing of ours",
     "pipelines/repair/at_brokers.py": "it is the command that sends again what was lost",
 }
