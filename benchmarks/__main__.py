@@ -21,7 +21,18 @@ from benchmarks.side_by_side.brokers import Side
 from benchmarks.side_by_side.environment import environment
 from benchmarks.side_by_side.generator import CannotBuild, build
 from benchmarks.side_by_side.measure import measure
-from benchmarks.side_by_side.plan import ASYNC, BINARY_HEADERS, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
+from benchmarks.side_by_side.plan import (
+    ASYNC,
+    BINARY_HEADERS,
+    BY_GRPC,
+    GENERATED,
+    SYNC,
+    Kind,
+    Load,
+    Plan,
+    generated_loads,
+    java_loads,
+)
 from benchmarks.side_by_side.report import Results
 from benchmarks.side_by_side.sample import Sample
 from demo.processes import ProcessFailed
@@ -48,7 +59,7 @@ QUICK_PENDING = 10_000
 
 
 def main(
-    rows: Annotated[str, typer.Option(help="Which kinds of load.")] = ",".join(GENERATED),
+    rows: Annotated[str, typer.Option(help=f"Which kinds of load; also {', '.join(BY_GRPC)}.")] = ",".join(GENERATED),
     in_flight: Annotated[str, typer.Option(help="Messages without an answer, one row for each number.")] = "1,32,128",
     flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = f"{SYNC},{ASYNC}",
     brokers: Annotated[str, typer.Option(help=f"Which are measured in turn: {', '.join(SIDES)}.")] = "ours,apache",
@@ -73,7 +84,7 @@ def main(
     if java:
         loads = java_loads(flushes, _chosen(headers, ["JSON", BINARY_HEADERS]), _numbers(threads), with_consumer=consume > 0)
     else:
-        loads = generated_loads([Kind(row) for row in _chosen(rows, GENERATED)], flushes, _numbers(in_flight))
+        loads = generated_loads([Kind(row) for row in _chosen(rows, [*GENERATED, *BY_GRPC])], flushes, _numbers(in_flight))
     if quick:
         rounds, warm_up, seconds = 1, QUICK_SECONDS, QUICK_SECONDS
         backlog, pending = min(backlog, QUICK_BACKLOG), min(pending, QUICK_PENDING)

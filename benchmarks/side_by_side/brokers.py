@@ -20,6 +20,8 @@ from demo.processes import Processes, ProcessFailed, prints
 
 PEER = Path(__file__).resolve().parents[2] / "tests" / "apache" / "peer"
 APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
+APACHE_PROXY_VERSION = "5.3.3"
+"""RocketMQ 4.9.7 has no proxy. This one runs in one process with its broker (local mode)."""
 APACHE_HEAP = "2g"
 START_TIMEOUT_S = 300
 """The first start of Apache's broker downloads its jars."""
@@ -54,6 +56,8 @@ class BrokerUnderTest(ABC):
 
     checks = Checks()
     """Counts at the next start."""
+    has_grpc = False
+    """Whether the next start opens a port for gRPC, too."""
 
     def __init__(self, processes: Processes, home: Path, flush: str) -> None:
         """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings except `checks` are the defaults."""
@@ -61,7 +65,7 @@ class BrokerUnderTest(ABC):
         self.was_started = False
         self._processes = processes
         self._flush = flush
-        self._namesrv_port, self._port = free_ports(2)
+        self._namesrv_port, self._port, self._grpc_port = free_ports(3)
         home.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -73,6 +77,11 @@ class BrokerUnderTest(ABC):
     def address(self) -> str:
         """The broker's address."""
         return f"127.0.0.1:{self._port}"
+
+    @property
+    def grpc_endpoint(self) -> str:
+        """The address for clients by gRPC."""
+        return f"127.0.0.1:{self._grpc_port}"
 
     def start(self) -> float:
         """Starts it. Returns the seconds from the broker process's birth to its first accepted message.
@@ -123,6 +132,7 @@ class OurBroker(BrokerUnderTest):
             "transactionTimeOut": self.checks.transaction_time_out,
             "transactionCheckInterval": self.checks.transaction_check_interval,
             "storePathRootDir": self.home / "store",
+            **({"grpcServerPort": self._grpc_port} if self.has_grpc else {}),
         }
         configuration = self.home / "broker.conf"
         configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
@@ -159,11 +169,14 @@ class ApacheBroker(BrokerUnderTest):
     """Apache RocketMQ started by tests/apache/peer: name server and broker, a JVM each."""
 
     version = APACHE_VERSION
+    version_with_proxy = APACHE_PROXY_VERSION
+    """The one that is started where a port for gRPC is asked for."""
 
     def _spawn(self) -> None:
         (self.home / "broker.pid").unlink(missing_ok=True)
+        version = self.version_with_proxy if self.has_grpc else self.version
         self._peer = self._processes.add(
-            f"peer-{self.home.name}", [str(PEER), "start", str(self.home), self.version], environment=self._settings()
+            f"peer-{self.home.name}", [str(PEER), "start", str(self.home), version], environment=self._settings()
         )
         self._peer.spawn()
 
@@ -175,6 +188,7 @@ class ApacheBroker(BrokerUnderTest):
             "HEAP": APACHE_HEAP,
             "TRANSACTION_TIMEOUT_MS": str(self.checks.transaction_time_out),
             "CHECK_INTERVAL_MS": str(self.checks.transaction_check_interval),
+            **({"PROXY_PORT": str(self._grpc_port)} if self.has_grpc else {}),
         }
 
     def _wait_until_ready(self) -> None:
@@ -202,9 +216,10 @@ class ApacheBroker(BrokerUnderTest):
 
 
 class Apache5Broker(ApacheBroker):
-    """The newest RocketMQ that Maven Central has, without its proxy."""
+    """The newest RocketMQ that Maven Central has, without its proxy unless gRPC is asked for."""
 
     version = APACHE_5_VERSION
+    version_with_proxy = APACHE_5_VERSION
 
 
 BROKERS: Mapping[Side, type[BrokerUnderTest]] = {

@@ -13,6 +13,8 @@ from demo.processes import Processes, ProcessFailed
 
 SOURCE = Path(__file__).resolve().parents[1] / "load"
 PROGRAM = SOURCE.parent.parent / "data" / "benchmarks" / "bin" / "load"
+_GRPC_SOURCE = SOURCE.parents[1] / "tests" / "conformance" / "grpc" / "go" / "bench"
+GRPC_PROGRAM = PROGRAM.with_name("grpc-load")
 _WHERE_GO_INSTALLS_ITSELF = "/usr/local/go/bin"
 _BUILD_TIMEOUT_S = 300
 _RUN_TIMEOUT_S = 900
@@ -24,8 +26,8 @@ class CannotBuild(Exception):
     """The generator cannot be built here; the text gives the reason and the remedy."""
 
 
-def build(program: Path = PROGRAM) -> Path:
-    """Builds the generator, which takes no time without changes of its source. Raises CannotBuild."""
+def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
+    """Builds a generator, which takes no time without changes of its source. Raises CannotBuild."""
     go = find_go()
     if go is None:
         raise CannotBuild(
@@ -34,9 +36,9 @@ def build(program: Path = PROGRAM) -> Path:
         )
     program.parent.mkdir(parents=True, exist_ok=True)
     command = [go, "build", "-buildvcs=false", "-o", str(program), "."]
-    built = subprocess.run(command, cwd=SOURCE, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S)
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S)
     if built.returncode != 0:
-        raise CannotBuild(f"{go} could not build the load generator (benchmarks/load):\n{built.stderr.strip()}")
+        raise CannotBuild(f"{go} could not build the load generator ({source}):\n{built.stderr.strip()}")
     return program
 
 
@@ -58,9 +60,8 @@ def generate(
     `on_start` is called with each generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`. Raises
     ProcessFailed.
     """
-    arguments = [part for name, value in options.items() for part in (f"-{name.replace('_', '-')}", str(value))]
     generators = [
-        processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *arguments])
+        processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *_arguments(options)])
         for number, address in enumerate(addresses)
     ]
     for generator in generators:
@@ -100,6 +101,30 @@ def drive_java_client(
     on_start(driver.pid)
     driver.wait(_JAVA_RUN_TIMEOUT_S)
     return printed_json("the Java client", driver.output())
+
+
+def drive_grpc_client(
+    processes: Processes, endpoint: str, mode: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
+) -> dict[str, Any]:
+    """Lets Apache's gRPC client for Go put a load on a broker, and returns its output. Raises CannotBuild, ProcessFailed.
+
+    Options are the program's (tests/conformance/grpc/go/bench): `in_flight=32` is `-in-flight 32`.
+    """
+    build(GRPC_PROGRAM, _GRPC_SOURCE)
+    driver = processes.add(
+        "grpc-load",
+        [str(GRPC_PROGRAM), endpoint, mode, *_arguments(options)],
+        # The client writes its log below its home directory.
+        environment={"HOME": str(GRPC_PROGRAM.parent)},
+    )
+    driver.spawn()
+    on_start(driver.pid)
+    driver.wait(_RUN_TIMEOUT_S)
+    return printed_json("the gRPC client", driver.output())
+
+
+def _arguments(options: Mapping[str, object]) -> list[str]:
+    return [part for name, value in options.items() for part in (f"-{name.replace('_', '-')}", str(value))]
 
 
 def printed_json(program: str, output: str) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.side_by_side.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
-from benchmarks.side_by_side.generator import drive_java_client, generate
-from benchmarks.side_by_side.plan import Kind, Load, Plan, Run
+from benchmarks.side_by_side.generator import drive_grpc_client, drive_java_client, generate
+from benchmarks.side_by_side.plan import BY_GRPC, Kind, Load, Plan, Run
+from benchmarks.side_by_side.probe import make_topic, visible_messages
 from benchmarks.side_by_side.sample import Others, Sample, Seen, generated_sample, java_sample
 from benchmarks.side_by_side.usage import Watch, load_average, used, watching
 from demo.processes import Processes
@@ -59,7 +61,7 @@ class _Bench:
         addresses = [broker.address for broker in self.brokers]
         with watching(*(broker.process for broker in self.brokers)) as watch:
             printed = generate(self.processes, mode, addresses, on_start=watch.add_driver, topic=TOPIC, **options)
-        return generated_sample(self.load.kind, printed, self._seen(watch, printed["began_s"], printed["ended_s"]), start_s)
+        return generated_sample(self.load.kind, printed, self.seen(watch, printed["began_s"], printed["ended_s"]), start_s)
 
     def driven(self, start_s: float, *arguments: object) -> Sample:
         """Measures a load of Apache's Java client."""
@@ -71,9 +73,10 @@ class _Bench:
 
     def seen_all_along(self, watch: Watch) -> Seen:
         """Returns the usage from the first reading to the last."""
-        return self._seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
+        return self.seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
 
-    def _seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
+    def seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
+        """Returns the usage between two times."""
         spent = used(watch.readings, began_s, ended_s)
         programs = ", ".join(f"{name} {cpu_s:.1f} s" for name, cpu_s in watch.other_programs())
         others = Others(
@@ -132,6 +135,35 @@ def _restart(bench: _Bench) -> Sample:
     return Sample(result=start_s, start_s=start_s, others=bench.seen_all_along(watch).others)
 
 
+def _by_grpc(bench: _Bench) -> Sample:
+    """The load of Apache's gRPC client, in which a message counts when its last call is answered."""
+    broker, plan = bench.broker, bench.plan
+    is_sent = bench.load.kind is not Kind.GRPC_RECEIVES
+    mode = bench.load.kind.removeprefix("grpc-")
+    broker.has_grpc = True
+    start_s = broker.start()
+    message_type = "TRANSACTION" if bench.load.kind is Kind.GRPC_TRANSACTIONS else "NORMAL"
+    asyncio.run(make_topic(broker.address, TOPIC, message_type))
+    if not is_sent:
+        bench.fill("fill", TOPIC, plan.backlog)
+    with watching(broker.process) as watch:
+        printed = drive_grpc_client(
+            bench.processes,
+            broker.grpc_endpoint,
+            mode,
+            on_start=watch.add_driver,
+            topic=TOPIC,
+            in_flight=bench.load.in_flight,
+            body=plan.body_size,
+            warm_up=f"{plan.warm_up_s}s",
+            measured=f"{plan.seconds}s",
+        )
+    visible = asyncio.run(visible_messages(broker.address, TOPIC)) if is_sent else printed["taken"]
+    return generated_sample(
+        bench.load.kind, {**printed, "visible": visible}, bench.seen(watch, printed["began_s"], printed["ended_s"]), start_s
+    )
+
+
 def _java_transactions(bench: _Bench) -> Sample:
     broker, plan = bench.broker, bench.plan
     return bench.driven(broker.start(), broker.namesrv_addr, bench.load.in_flight, plan.body_size, plan.seconds)
@@ -152,4 +184,5 @@ _MEASURES: Mapping[Kind, Callable[[_Bench], Sample]] = {
     Kind.RESTART: _restart,
     Kind.JAVA_TRANSACTIONS: _java_transactions,
     Kind.JAVA_CONSUMER: _java_consumer,
+    **dict.fromkeys(BY_GRPC, _by_grpc),
 }

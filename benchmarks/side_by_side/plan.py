@@ -44,10 +44,18 @@ class Kind(StrEnum):
     """TRANSACTIONS by threads of Apache's Java client."""
     JAVA_CONSUMER = "java consumer"
     """Eight threads of Apache's Java client send transactions, and its push consumer receives."""
+    GRPC_SENDS = "grpc-sends"
+    """Plain messages by Apache's gRPC client for Go, on Apache's side through its proxy in local mode."""
+    GRPC_TRANSACTIONS = "grpc-transactions"
+    """TRANSACTIONS by that client."""
+    GRPC_RECEIVES = "grpc-receives"
+    """That client receives a backlog, and acknowledges each message."""
 
 
 GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
 """The kinds whose load our own generator makes."""
+BY_GRPC = (Kind.GRPC_SENDS, Kind.GRPC_TRANSACTIONS, Kind.GRPC_RECEIVES)
+"""The kinds whose load Apache's gRPC client makes."""
 
 _WANTED_OF_TRANSACTIONS: Mapping[tuple[str, int | None], float] = {
     (SYNC, 1): 1.5,
@@ -67,6 +75,9 @@ _UNITS = {
     Kind.RESTART: "s to the first answer",
     Kind.JAVA_TRANSACTIONS: "committed/s",
     Kind.JAVA_CONSUMER: "received/s",
+    Kind.GRPC_SENDS: "messages/s",
+    Kind.GRPC_TRANSACTIONS: "committed/s",
+    Kind.GRPC_RECEIVES: "acknowledged/s",
 }
 
 
@@ -167,6 +178,8 @@ class Plan:
         match run.load.kind:
             case Kind.PULLS:
                 return start_s + self.backlog / _FILLED_PER_S + self.backlog / _PULLED_PER_S
+            case Kind.GRPC_RECEIVES:
+                return start_s + self.backlog / _FILLED_PER_S + self.warm_up_s + self.seconds + _GENERATOR_S
             case Kind.CHECKS:
                 return 2 * start_s + self.pending / _HALVES_PER_S + self.pending / _CHECKED_PER_S + _CHECKS_BEGIN_AND_SETTLE_S
             case Kind.RESTART:
@@ -188,7 +201,7 @@ def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Se
     loads: list[Load] = []
     for kind in kinds:
         match kind:
-            case Kind.TRANSACTIONS | Kind.SENDS:
+            case Kind.TRANSACTIONS | Kind.SENDS | Kind.GRPC_SENDS | Kind.GRPC_TRANSACTIONS:
                 loads += [Load(kind, flush, number) for flush in flushes for number in in_flight]
             case Kind.TWO_BROKERS:
                 loads += [Load(kind, ASYNC, number) for number in in_flight if number > 1 and ASYNC in flushes]
@@ -196,6 +209,8 @@ def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Se
                 loads += [Load(kind, flush) for flush in flushes]
             case Kind.CHECKS:
                 loads.append(Load(kind, SYNC))
+            case Kind.GRPC_RECEIVES:
+                loads += [Load(kind, ASYNC, number) for number in in_flight]
             case Kind.PULLS | Kind.RESTART:
                 loads.append(Load(kind, ASYNC))
             case _:

@@ -1,16 +1,26 @@
-"""The time of a starting broker's first accepted message."""
+"""What the bench asks a broker: to accept a first message, to make a topic, how many messages are visible."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 
+from demo.processes import ProcessFailed
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
+from rocketmq_broker.protocol.command import RemotingCommand
+from rocketmq_broker.protocol.command_header import CommandHeader
+from rocketmq_broker.protocol.headers import (
+    CreateTopicRequestHeader,
+    GetMaxOffsetRequestHeader,
+    GetMaxOffsetResponseHeader,
+    SendMessageRequestHeaderV2,
+)
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.errors import RemotingError
 
 PROBE_TOPIC = "BenchmarkProbe"
+QUEUES = 4
+ANSWER_WITHIN_MS = 30_000
 _POLL_S = 0.01
 
 
@@ -24,6 +34,34 @@ async def first_accepted_s(address: str, timeout_s: float) -> float:
         return time.time()
     finally:
         await client.close()
+
+
+async def make_topic(address: str, topic: str, message_type: str) -> None:
+    """Makes a topic of 4 queues, for messages of this type (`message.type`): Apache's proxy needs both."""
+    header = CreateTopicRequestHeader(
+        topic, "TBW102", QUEUES, QUEUES, 6, "SINGLE_TAG", attributes=f"+message.type={message_type}"
+    )
+    await _answer(address, RequestCode.UPDATE_AND_CREATE_TOPIC, header)
+
+
+async def visible_messages(address: str, topic: str) -> int:
+    """Returns how many messages of the topic consumers can see: the sum of its queues' greatest offsets."""
+    total = 0
+    for queue_id in range(QUEUES):
+        answer = await _answer(address, RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic, queue_id))
+        total += answer.decode_header(GetMaxOffsetResponseHeader).offset
+    return total
+
+
+async def _answer(address: str, code: RequestCode, header: CommandHeader) -> RemotingCommand:
+    client = RemotingClient()
+    try:
+        answer = await client.invoke(address, code, header, timeout_ms=ANSWER_WITHIN_MS)
+    finally:
+        await client.close()
+    if answer.code != ResponseCode.SUCCESS:
+        raise ProcessFailed(f"{address} refuses {code.name}: {answer.remark}")
+    return answer
 
 
 async def _is_accepted(client: RemotingClient, address: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.side_by_side.generator import SOURCE, build, find_go, generate
+from benchmarks.side_by_side.generator import SOURCE, build, drive_grpc_client, find_go, generate
+from benchmarks.side_by_side.probe import make_topic, visible_messages
+from demo.ports import free_ports
 from demo.processes import Processes, ProcessFailed
+from tests.conformance.grpc.clients import has
 from tests.conftest import BrokerProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.skipif(find_go() is None, reason="go not found: apt-get install golang-go")]
@@ -66,3 +70,19 @@ def test_pending_transactions_are_committed_when_the_broker_asks(load: Callable[
 def test_a_broker_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     with Processes(tmp_path / "logs") as processes, pytest.raises(ProcessFailed, match=r"load: dial tcp .*connection refused"):
         generate(processes, "sends", ["127.0.0.1:1"])
+
+
+@pytest.mark.skipif(not has("go"), reason="Apache's gRPC client needs Go 1.21 or newer")
+def test_what_the_grpc_client_counts_is_what_the_broker_has(
+    processes: Processes, start_broker: Callable[..., BrokerProcess]
+) -> None:
+    (grpc_port,) = free_ports(1)
+    broker = start_broker({"grpcServerPort": str(grpc_port)})
+    asyncio.run(make_topic(broker.address, "loaded", "TRANSACTION"))
+    sent, received = (
+        drive_grpc_client(processes, f"127.0.0.1:{grpc_port}", mode, topic="loaded", in_flight=4, **SHORT)
+        for mode in ("transactions", "receives")
+    )
+    assert sent["taken"] == asyncio.run(visible_messages(broker.address, "loaded")) > 0
+    assert received["taken"] > 0
+    assert sent["errors"] == received["errors"] == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from benchmarks.side_by_side.brokers import Side
-from benchmarks.side_by_side.plan import ASYNC, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
+from benchmarks.side_by_side.plan import ASYNC, BY_GRPC, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
 
 
 def plan(*loads: Load, rounds: int = 1) -> Plan:
@@ -58,7 +58,15 @@ def test_two_brokers_share_what_is_in_flight() -> None:
 
 
 def test_every_row_of_everything_takes_time_in_the_estimate() -> None:
-    loads = generated_loads(GENERATED, [SYNC], [1]) + java_loads([SYNC], ["JSON"], [1], with_consumer=True)
+    loads = generated_loads([*GENERATED, *BY_GRPC], [SYNC], [1]) + java_loads([SYNC], ["JSON"], [1], with_consumer=True)
     estimates = plan(*loads)
     assert all(estimates.run_s(run) > 0 for run in estimates.runs())
     assert estimates.total_s() == pytest.approx(sum(estimates.run_s(run) for run in estimates.runs()))
+
+
+def test_what_is_received_by_grpc_is_measured_once_for_each_number_in_flight() -> None:
+    loads = generated_loads(BY_GRPC, [SYNC, ASYNC], [1, 32])
+    assert [load.name for load in loads if load.kind is Kind.GRPC_RECEIVES] == [
+        "ASYNC grpc-receives 1 in flight",
+        "ASYNC grpc-receives 32 in flight",
+    ]
