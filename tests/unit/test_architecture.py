@@ -111,7 +111,11 @@ def test_the_table_lists_each_package_whose_rooms_have_a_contract() -> None:
 
 
 MOST_MODULES = 16
-PARENTS = {"rocketmq_broker": ROOT / "broker", "rocketmq_commitlog": ROOT / "commitlog"}
+PARENTS = {
+    "rocketmq_broker": ROOT / "broker",
+    "rocketmq_commitlog": ROOT / "commitlog",
+    "faststream_rocketmq": ROOT / "faststream-rocketmq",
+}
 
 
 def test_no_folder_holds_more_modules_than_one_can_take_in_at_a_glance() -> None:
