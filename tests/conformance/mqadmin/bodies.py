@@ -22,7 +22,7 @@ MAPS = {
     "subscriptionTable", "topicConfigTable",
 }  # fmt: skip
 """Members whose keys are data and no members."""
-ADDED_BY_ROCKETMQ_5 = {"enableActingMaster"}
+ADDED_BY_ROCKETMQ_5 = {"enableActingMaster", "pullOffset"}
 
 
 @dataclass(frozen=True, slots=True)
