@@ -48,7 +48,7 @@ def proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApachesProxy]:
 
 
 async def routes_are_known(name_server: str) -> None:
-    """Returns once the name server knows the topics. The broker tells it later, and the proxy remembers for 20 s what it lacks."""
+    """Returns once the name server knows the topics. The broker tells it later. The proxy remembers for 20 s what it lacks."""
     topics = [name for client in FAULTY for name in (client.prefix + FIFO_PUSH, f"%DLQ%group-{client.prefix}{FIFO_PUSH}")]
     remoting = RemotingClient()
     async with asyncio.timeout(60):
