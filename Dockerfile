@@ -36,13 +36,13 @@ RUN ROCKETMQ_BROKER_COMPILED=$COMPILED /opt/compiler/bin/python setup.py --quiet
 FROM base AS broker
 COPY --from=broker-dependencies /opt/venv /opt/venv
 COPY docker/image.conf /etc/rocketmq/broker.conf
-COPY docker/start-broker docker/check-broker docker/check-http /usr/local/bin/
+COPY docker/start-broker docker/check-broker docker/check-http docker/check-patiently /usr/local/bin/
 COPY --from=broker-build /built .
 USER 10001:10001
 VOLUME /data
 # Name server, broker, and its VIP channel.
 EXPOSE 9876 10911 10909
-HEALTHCHECK --interval=2s --timeout=5s --retries=30 CMD ["check-broker"]
+HEALTHCHECK --interval=2s --timeout=40s --retries=30 CMD ["check-patiently", "check-broker"]
 CMD ["start-broker"]
 
 FROM python:3.11-slim-bookworm AS dependencies
@@ -52,7 +52,7 @@ RUN python3 -m venv /opt/venv \
 
 FROM base AS services
 COPY --from=dependencies /opt/venv /opt/venv
-COPY docker/check-http /usr/local/bin/
+COPY docker/check-http docker/check-patiently /usr/local/bin/
 COPY --from=broker-build /built .
 COPY order_messages order_messages
 COPY order_service order_service
@@ -73,7 +73,7 @@ RUN /opt/venv/bin/pip install --quiet --no-cache-dir --use-pep517 --require-hash
 
 FROM java AS demo
 COPY --from=demo-dependencies /opt/venv /opt/venv
-COPY docker/start-spark /usr/local/bin/
+COPY docker/start-spark docker/check-patiently /usr/local/bin/
 COPY --from=services /app /app
 COPY pipelines pipelines
 COPY commitlog/rocketmq_commitlog rocketmq_commitlog

@@ -6,8 +6,10 @@ The tests share one system, and each finds it as the one before has left it: the
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from functools import partial
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -210,7 +212,8 @@ def test_no_password_is_shown_to_who_inspects_containers_or_reads_logs(compose: 
 
 
 def test_the_health_of_a_worker_is_its_own(compose: Compose) -> None:
-    check = compose.containers()["credit-worker"]["Config"]["Healthcheck"]["Test"][1:]
+    _, patiently, *check = compose.containers()["credit-worker"]["Config"]["Healthcheck"]["Test"]
+    assert patiently == "check-patiently"
     grown = compose.run("up", "-d", "--no-recreate", "--scale", "credit-worker=2", "credit-worker")
     assert grown.returncode == 0, grown.stdout
     stopped, running = compose.ids("credit-worker")
@@ -223,6 +226,17 @@ def test_the_health_of_a_worker_is_its_own(compose: Compose) -> None:
     finally:
         compose.docker("kill", "--signal", "CONT", stopped)
         compose.run("up", "-d", "--no-recreate", "--scale", "credit-worker=1", "credit-worker")
+
+
+def test_containers_that_are_well_are_asked_every_20_s(compose: Compose) -> None:
+    def longest_check_s(container: Mapping[str, Any]) -> float:
+        checks = container["State"]["Health"]["Log"]
+        return max((moment(check["End"]) - moment(check["Start"])).total_seconds() for check in checks)
+
+    moment = datetime.fromisoformat
+    until(lambda: all(longest_check_s(compose.containers()[name]) >= 20 for name in ("redis", "order-database", "order-service")))
+    states = {compose.containers()[name]["State"]["Health"]["Status"] for name in ("redis", "order-database", "order-service")}
+    assert states == {"healthy"}
 
 
 def test_the_console_shows_the_broker_to_who_knows_its_password(compose: Compose) -> None:
