@@ -26,53 +26,65 @@ class FoundBug:
 
 
 FOUND: Final[Mapping[str, FoundBug]] = {
-    "second-commit-accepted": FoundBug(6, 6, "A committed message lies in its queue once."),
-    "op-message-first": FoundBug(17, 17, "An acknowledged order gets its credit once."),
-    "taken-back-and-forgotten": FoundBug(43, 43, "The reconciliation finds nothing wrong in the books."),
-    "closed-before-stored": FoundBug(16, 16, "An acknowledged order gets its credit once."),
-    "pull-offset-committed": FoundBug(21, 21, "A consumer's offset never passes a message that the consumer did not handle."),
-    "rest-passed-over": FoundBug(16, 16, "An acknowledged order gets its credit once."),
-    "answered-before-flush": FoundBug(16, 16, "A message that the broker acknowledged is there after a crash."),
-    "flush-counts-later-writes": FoundBug(127, 127, "A message that the broker acknowledged is there after a crash."),
-    "queue-cut-one-short": FoundBug(41, 41, "An acknowledged order gets its credit once."),
-    "segment-name-unsynced": FoundBug(69, 69, "A message that the broker acknowledged is there after a crash."),
-    "half-offset-one-too-far": FoundBug(2, 2, "An acknowledged order gets its credit once."),
-    "no-evidence-sought": FoundBug(241, None, "more worlds are needed"),
+    "second-commit-accepted": FoundBug(809, None, "more worlds are needed", 291.0),
+    "op-message-first": FoundBug(165, 165, "An acknowledged order gets its credit once.", 74.2, 3),
+    "taken-back-and-forgotten": FoundBug(18, 18, "An acknowledged order gets its credit once.", 21.3, 4),
+    "closed-before-stored": FoundBug(18, 18, "An acknowledged order gets its credit once.", 18.8, 4),
+    "pull-offset-committed": FoundBug(
+        30, 30, "A consumer's offset never passes a message that the consumer did not handle.", 27.9
+    ),
+    "rest-passed-over": FoundBug(146, 146, "An acknowledged order gets its credit once.", 71.9, 5),
+    "answered-before-flush": FoundBug(42, 42, "A message that the broker acknowledged is there after a crash.", 16.5, 3),
+    "flush-counts-later-writes": FoundBug(523, 523, "A message that the broker acknowledged is there after a crash.", 198.0, 7),
+    "queue-cut-one-short": FoundBug(
+        2, 2, "In the end no transaction waits for its decision, and no message for its consumer.", 9.6, 2
+    ),
+    "segment-name-unsynced": FoundBug(16, 16, "A message that the broker acknowledged is there after a crash.", 15.4, 2),
+    "half-offset-one-too-far": FoundBug(96, 96, "An acknowledged order gets its credit once.", 46.1, 4),
+    "no-evidence-sought": FoundBug(931, None, "more worlds are needed", 331.3),
     "offset-after-newest-handled": FoundBug(
-        12, 12, "A consumer's offset never passes a message that the consumer did not handle."
+        6, 6, "A consumer's offset never passes a message that the consumer did not handle.", 1.8, 7
     ),
-    "queue-left-at-next-pull": FoundBug(9, 9, "An acknowledged order gets its credit once."),
-    "one-id-for-all-attempts": FoundBug(6, 6, "A committed message lies in its queue once."),
-    "silence-counts-as-stored": FoundBug(16, 16, "An acknowledged order gets its credit once."),
-    "queues-left-over": FoundBug(1, 1, "In the end no transaction waits for its decision, and no message for its consumer."),
-    "greets-only-once": FoundBug(2, 2, "In the end no transaction waits for its decision, and no message for its consumer."),
-    "answers-from-memory": FoundBug(2, 2, "A transaction has one outcome."),
-    "rollback-without-marker": FoundBug(45, 45, "A transaction has one outcome."),
-    "order-and-row-apart": FoundBug(14, 14, "In the end no transaction waits for its decision, and no message for its consumer."),
-    "key-not-unique": FoundBug(2, 2, "An answer fits what the customer asked and was told before."),
-    "cancelled-before-told": FoundBug(7, 7, "An acknowledged order gets its credit once."),
-    "expiry-not-written": FoundBug(2, 2, "A transaction has one outcome."),
-    "witness-not-checked": FoundBug(241, None, "more worlds are needed"),
-    "lost-answer-rolls-back": FoundBug(14, 14, "A transaction has one outcome."),
-    "duplicates-added": FoundBug(3, 3, "A balance is the sum of the customer's entries."),
-    "taken-task-counts-as-done": FoundBug(10, 10, "A consumer's offset never passes a message that the consumer did not handle."),
-    "outcomes-in-key-order": FoundBug(189, 189, "A consumer's offset never passes a message that the consumer did not handle."),
-    "long-hold-counts-as-done": FoundBug(43, 43, "A consumer's offset never passes a message that the consumer did not handle."),
+    "queue-left-at-next-pull": FoundBug(
+        45, 45, "A consumer's offset never passes a message that the consumer did not handle.", 18.4, 3
+    ),
+    "one-id-for-all-attempts": FoundBug(283, 283, "A committed message lies in its queue once.", 117.1, 5),
+    "silence-counts-as-stored": FoundBug(11, 11, "An acknowledged order gets its credit once.", 11.1, 4),
+    "queues-left-over": FoundBug(
+        1, 1, "In the end no transaction waits for its decision, and no message for its consumer.", 9.1, 2
+    ),
+    "greets-only-once": FoundBug(
+        16, 16, "In the end no transaction waits for its decision, and no message for its consumer.", 20.8, 2
+    ),
+    "answers-from-memory": FoundBug(2, 2, "A transaction has one outcome.", 7.6),
+    "rollback-without-marker": FoundBug(605, 605, "A transaction has one outcome.", 222.6, 4),
+    "order-and-row-apart": FoundBug(302, 302, "An acknowledged order gets its credit once.", 126.6, 2),
+    "key-not-unique": FoundBug(3, 3, "An answer fits what the customer asked and was told before.", 12.1, 2),
+    "cancelled-before-told": FoundBug(11, 11, "An acknowledged order gets its credit once.", 9.9),
+    "expiry-not-written": FoundBug(2, 2, "A transaction has one outcome.", 7.6, 1),
+    "witness-not-checked": FoundBug(931, None, "more worlds are needed", 322.3),
+    "lost-answer-rolls-back": FoundBug(277, 277, "A transaction has one outcome.", 117.2, 4),
+    "duplicates-added": FoundBug(11, 11, "A balance is the sum of the customer's entries.", 10.2),
+    "taken-task-counts-as-done": FoundBug(
+        16, 16, "A consumer's offset never passes a message that the consumer did not handle.", 7.4, 2
+    ),
+    "outcomes-in-key-order": FoundBug(931, None, "more worlds are needed", 324.5),
+    "long-hold-counts-as-done": FoundBug(47, 47, "An acknowledged order gets its credit once.", 30.5),
     "credit-after-reversal-skipped": FoundBug(
-        2, 2, "A consumer's offset never passes a message that the consumer did not handle."
+        36, 36, "A consumer's offset never passes a message that the consumer did not handle.", 27.2
     ),
-    "balance-read-before": FoundBug(2, 2, "A balance is the sum of the customer's entries."),
-    "recovered-log-unsynced": FoundBug(241, None, "more worlds are needed"),
-    "failed-sync-repeated": FoundBug(16, 16, "The reconciliation finds nothing wrong in the books."),
+    "balance-read-before": FoundBug(36, 36, "A balance is the sum of the customer's entries.", 22.9),
+    "recovered-log-unsynced": FoundBug(809, None, "more worlds are needed", 298.3),
+    "failed-sync-repeated": FoundBug(42, 42, "The reconciliation finds nothing wrong in the books.", 31.1),
     "slow-flush-counts-as-stored": FoundBug(
-        241, None, "more worlds are needed: a sync of more than 5 s and a power failure before its end seldom meet"
+        931, None, "more worlds are needed: a sync of more than 5 s and a power failure before its end seldom meet", 329.9
     ),
-    "first-id-kept": FoundBug(5, 5, "A consumer sees a message of a transaction only after its COMMIT."),
-    "offsets-noted-before-flush": FoundBug(241, None, "more worlds are needed"),
+    "first-id-kept": FoundBug(6, 6, "A consumer sees a message of a transaction only after its COMMIT.", 6.8),
+    "offsets-noted-before-flush": FoundBug(809, None, "more worlds are needed", 292.1),
     "delay-offset-before-flush": FoundBug(
-        241, None, "more worlds are needed: the power must fail within the sync of a redelivery that is due"
+        931, None, "more worlds are needed: the power must fail within the sync of a redelivery that is due", 321.1
     ),
-    "refusal-told-first": FoundBug(48, 48, "An order that the credit service refuses is closed in its ledger first."),
+    "refusal-told-first": FoundBug(282, 282, "An order that the credit service refuses is closed in its ledger first.", 125.4, 5),
 }
 """By the bug's name."""
 
