@@ -31,7 +31,7 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     "taken-back-and-forgotten": FoundBug(18, 18, "An acknowledged order gets its credit once.", 21.3, 4),
     "closed-before-stored": FoundBug(18, 18, "An acknowledged order gets its credit once.", 18.8, 4),
     "pull-offset-committed": FoundBug(
-        30, 30, "A consumer's offset never passes a message that the consumer did not handle.", 27.9
+        30, 30, "A consumer's offset never passes a message that the consumer did not handle.", 27.9, 5
     ),
     "rest-passed-over": FoundBug(146, 146, "An acknowledged order gets its credit once.", 71.9, 5),
     "answered-before-flush": FoundBug(42, 42, "A message that the broker acknowledged is there after a crash.", 16.5, 3),
@@ -56,11 +56,11 @@ FOUND: Final[Mapping[str, FoundBug]] = {
     "greets-only-once": FoundBug(
         16, 16, "In the end no transaction waits for its decision, and no message for its consumer.", 20.8, 2
     ),
-    "answers-from-memory": FoundBug(2, 2, "A transaction has one outcome.", 7.6),
+    "answers-from-memory": FoundBug(2, 2, "A transaction has one outcome.", 7.6, 3),
     "rollback-without-marker": FoundBug(605, 605, "A transaction has one outcome.", 222.6, 4),
     "order-and-row-apart": FoundBug(302, 302, "An acknowledged order gets its credit once.", 126.6, 2),
     "key-not-unique": FoundBug(3, 3, "An answer fits what the customer asked and was told before.", 12.1, 2),
-    "cancelled-before-told": FoundBug(11, 11, "An acknowledged order gets its credit once.", 9.9),
+    "cancelled-before-told": FoundBug(11, 11, "An acknowledged order gets its credit once.", 9.9, 3),
     "expiry-not-written": FoundBug(2, 2, "A transaction has one outcome.", 7.6, 1),
     "witness-not-checked": FoundBug(931, None, "more worlds are needed", 322.3),
     "lost-answer-rolls-back": FoundBug(277, 277, "A transaction has one outcome.", 117.2, 4),
