@@ -52,6 +52,11 @@ class _Bench:
         """The only one, or the first."""
         return self.brokers[0]
 
+    @property
+    def times(self) -> dict[str, str]:
+        """The warm-up and the time that is measured, as load generators take them."""
+        return {"warm_up": f"{self.plan.warm_up_s}s", "measured": f"{self.plan.seconds}s"}
+
     def fill(self, mode: str, topic: str, messages: int) -> None:
         """Sends so many messages, or half messages, without measuring."""
         generate(self.processes, mode, [self.broker.address], topic=topic, messages=messages, body=self.plan.body_size)
@@ -101,10 +106,8 @@ def _listener(bench: _Bench) -> Sample:
 
 
 def _sending(bench: _Bench, mode: str, **options: object) -> Sample:
-    plan = bench.plan
-    times = {"warm_up": f"{plan.warm_up_s}s", "measured": f"{plan.seconds}s"}
     start_s = max(broker.start() for broker in bench.brokers)
-    return bench.generated(start_s, mode, body=plan.body_size, **times, **options)
+    return bench.generated(start_s, mode, body=bench.plan.body_size, **bench.times, **options)
 
 
 def _pulls(bench: _Bench) -> Sample:
@@ -155,8 +158,7 @@ def _by_grpc(bench: _Bench) -> Sample:
             topic=TOPIC,
             in_flight=bench.load.in_flight,
             body=plan.body_size,
-            warm_up=f"{plan.warm_up_s}s",
-            measured=f"{plan.seconds}s",
+            **bench.times,
         )
     visible = asyncio.run(visible_messages(broker.address, TOPIC)) if is_sent else printed["taken"]
     return generated_sample(

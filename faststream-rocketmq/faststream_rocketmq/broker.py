@@ -19,7 +19,7 @@ from faststream.middlewares import AckPolicy
 from faststream.specification.schema import BrokerSpec
 
 from faststream_rocketmq.config import RocketMQBrokerConfig, RocketMQLoggerStorage
-from faststream_rocketmq.messages import RocketMQCommand, RocketMQDelivery
+from faststream_rocketmq.messages import NO_REQUESTS, RocketMQCommand, RocketMQDelivery
 from faststream_rocketmq.producer import RocketMQProducer
 from faststream_rocketmq.publisher import TransactionalPublisher
 from faststream_rocketmq.registrator import RocketMQRegistrator
@@ -174,7 +174,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
 
     async def request(self, *arguments: Any, **options: Any) -> Never:
         """Raises FeatureNotSupportedException."""
-        raise FeatureNotSupportedException("faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them")
+        raise FeatureNotSupportedException(NO_REQUESTS)
 
 
 def _refuse_twice(what: str, names: Sequence[str]) -> None:

@@ -14,6 +14,8 @@ from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message
 CONTENT_TYPE: Final = "content-type"
 CORRELATION_ID: Final = "correlation_id"
 """The properties in which FastStream's brokers keep both."""
+NO_REQUESTS: Final = "faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them"
+"""What broker, publisher and producer say where FastStream's own offer `request`."""
 _TO_THE_DEAD_LETTERS: Final = -1
 
 

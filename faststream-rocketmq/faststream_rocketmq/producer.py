@@ -11,7 +11,14 @@ from faststream._internal.producer import ProducerProto
 from faststream.exceptions import FeatureNotSupportedException, IncorrectState
 from faststream.message import decode_message
 
-from faststream_rocketmq.messages import CONTENT_TYPE, CORRELATION_ID, ReceivedMessage, RocketMQCommand, RocketMQDelivery
+from faststream_rocketmq.messages import (
+    CONTENT_TYPE,
+    CORRELATION_ID,
+    NO_REQUESTS,
+    ReceivedMessage,
+    RocketMQCommand,
+    RocketMQDelivery,
+)
 from rocketmq_broker.client import Message, Producer, SendResult, TransactionProducer
 
 if TYPE_CHECKING:
@@ -72,7 +79,7 @@ class RocketMQProducer(ProducerProto[RocketMQCommand]):
 
     async def request(self, cmd: RocketMQCommand) -> NoReturn:
         """Raises FeatureNotSupportedException."""
-        raise FeatureNotSupportedException("faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them")
+        raise FeatureNotSupportedException(NO_REQUESTS)
 
     async def publish_batch(self, cmd: RocketMQCommand) -> NoReturn:
         """Raises FeatureNotSupportedException."""

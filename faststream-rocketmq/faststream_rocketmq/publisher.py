@@ -16,7 +16,7 @@ from faststream.specification.schema import Message as SpecifiedMessage
 from faststream.specification.schema import Operation, PublisherSpec
 
 from faststream_rocketmq.config import OnTopic, RocketMQPublisherConfig
-from faststream_rocketmq.messages import RocketMQCommand, RocketMQDelivery
+from faststream_rocketmq.messages import NO_REQUESTS, RocketMQCommand, RocketMQDelivery
 from faststream_rocketmq.subscriber import RocketMQHandler
 from rocketmq_broker.client import LocalTransaction, LocalTransactionState, Message, MessageExt, SendResult, TransactionSendResult
 
@@ -76,7 +76,7 @@ class RocketMQPublisher(OnTopic, PublisherUsecase):
 
     async def request(self, *arguments: Any, **options: Any) -> NoReturn:
         """Raises FeatureNotSupportedException."""
-        raise FeatureNotSupportedException("faststream-rocketmq has no requests: rocketmq_broker.client.Producer has them")
+        raise FeatureNotSupportedException(NO_REQUESTS)
 
 
 class TransactionalPublisher(RocketMQPublisher):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from faststream._internal.configs import SubscriberSpecificationConfig
 from faststream._internal.endpoint.publisher import PublisherProto
@@ -21,6 +21,8 @@ from faststream_rocketmq.config import OnTopic, RocketMQBrokerConfig, RocketMQHa
 from faststream_rocketmq.messages import RocketMQDelivery
 from faststream_rocketmq.producer import decode, parse
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, MessageExt, PushConsumer
+
+_NO_ASKING: Final = "a RocketMQ consumer calls its handler: get_one() and `async for` do not exist here"
 
 
 class RocketMQHandlerSpecification(OnTopic, SubscriberSpecification[Any, Any]):
@@ -68,11 +70,11 @@ class RocketMQHandler(OnTopic, SubscriberUsecase[RocketMQDelivery]):
 
     async def get_one(self, *, timeout: float = 5) -> NoReturn:  # noqa: ASYNC109 (FastStream's own signature)
         """Raises FeatureNotSupportedException."""
-        raise FeatureNotSupportedException("a RocketMQ consumer calls its handler: get_one() and `async for` do not exist here")
+        raise FeatureNotSupportedException(_NO_ASKING)
 
     def __aiter__(self) -> AsyncIterator[StreamMessage[RocketMQDelivery]]:
         """Raises FeatureNotSupportedException."""
-        raise FeatureNotSupportedException("a RocketMQ consumer calls its handler: get_one() and `async for` do not exist here")
+        raise FeatureNotSupportedException(_NO_ASKING)
 
 
 class RocketMQSubscriber(RocketMQHandler):

@@ -42,11 +42,16 @@ def _of_group(subject: str, group: str, queues: Sequence[QueueLag], now_ms: int)
     attempts = max((queue.attempts for queue in queues), default=1)
     messages = f"{in_hand} message{'' if in_hand == 1 else 's'} in hand"
     if attempts >= _AGAIN_AND_AGAIN:
-        what = f"Messages come to the group {group} again and again, one for the {attempts}th time; it has {messages}."
-        what = what.replace("3th", "3rd") if attempts == _AGAIN_AND_AGAIN else what
+        what = f"Messages come to the group {group} again and again, one for the {_nth(attempts)} time; it has {messages}."
         return [wrong(subject, what, _WHAT_TO_DO, group=group, inHand=in_hand, attempts=attempts)]
     visible_ms = [queue.next_visible_ms for queue in queues if queue.next_visible_ms is not None]
     if not visible_ms:
         return []
     then = f"what is not acknowledged begins to come again in {duration_text(max(0, min(visible_ms) - now_ms))}"
     return [fine(subject, f"The group {group} has {messages}; {then}.", group=group, inHand=in_hand)]
+
+
+def _nth(number: int) -> str:
+    """Returns the ordinal number: 3rd, 4th, 11th, 21st."""
+    is_teen = number // 10 % 10 == 1
+    return f"{number}{'th' if is_teen else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
