@@ -51,33 +51,54 @@ class BrokerOffsetStore:
         self._offsets: dict[MessageQueue, int] = {}
         self._told: dict[MessageQueue, tuple[int, float]] = {}
         """The offset of each queue that its broker was told last, and the event loop's time."""
+        self._held: dict[MessageQueue, int] = {}
+        """The offset that each queue's broker holds by its own word, as long as this member makes no progress."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
         """Keeps the offset in memory."""
         self._offsets[queue] = offset
+        if self._held.get(queue) != offset:
+            self._held.pop(queue, None)
 
     def forget(self, queue: MessageQueue) -> None:
         """Drops the offset of a queue that another member has now."""
         self._offsets.pop(queue, None)
         self._told.pop(queue, None)
+        self._held.pop(queue, None)
 
     async def read(self, queue: MessageQueue) -> int | None:
         """Returns the broker's offset. Unlike Apache's client, it never takes an error for 'none': that would skip messages."""
         offset = await self._requests.committed_offset(self._group, queue)
-        return None if offset is None or offset < 0 else offset
+        if offset is None or offset < 0:
+            return None
+        self._confirmed(queue, offset)
+        return offset
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Sends the offsets to the brokers: all if `confirmed`, else one-way those that are new, or were sent 30 s ago."""
+        """Sends the offsets to the brokers: one-way those that are new, or were sent 30 s ago; if `confirmed`, with an answer.
+
+        A confirmed call leaves out what the broker holds by its own word. A member that made no progress thus never takes back
+        the progress of the next owner, which may have begun before this one heard of it.
+        """
         offsets = {queue: self._offsets[queue] for queue in queues if queue in self._offsets}
         if not confirmed:
             now_s = asyncio.get_running_loop().time()
             news = [(queue, offset) for queue, offset in offsets.items() if self._is_news(queue, offset, now_s)]
             await asyncio.gather(*(self._tell(queue, offset, now_s) for queue, offset in news))
             return
+        unknown_there = {queue: offset for queue, offset in offsets.items() if self._held.get(queue) != offset}
         try:
-            await self._requests.commit_offsets(self._group, offsets)
+            await self._requests.commit_offsets(self._group, unknown_there)
         except ClientError as error:
             logger.debug("not all offsets of %s were sent: %s", self._group, error)
+        else:
+            for queue, offset in unknown_there.items():
+                if self._offsets.get(queue) == offset:
+                    self._confirmed(queue, offset)
+
+    def _confirmed(self, queue: MessageQueue, offset: int) -> None:
+        self._held[queue] = offset
+        self._told[queue] = offset, asyncio.get_running_loop().time()
 
     def _is_news(self, queue: MessageQueue, offset: int, now_s: float) -> bool:
         told = self._told.get(queue)

@@ -79,7 +79,10 @@ class Assignment:
         return {queue for queue in self._table if queue.topic == topic}
 
     async def take(self, queue: MessageQueue) -> bool:
-        """Begins to consume the queue. Returns False if another member has its lock, or its offset is unknown."""
+        """Begins to consume the queue. Returns False if another member has its lock, or its offset is unknown.
+
+        Stores the offset first if the group has none: after a crash, a group that began at the end then begins there again.
+        """
         if queue in self._table:
             return True
         if queue in self._leaving or not await self._consumption.may_begin(queue):
@@ -89,6 +92,8 @@ class Assignment:
         except (ClientError, ProtocolError) as error:
             logger.debug("%s cannot be begun yet: %s", queue, error)
             return False
+        self._store.update(queue, offset)
+        await self._store.persist([queue], confirmed=True)
         process_queue = ProcessQueue(queue, offset, self._world)
         self._table[queue] = process_queue
         pulling = self._tasks.start(f"client-pull-{queue.topic}-{queue.queue_id}", self._pull(process_queue))

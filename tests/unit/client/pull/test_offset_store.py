@@ -62,6 +62,40 @@ async def test_a_broker_that_is_away_hears_the_offset_at_the_next_turn(confirmed
     assert requests.heard == [(QUEUE, 5)]
 
 
+async def test_a_member_without_progress_that_leaves_late_does_not_take_back_the_progress_of_the_next_owner() -> None:
+    requests = Requests()
+    leaving, next_owner = store_on(requests), store_on(requests)
+    for store, offset in ((leaving, 0), (next_owner, 5), (leaving, 0)):
+        store.update(QUEUE, offset)
+        await store.persist([QUEUE], confirmed=True)
+        await store.persist([QUEUE])
+    assert requests.heard == [(QUEUE, 0), (QUEUE, 5)]
+
+
+async def test_of_an_offset_that_was_read_only_a_change_is_sent() -> None:
+    requests = Requests(committed=5)
+    store = store_on(requests)
+    assert await store.read(QUEUE) == 5
+    for offset in (5, 6, 6, 5):
+        store.update(QUEUE, offset)
+        await store.persist([QUEUE], confirmed=True)
+    assert requests.heard == [(QUEUE, 6), (QUEUE, 5)]
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+async def test_after_an_offset_without_an_answer_the_one_before_it_counts_as_unknown(confirmed: bool) -> None:
+    requests = Requests(committed=5)
+    store = store_on(requests)
+    await store.read(QUEUE)
+    requests.is_up = False
+    store.update(QUEUE, 6)
+    await store.persist([QUEUE], confirmed=confirmed)
+    requests.is_up = True
+    store.update(QUEUE, 5)
+    await store.persist([QUEUE], confirmed=True)
+    assert requests.heard == [(QUEUE, 5)]
+
+
 async def test_an_error_is_never_taken_for_no_offset() -> None:
     requests = Requests()
     requests.is_up = False

@@ -17,6 +17,7 @@ from tests.unit.client.waiting import until
 class Store:
     def __init__(self) -> None:
         self.kept: dict[MessageQueue, int] = {QUEUE: 7}
+        self.stored: list[int] = []
 
     def update(self, queue: MessageQueue, offset: int) -> None:
         self.kept[queue] = offset
@@ -25,7 +26,7 @@ class Store:
         pass
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        pass
+        self.stored += [self.kept[queue] for queue in queues]
 
 
 class Consumption:
@@ -61,6 +62,22 @@ async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeyp
     assert await assignment.take(QUEUE)
     await until(lambda: len(begun) == 2)
     assert begun == [7, 8]
+    await assignment.stop_pulling()
+
+
+async def test_where_a_queue_begins_is_stored_before_the_first_pull() -> None:
+    store, begun = Store(), asyncio.Event()
+
+    async def pull(process_queue: ProcessQueue) -> None:
+        assert store.stored == [90]
+        begun.set()
+
+    async def at_the_end(queue: MessageQueue) -> int:
+        return 90
+
+    assignment = Assignment(Consumption(), store, at_the_end, pull, World())  # type: ignore[arg-type]
+    assert await assignment.take(QUEUE)
+    await asyncio.wait_for(begun.wait(), 30)
     await assignment.stop_pulling()
 
 
