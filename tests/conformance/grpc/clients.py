@@ -18,9 +18,10 @@ from rocketmq_broker.protocol.headers import CreateTopicRequestHeader
 from rocketmq_broker.remoting.client import RemotingClient
 
 HERE = Path(__file__).parent
+PLAIN = "plain-message"
 FIFO_PUSH = "fifo-push-consumer-to-dead-letters"
 CASES = (
-    "plain-message",
+    PLAIN,
     "fifo-messages",
     "delayed-message",
     "tag-filter",
@@ -39,6 +40,13 @@ RUN_SECONDS = 600
 
 def python_command(home: Path) -> list[str]:
     return [sys.executable, str(HERE / "python" / "cases.py")]
+
+
+def python_5_0_9_command(home: Path) -> list[str]:
+    site = str(home / "site")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--disable-pip-version-check", "--target", site]
+    subprocess.run([*install, "rocketmq-python-client==5.0.9"], check=True, capture_output=True, text=True, timeout=BUILD_SECONDS)
+    return ["env", f"PYTHONPATH={site}", *python_command(home)]
 
 
 def java_command(home: Path) -> list[str]:
@@ -100,6 +108,7 @@ class Client:
 
 CLIENTS = (
     Client("python-5.1.2", python_command, ()),
+    Client("python-5.0.9", python_5_0_9_command, ()),
     Client("java-5.2.0", java_command, ("java", "mvn")),
     Client("go-5.1.4", go_command, ("go",)),
     Client("node-1.0.8", node_command, ("node", "npm")),
@@ -124,10 +133,11 @@ def results_of(client: Client, endpoint: str, home: Path, cases: Sequence[str] =
     return dict(line.split(" ", 1) for line in done.stdout.splitlines() if " " in line), done.stdout + done.stderr
 
 
-async def prepare(broker: str, *, makes_dead_letter_topics: bool = False) -> None:
+async def prepare(broker: str, *, on_apache: bool = False) -> None:
     """Lets the groups of the cases about dead letters give up after one retry, and makes the topics for FIFO messages alone.
 
-    Apache's proxy has no route for a group's dead letters before there are any. A client that asks for it then does not start.
+    Apache's proxy has no route for a topic, or a group's dead letters, before there are any. A client that asks for it then
+    does not start. So those of the cases that run there are made as well.
     """
     remoting = RemotingClient()
 
@@ -146,6 +156,9 @@ async def prepare(broker: str, *, makes_dead_letter_topics: bool = False) -> Non
         await ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, None, json.dumps(group).encode())
         if is_fifo:
             await make_topic(topic, "+message.type=FIFO")
-        if makes_dead_letter_topics:
+        if on_apache:
             await make_topic(f"%DLQ%group-{topic}")
+    if on_apache:
+        for client in CLIENTS:
+            await make_topic(client.prefix + PLAIN)
     await remoting.close()

@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 
 from rocketmq import (
     ClientConfiguration,
@@ -30,6 +31,8 @@ from rocketmq.grpc_protocol import FilterType
 WITHIN_S = 120
 PATIENCE_S = 30
 """Of a request: a client that sends again after less may send twice."""
+LOSES_KEYS_AND_PROPERTIES = version("rocketmq-python-client") == "5.0.9"
+"""Of what it receives: `Message.fromProtobuf` takes them over where there are none."""
 CONFIGURATION = ClientConfiguration(sys.argv[1], Credentials(), request_timeout=PATIENCE_S)
 
 
@@ -102,7 +105,9 @@ def plain_message(topic: str) -> None:
     sent(topic, one)
     consumer = simple(topic)
     (got,) = received(consumer, 1)
-    assert (got.body, got.tag, list(got.keys), got.properties["x"]) == (b"hello", "red", ["a"], "y"), got
+    assert (got.body, got.tag) == (b"hello", "red"), got
+    keys, properties = (set(), {}) if LOSES_KEYS_AND_PROPERTIES else ({"a"}, {"x": "y"})
+    assert (got.keys, got.properties) == (keys, properties), got
     consumer.ack(got)
     assert not consumer.receive(16, 15)
     consumer.shutdown()
