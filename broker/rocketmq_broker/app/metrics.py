@@ -26,6 +26,7 @@ def start_metrics(
         store=store.messages,
         consumer_offsets=store.consumer_offsets,
         parked=serving.parked,
+        in_hand=serving.popping.in_hand,
         topic_table=serving.context.topic_table,
         subscription_groups=serving.context.subscription_groups,
         producer_groups=serving.context.clients.producer_groups,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from heapq import nlargest
 
 from prometheus_client import Metric
 
@@ -19,11 +20,12 @@ _SYSTEM_GROUP = "CID_RMQ_SYS_"
 
 
 def message_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
-    """Yields the traffic by topic, the dead letters, and the lag of consumer groups."""
+    """Yields the traffic by topic, the dead letters, and of consumer groups the lag and what they have in hand."""
     yield from _received(families, sources)
     yield from _pulled(families, sources)
     yield from _dead_letters(families, sources)
     yield from _lag(families, sources)
+    yield _inflight(families, sources)
 
 
 def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
@@ -124,6 +126,19 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
     yield families.gauges("rocketmq_consumer_lag_messages", text, names, values)
     text = f"Groups and topics whose lag is not told, because {MOST_LAGS} others are larger"
     yield families.gauge("rocketmq_consumer_lag_left_out", text, left_out)
+
+
+def _inflight(families: Families, sources: MetricsSources) -> Metric:
+    """Returns what is popped and not acknowledged; a retry topic counts for its messages' topic, as in ConsumerLagCalculator."""
+    values: list[tuple[Labels, float]] = []
+    for (group, queue_topic), messages in steadily(sources.in_hand.counts).items():
+        topic = queue_topic.removeprefix(topics.pop_retry_topic(group, ""))
+        is_system = topics.is_system_topic(topic) or _is_system_group(group)
+        values.append(((group, topic, boolean(_is_retry(queue_topic)), boolean(is_system)), messages))
+    names = ("consumer_group", "topic", "is_retry", "is_system")
+    text = f"Messages that a group popped and has not acknowledged yet, the {MOST_LAGS} largest"
+    largest = nlargest(MOST_LAGS, values, key=lambda value: value[1])
+    return families.gauges("rocketmq_consumer_inflight_messages", text, names, largest)
 
 
 def _client(channel: ClientChannel) -> Labels:

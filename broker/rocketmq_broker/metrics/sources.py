@@ -10,6 +10,7 @@ from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.parked import ParkedMessages
+from rocketmq_broker.server.popping import InHand
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
@@ -33,6 +34,7 @@ class MetricsSources:
     store: MessageStore
     consumer_offsets: ConsumerOffsets
     parked: ParkedMessages
+    in_hand: InHand
     topic_table: TopicTable
     subscription_groups: SubscriptionGroupTable
     producer_groups: ProducerGroups

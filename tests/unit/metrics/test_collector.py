@@ -21,6 +21,9 @@ from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 from rocketmq_broker.server.parked import ParkedPlace, Treatment
+from rocketmq_broker.server.popping import InHand
+from rocketmq_broker.server.popping.hidden_messages import CheckPoint, HiddenMessages
+from rocketmq_broker.server.popping.pop_log import PopEntry
 from rocketmq_broker.server.statistics.histogram import Histogram
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.statistics.traffic import count
@@ -40,6 +43,7 @@ class Scraper:
         self.statistics = BrokerStatistics(start_ms=0)
         self.producers = ProducerGroups()
         self.consumers = ConsumerGroups(lambda group, connections: None)
+        self.hidden = HiddenMessages()
         self.group_commit = SimpleNamespace(flush_times_s=Histogram((0.001, 0.01)))
         sources = MetricsSources(
             labels={"cluster": "DefaultCluster", "node_type": "broker", "node_id": "broker-a"},
@@ -49,6 +53,7 @@ class Scraper:
             store=self.broker.store,
             consumer_offsets=self.broker.consumer_offsets,
             parked=self.broker.parked,
+            in_hand=InHand(self.hidden, self.broker.consumer_offsets, self.broker.store),
             topic_table=cast(Any, ["orders", "TBW102"]),
             subscription_groups=cast(Any, SimpleNamespace(groups=["credits"])),
             producer_groups=self.producers,
@@ -210,6 +215,20 @@ def test_a_groups_lag_is_what_its_queues_hold_beyond_its_offsets(scrape: Scraper
     labels = {"consumer_group": "credits", "topic": "orders", "is_retry": "false", "is_system": "false"}
     assert scrape("rocketmq_consumer_lag_messages", **labels) == 2
     assert b"CID_RMQ_SYS_TRANS" not in generate_latest(scrape.registry)
+
+
+def test_what_a_group_popped_and_has_not_acknowledged_is_in_flight(scrape: Scraper) -> None:
+    popped = [("orders", 0, [3, 4]), ("orders", 1, [7]), ("%RETRY%credits_orders", 0, [0])]
+    for log_offset, (topic, queue_id, offsets) in enumerate(popped):
+        entry = PopEntry("credits", topic, queue_id, offsets[0], offsets[-1] + 1, offsets, pop_time_ms=0, invisible_ms=1000)
+        scrape.hidden.hide(CheckPoint(entry, log_offset))
+
+    labels = {"consumer_group": "credits", "topic": "orders", "is_system": "false"}
+    assert scrape("rocketmq_consumer_inflight_messages", is_retry="false", **labels) == 3
+    assert scrape("rocketmq_consumer_inflight_messages", is_retry="true", **labels) == 1
+
+    scrape.hidden.put(entry.queue, 0, None)
+    assert scrape("rocketmq_consumer_inflight_messages", is_retry="true", **labels) is None
 
 
 def test_clients_are_counted_by_language_and_version(scrape: Scraper) -> None:

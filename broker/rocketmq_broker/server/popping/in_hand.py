@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from typing import Final
 
 from rocketmq_broker.message import topics
@@ -27,6 +28,13 @@ class InHand:
     def count(self, group: str, topic: str, queue_id: int) -> int:
         """Returns the number of messages in hand."""
         return len(self._hidden.of(GroupQueue(group, topic, queue_id)))
+
+    def counts(self) -> dict[tuple[str, str], int]:
+        """Returns the number of messages in hand by group and topic; of a popped message that comes again, its retry topic."""
+        found: Counter[tuple[str, str]] = Counter()
+        for queue, messages in self._hidden.counts():
+            found[queue.group, queue.topic] += messages
+        return found
 
     def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
         """Returns what is known of them; None if there are none, and no popped message waits for another attempt."""

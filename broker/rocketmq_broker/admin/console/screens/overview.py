@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 from rocketmq_broker.admin.asking.brokers import BrokerAddress
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console.drawing.chart import Chart
-from rocketmq_broker.admin.console.pages import Section
+from rocketmq_broker.admin.console.pages import Section, url
 from rocketmq_broker.admin.console.sampling import Sampler
 from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import AdminError
-from rocketmq_broker.admin.health.broker_health import examine_broker
+from rocketmq_broker.admin.health.broker_health import examine_broker, subject_of
+from rocketmq_broker.admin.health.consumer_groups import examine_groups
 from rocketmq_broker.admin.health.finding import HealthFinding, wrong
 
 _ACT_AT: Final = {
@@ -38,6 +39,9 @@ class OverviewFacts(NamedTuple):
     @staticmethod
     def act_at(finding: HealthFinding) -> Section | None:
         """Returns the screen where a person acts on the finding; None if there is none."""
+        group = finding.facts.get("group")
+        if group is not None:
+            return Section(f"Consumer group {group}", url("/group", group=group))
         return next((screen for command, screen in _ACT_AT.items() if command in (finding.what_to_do or "")), None)
 
 
@@ -55,6 +59,9 @@ def screen(sampler: Sampler, path: str) -> Screen:
 
 async def _examined(requests: BrokerRequests, broker: BrokerAddress, now_ms: Callable[[], int]) -> list[HealthFinding]:
     try:
-        return (await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)).findings
+        found = await examine_broker(requests, broker, is_elsewhere=False, clock_ms=now_ms)
+        if found.version is None:
+            return found.findings
+        return found.findings + await examine_groups(subject_of(broker), requests, now_ms())
     except AdminError as error:
         return [wrong(f"broker at {broker.address}", f"{error}.", "Ask it again.")]

@@ -1,0 +1,28 @@
+"""The overview says what is wrong, and where a person acts on it."""
+
+from __future__ import annotations
+
+from rocketmq_broker.client import Message
+from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.test_in_hand import pop
+from tests.unit.admin.console.visitor import Visitor
+
+
+def test_messages_that_come_again_and_again_are_an_alert_with_a_link_to_their_group(
+    rocketmq: SyncRocketMQ, visitor: Visitor
+) -> None:
+    rocketmq.producer("shops").send(Message.of("orders", b"order"))
+    pop(rocketmq)
+    assert "All is well" in visitor.sees("/")
+    assert "The group credits has 1 message in hand" in visitor.sees("/")
+
+    for _ in range(2):
+        rocketmq.advance(seconds=31)
+        pop(rocketmq)
+    html = visitor.html("/")
+    alert = html[html.index('role="alert"') :]
+    assert "Messages come to the group credits again and again, one for the 3rd time" in alert
+    assert "Look why its consumers do not acknowledge in time" in alert
+    assert '<a href="/group?group=credits">Consumer group credits</a>' in alert
+    assert "Consumer group credits" in visitor.sees("/group?group=credits")
+    assert '<a href="/group?group=credits">消费者组 credits</a>' in visitor.html("/?lang=zh")
