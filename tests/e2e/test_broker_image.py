@@ -1,47 +1,25 @@
 """The image of the broker alone, built and run for real: programs on the host use the broker in the container."""
 
-import json
-import subprocess
-import time
+import asyncio
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import grpc
 import pytest
+from testcontainers.core.config import testcontainers_config
+from testcontainers.core.wait_strategies import HealthcheckWaitStrategy
 
-from demo.ports import free_ports
-from demo.processes import PROJECT_ROOT
 from rocketmq_broker import __version__
-from rocketmq_broker.client import LocalTransactionState, PullConsumer, TransactionProducer
-from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.testing.containers import RocketMQContainer
 from scripts.build_image import added_bytes, build_image, refuse_image, version_in
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(1800)]
+CHECKOUT: Final = Path(__file__).parents[2]
 IMAGE: Final = "rocketmq-broker-test"
 
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """A broker in a container."""
-
-    docker: str
-    id: str
-    namesrv_addr: str
-    address: str
-
-    def run(self, *arguments: str) -> str:
-        return run(self.docker, *arguments)
-
-    def inspect(self) -> dict[str, Any]:
-        (inspected,) = json.loads(self.run("inspect", self.id))
-        return dict(inspected)
-
-
-def run(*command: str) -> str:
-    done = subprocess.run(command, cwd=PROJECT_ROOT, capture_output=True, text=True, timeout=1500)
-    assert done.returncode == 0, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout.strip()
+pytest_plugins = ["pytester"]
 
 
 @pytest.fixture(scope="module")
@@ -51,69 +29,63 @@ def image(docker: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def container(docker: str, image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    """With ports of its own: those that are usual may be taken on this machine."""
-    namesrv_port, port = free_ports(2)
-    settings = (PROJECT_ROOT / "docker" / "image.conf").read_text()
-    changed = settings.replace("listenPort=10911", f"listenPort={port}").replace(
-        "namesrvListenPort=9876", f"namesrvListenPort={namesrv_port}"
-    )
-    conf: Path = tmp_path_factory.mktemp("conf") / "broker.conf"
-    conf.write_text(changed)
-    conf.chmod(0o644)
-    conf.parent.chmod(0o755)
-    published = [word for each in (namesrv_port, port) for word in ("-p", f"127.0.0.1:{each}:{each}")]
-    mounted = ["-v", f"{conf}:/etc/rocketmq/broker.conf:ro"]
-    started = run(docker, "run", "-d", *published, *mounted, "-e", "BROKER_IP1=127.0.0.1", image)
-    try:
-        running = Container(docker, started, f"127.0.0.1:{namesrv_port}", f"127.0.0.1:{port}")
-        wait_until_healthy(running)
-        yield running
-    finally:
-        run(docker, "rm", "-f", "-v", started)
+def container(docker: str, image: str) -> Iterator[RocketMQContainer]:
+    """Without ryuk, which removes what a killed test run leaves: its image may not be at hand."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(testcontainers_config, "ryuk_disabled", True)
+        with RocketMQContainer(image, is_grpc_open=True) as started:
+            yield started
 
 
-def wait_until_healthy(container: Container) -> None:
-    deadline = time.monotonic() + 120
-    while (health := container.inspect()["State"]["Health"])["Status"] != "healthy":
-        assert time.monotonic() < deadline, (health, container.run("logs", container.id))
-        time.sleep(0.5)
+def attributes(container: RocketMQContainer) -> dict[str, Any]:
+    """What the engine says of the container now."""
+    container.reload()
+    return dict(container.get_wrapped_container().attrs)
 
 
-class Orders:
-    async def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-    async def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
-        return LocalTransactionState.COMMIT_MESSAGE
-
-
-async def test_a_client_on_the_host_uses_the_broker_in_the_container(container: Container) -> None:
-    async with TransactionProducer("shop", Orders(), namesrv_addr=container.namesrv_addr, send_timeout_ms=30_000) as producer:
-        sent = await producer.send_message_in_transaction(Message.of("orders", "order 1"))
-        assert sent.local_transaction_state is LocalTransactionState.COMMIT_MESSAGE
-    async with PullConsumer("auditors", namesrv_addr=container.namesrv_addr) as consumer:
-        consumer.assign(await consumer.queues("orders"))
-        texts: list[str] = []
-        while not texts:
-            texts += [message.text for message in await consumer.poll()]
-    assert texts == ["order 1"]
+def test_the_program_of_the_page_sends_a_transaction_through_the_container(
+    image: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = re.search(r"^```python\n(.*?)^```", (CHECKOUT / "docs" / "testcontainers.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None
+    monkeypatch.setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
+    monkeypatch.setenv("PYTHONPATH", str(CHECKOUT / "broker"))
+    pytester.makepyfile(found[1].replace('"rocketmq-broker"', f'"{image}"'))
+    pytester.makeini("[pytest]\nasyncio_mode = auto")
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
 
 
-def test_the_broker_runs_without_privileges_and_keeps_its_store_in_a_volume(container: Container) -> None:
-    inspected = container.inspect()
-    assert inspected["Config"]["User"] == "10001:10001"
-    assert [mount["Destination"] for mount in inspected["Mounts"] if mount["Type"] == "volume"] == ["/data"]
+def test_its_ports_are_published_on_loopback_under_their_own_numbers(container: RocketMQContainer) -> None:
+    addresses = (container.namesrv_addr, container.broker_addr, container.grpc_endpoint)
+    published = {
+        f"{at['HostIp']}:{inside.removesuffix('/tcp')}": f"{at['HostIp']}:{at['HostPort']}"
+        for inside, bound in attributes(container)["NetworkSettings"]["Ports"].items()
+        for at in bound or ()
+    }
+    assert published == dict(zip(addresses, addresses, strict=True))
 
 
-def test_the_broker_is_compiled_and_its_compiler_is_left_behind(container: Container) -> None:
-    assert "boot success" in (told := container.run("logs", container.id))
-    assert told.endswith(", compiled")
-    missing = ["cc", "gcc", "as", "ld"]
-    assert (
-        container.run("exec", container.id, "sh", "-c", f"for each in {' '.join(missing)}; do command -v $each; done; true") == ""
-    )
-    packages = container.run("exec", container.id, "ls", "/opt/venv/lib/python3.11/site-packages")
+async def test_a_client_of_rocketmq_5_is_told_the_published_endpoint(container: RocketMQContainer) -> None:
+    assert container.grpc_endpoint is not None
+    async with grpc.aio.insecure_channel(container.grpc_endpoint) as channel:
+        await asyncio.wait_for(channel.channel_ready(), 60)
+
+
+def test_the_broker_runs_without_privileges_and_keeps_its_store_in_a_volume(container: RocketMQContainer) -> None:
+    assert attributes(container)["Config"]["User"] == "10001:10001"
+    assert [mount["Destination"] for mount in attributes(container)["Mounts"] if mount["Type"] == "volume"] == ["/data"]
+
+
+def test_the_health_check_looks_at_the_ports_of_the_settings(container: RocketMQContainer) -> None:
+    HealthcheckWaitStrategy().wait_until_ready(container)
+
+
+def test_the_broker_is_compiled_and_its_compiler_is_left_behind(container: RocketMQContainer) -> None:
+    told, _ = container.get_logs()
+    assert told.decode().strip().endswith(", compiled")
+    missing = " ".join(["cc", "gcc", "as", "ld"])
+    assert container.exec(["sh", "-c", f"for each in {missing}; do command -v $each; done; true"]).output == b""
+    packages = container.exec(["ls", "/opt/venv/lib/python3.11/site-packages"]).output.decode()
     assert {"mypy", "mypyc"}.isdisjoint(packages.split())
 
 
@@ -121,7 +93,14 @@ def test_the_image_is_as_a_release_wants_it(image: str) -> None:
     refuse_image(image, added_bytes(image), version_in(image), __version__)
 
 
-def test_the_broker_ends_cleanly_when_it_is_stopped(container: Container) -> None:
+def test_a_broker_that_refuses_a_setting_says_so_at_once(container: RocketMQContainer, image: str) -> None:
+    refused = RocketMQContainer(image, settings={"flushDiskType": "SOMETIMES"})
+    with pytest.raises(RuntimeError, match="exit code: 2") as raised, refused:
+        pass
+    assert "flushDiskType=SOMETIMES" in "".join(raised.value.__notes__)
+
+
+def test_the_broker_ends_cleanly_when_it_is_stopped(container: RocketMQContainer) -> None:
     """The last test of the file: the broker does not run afterwards."""
-    container.run("stop", "-t", "60", container.id)
-    assert container.inspect()["State"]["ExitCode"] == 0
+    container.get_wrapped_container().stop(timeout=60)
+    assert attributes(container)["State"]["ExitCode"] == 0

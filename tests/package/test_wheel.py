@@ -94,8 +94,9 @@ def test_every_module_imports_with_the_dependencies_that_the_wheel_names(environ
         "console = 'rocketmq_broker.admin.console.'  # the extra `console`\n"
         "simulation = 'rocketmq_broker.testing.simulation.', 'rocketmq_broker.testing.exploring.'  # the extra `simulation`\n"
         "grpc = 'rocketmq_broker.proxy.', 'rocketmq_broker.app.proxy.'  # the extra `grpc`\n"
+        "containers = 'rocketmq_broker.testing.containers.'  # the extra `testcontainers`\n"
         "databases = 'rocketmq_broker.databases.'  # the extras `sqlalchemy` and `django`\n"
-        "names = [name for name in names if not (name + '.').startswith((console, databases, *simulation, *grpc))]\n"
+        "names = [name for name in names if not (name + '.').startswith((console, containers, databases, *simulation, *grpc))]\n"
         "for name in names: importlib.import_module(name)"
     )
     run(environment / "python", "-c", program, cwd=tmp_path)
@@ -123,6 +124,12 @@ def test_without_its_extra_the_simulated_world_says_what_to_install(environment:
     command = [environment / "python", "-c", f"import rocketmq_broker.testing.{module}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert "rocketmq-broker[simulation]" in done.stderr.splitlines()[-1]
+
+
+def test_without_its_extra_the_container_says_what_to_install(environment: Path, tmp_path: Path) -> None:
+    command = [environment / "python", "-c", "import rocketmq_broker.testing.containers"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert "rocketmq-broker[testcontainers]" in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize("extra", ["sqlalchemy", "django"])

@@ -1,0 +1,11 @@
+"""What a broker in a container is told, as far as no engine is asked."""
+
+import pytest
+
+from rocketmq_broker.testing.containers import RocketMQContainer
+
+
+@pytest.mark.parametrize("name", ["listenPort", "namesrvListenPort", "grpcServerPort", "bindAddress", "brokerIP1"])
+def test_a_setting_that_the_container_decides_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=f"RocketMQContainer itself sets {name}"):
+        RocketMQContainer(settings={name: "1"})
