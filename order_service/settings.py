@@ -18,14 +18,6 @@ def _failpoints(text: str) -> str:
     return text
 
 
-def _endpoints(text: str) -> str:
-    for part in text.split(";") if text else ():
-        host, _, port = part.rpartition(":")
-        if not host or ":" in host or "/" in host or not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65_535):
-            raise ValueError(f"{part!r}: host:port;host:port is expected, with names or IPv4 addresses and without http://")
-    return text
-
-
 class OrderDatabaseSettings(DatabaseSettings):
     """The settings of the order database."""
 
@@ -67,11 +59,6 @@ class OrderSettings(OrderDatabaseSettings, ServiceSettings, WritingSettings):
         gt=0,
         le=3_600_000,
         description="how long the broker may take to store the half message",
-    )
-    grpc_endpoints: Annotated[str, AfterValidator(_endpoints)] = Field(
-        "",
-        description="gRPC address of the broker or of Apache's proxies, host:port;host:port: Apache's own Python client sends "
-        "the orders then; none unless given",
     )
     http_port: HttpPort = 8080
     http_threads: HttpThreads = 48

@@ -14,7 +14,7 @@ from rocketmq_broker.client import ClientError
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_url import masked
 from service_runtime.http.http_server import HttpServer
-from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.messaging.apache_consumer import EitherConsumer
 from service_runtime.observing.metrics import new_metrics, serve_metrics
 from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
 from service_runtime.settings.common import DatabaseSettings
@@ -60,7 +60,7 @@ class ServiceParts:
     """The parts of a service, not started."""
 
     app: Flask
-    consumer: ConsumerThread
+    consumer: EitherConsumer
     sender: Sender | None
     """The sender, which application and consumer need to the last: it starts first and stops last."""
     places: str
@@ -115,8 +115,9 @@ class Service(Generic[S]):
             opened.callback(server.stop)
             opened.callback(parts.consumer.stop, settings.stop_timeout_s)
             server.start()
+            by_grpc = f", Apache's client to {settings.grpc_endpoints}" if settings.grpc_endpoints else ""
             logging.getLogger(self.program).info(
-                "%s, name server %s, HTTP on %s", parts.places, settings.namesrv_addr, ", ".join(server.addresses)
+                "%s, name server %s%s, HTTP on %s", parts.places, settings.namesrv_addr, by_grpc, ", ".join(server.addresses)
             )
             print(f"{self.program.replace('_', ' ')} ready: {server.url}", flush=True)
             stopping.wait()

@@ -12,7 +12,7 @@ from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.failing.holds import Holds
-from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.messaging.apache_consumer import EitherConsumer
 
 
 class CountedCrediting:
@@ -36,7 +36,7 @@ class HoldsCollector(Collector):
     """Reads, at each scrape, the numbers of held orders, of waiting messages and of dead letters."""
 
     holds: Holds
-    consumer: ConsumerThread
+    consumer: EitherConsumer
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yields the gauges."""
@@ -48,7 +48,9 @@ class HoldsCollector(Collector):
         dead = self.consumer.count_dead_letters()
         if dead is not None:
             yield GaugeMetricFamily("credit_dead_letters", "Dead letters that nobody has treated.", value=dead)
-        waiting = sum(queue.unacknowledged for queue in self.consumer.progress())
-        yield GaugeMetricFamily(
-            "credit_unacknowledged_messages", "Messages that were pulled and not acknowledged.", value=waiting
-        )
+        queues = self.consumer.progress()
+        if queues is not None:
+            waiting = sum(queue.unacknowledged for queue in queues)
+            yield GaugeMetricFamily(
+                "credit_unacknowledged_messages", "Messages that were pulled and not acknowledged.", value=waiting
+            )

@@ -40,8 +40,8 @@ class Held(Protocol):
 class ConsumerQueues(Protocol):
     """The port to the consumer's queues."""
 
-    def progress(self) -> Sequence[QueueProgress]:
-        """Returns the progress of each queue; none if it is unknown."""
+    def progress(self) -> Sequence[QueueProgress] | None:
+        """Returns the progress of each queue; None if it is unknown."""
 
 
 _MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
@@ -143,8 +143,8 @@ class CreditHealthResponse(BaseModel):
     broker: Word
     workers: list[WorkerHealth]
     held: HeldOrdersHealth | None
-    queues: int
-    """How many queues of orders this service has."""
+    queues: int | None
+    """How many queues of orders this service has; null if nobody knows, as with Apache's client of RocketMQ 5."""
     standing_still: list[QueueHealth]
     attention: list[str]
     """What a person has to look after, with the command for it."""
@@ -170,7 +170,7 @@ def get_healthz() -> Response:
     redis = word(workers is not None)
     progress = sources.queues.progress()
     # Held orders explain a queue that stands still, and show whether it is an outage.
-    still = [] if holding is not None else [_queue_health(one) for one in progress if one.stands_still_s > STILL_AFTER_S]
+    still = [] if holding is not None else [_queue_health(one) for one in progress or () if one.stands_still_s > STILL_AFTER_S]
     attention = attention_for(sources.dead_letters)
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
@@ -181,7 +181,7 @@ def get_healthz() -> Response:
             broker=broker,
             workers=[_worker_health(worker) for worker in workers or ()],
             held=None if holding is None else _held_health(holding),
-            queues=len(progress),
+            queues=None if progress is None else len(progress),
             standing_still=still,
             attention=attention,
             missing=[str(one) for one in missing],

@@ -26,7 +26,10 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     counted = stock_room if opened.metrics is None else CountedStockRoom(stock_room, opened.metrics)
     holds = Holds(now_s=world.steady_s)
     listener = ShippingListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads, world.steady_s))
-    consumer = order_consumer(listener, namesrv_addr=address, threads=settings.consumer_threads, loop=EventLoopThread())
+    consumer = order_consumer(
+        listener, namesrv_addr=address, grpc_endpoints=settings.grpc_endpoints, threads=settings.consumer_threads,
+        loop=EventLoopThread(),
+    )  # fmt: skip
     app = create_app(
         stock_room, consumer, holds, world,
         hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard,

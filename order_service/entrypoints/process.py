@@ -63,8 +63,7 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
     )
     listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
     consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=EventLoopThread())
-    sent_by = f", sent by Apache's client to {settings.grpc_endpoints}" if settings.grpc_endpoints else ""
-    return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}{sent_by}")
+    return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
 
 
 def _broker(

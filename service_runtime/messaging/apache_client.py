@@ -154,9 +154,9 @@ class ApacheRoute:
     def why_missing(self, topic: str) -> str | None:
         """Returns why the broker gives no route for the topic now, in one line; None if it does."""
         why = self._ask(topic)
-        if why is None and self._was_away:
+        was_away, self._was_away = self._was_away, why is not None
+        if why is None and was_away:
             self._open_telemetry()
-        self._was_away = why is not None
         return why
 
     def _ask(self, topic: str) -> str | None:
@@ -167,7 +167,7 @@ class ApacheRoute:
         try:
             status = asked.result().status
         except Exception as error:
-            return _in_a_line(error)
+            return in_a_line(error)
         return None if status.code == protocol.Code.OK else str(status.message)
 
     def _open_telemetry(self) -> None:
@@ -178,7 +178,7 @@ class ApacheRoute:
             routes.update_topic_route(topic)
 
 
-def _in_a_line(error: Exception) -> str:
+def in_a_line(error: Exception) -> str:
     """Returns the sentence of an error; gRPC's own texts are a page."""
     details = getattr(error, "details", None)
     return str(details() if callable(details) else error)

@@ -52,12 +52,12 @@ class ConsumerThread:
             return str(error)
         return None if is_heard else "no broker answers this consumer"
 
-    def progress(self) -> list[QueueProgress]:
-        """Returns the progress of each queue of the consumer; none if its event loop does not answer."""
+    def progress(self) -> list[QueueProgress] | None:
+        """Returns the progress of each queue of the consumer; None if its event loop does not answer."""
         try:
             return self._loop.run(self._progress(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError):
-            return []
+            return None
 
     @property
     def group(self) -> str:

@@ -20,11 +20,24 @@ def _name_servers(text: str) -> str:
     return text
 
 
+def _endpoints(text: str) -> str:
+    for part in text.split(";") if text else ():
+        host, _, port = part.rpartition(":")
+        if not host or ":" in host or "/" in host or not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65_535):
+            raise ValueError(f"{part!r}: host:port;host:port is expected, with names or IPv4 addresses and without http://")
+    return text
+
+
 class ServiceSettings(ServingDatabaseSettings, HttpSettings):
     """The settings of a service that serves and consumes: a database, an address to listen on, and name servers."""
 
     namesrv_addr: Annotated[str, AfterValidator(_name_servers)] = Field(
         "127.0.0.1:9876", min_length=1, validation_alias="NAMESRV_ADDR", description="name servers, host:port;host:port"
+    )
+    grpc_endpoints: Annotated[str, AfterValidator(_endpoints)] = Field(
+        "",
+        description="gRPC address of the broker or of Apache's proxies, host:port;host:port: Apache's own Python client sends "
+        "and consumes orders then; none unless given",
     )
 
 

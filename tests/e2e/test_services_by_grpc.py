@@ -1,9 +1,10 @@
-"""The order service with Apache's own Python client of RocketMQ 5: from an order to its credit, with a COMMIT lost on the way."""
+"""The services with Apache's own Python client of RocketMQ 5: from an order to its credit, with a COMMIT lost on the way."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
 from demo.ports import free_ports
@@ -24,6 +25,7 @@ def system(processes: Processes, tmp_path: Path) -> System:
         "ORDER_FAILPOINTS_FOLDER": str(tmp_path),
         "HOME": str(tmp_path),
     }
+    system.credit_service.environment |= {"CREDIT_GRPC_ENDPOINTS": f"127.0.0.1:{grpc_port}", "HOME": str(tmp_path)}
     return system
 
 
@@ -36,6 +38,11 @@ def test_a_lost_commit_is_credited_once_by_a_check_back(system: System, tmp_path
     assert transaction["state"] == "COMMITTED"
     wait_until(lambda: bool(credit(system, "grace")["entries"]) and bool(credit(system, "ada")["entries"]))
     assert [len(credit(system, name)["entries"]) for name in ("ada", "grace")] == [1, 1]
+    health = httpx.get(f"{system.credit_url}/healthz").json()
+    assert (health["status"], health["broker"], health["queues"]) == ("ok", "ok", None)
+    system.credit_service.stop()
+    assert system.credit_service.log_path is not None
+    assert "Traceback" not in system.credit_service.log_path.read_text()
     system.order_service.stop()
     assert system.order_service.log_path is not None
     log = system.order_service.log_path.read_text()

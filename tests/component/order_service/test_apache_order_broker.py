@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from importlib import import_module
@@ -26,6 +25,7 @@ from rocketmq_broker.message import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, read_hits
+from tests.component.conftest import wait_outside
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, a_cancellation, an_order
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
@@ -72,14 +72,6 @@ class GrpcShop:
     def wait_for_check_back(self, is_done: Callable[[], bool]) -> None:
         self.rocketmq.advance(seconds=20)
         self.rocketmq.wait_until(is_done, seconds=HEARD_WITHIN_S, what="a check-back by gRPC")
-
-
-def wait_outside(is_so: Callable[[], bool]) -> None:
-    """Waits in real time: gRPC connects again by its own clock."""
-    deadline_s = time.monotonic() + HEARD_WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.1)
 
 
 @pytest.fixture
