@@ -50,7 +50,7 @@ def pause_before(redelivery: int, *, gives_way: bool) -> int:
 
 
 @dataclass(eq=False, slots=True)
-class _Batch:
+class _BatchInHand:
     """The messages of one poll while a listener has them. `lock` guards their receipt handles, which a renewal changes."""
 
     messages: Sequence[Any]
@@ -91,7 +91,7 @@ class ApacheConsumer:
         self._client: Any = None
         self._route: ApacheRoute | None = None
         self._why_refused: str | None = None
-        self._batches: set[_Batch] = set()
+        self._batches: set[_BatchInHand] = set()
         self._running = 0
         self._changed = Condition()
         self._stopping = Withdrawal()
@@ -169,7 +169,7 @@ class ApacheConsumer:
         return received
 
     def _consume(self, received: Sequence[Any]) -> None:
-        batch = _Batch(received)
+        batch = _BatchInHand(received)
         with self._changed:
             self._batches.add(batch)
         try:
