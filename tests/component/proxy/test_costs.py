@@ -1,27 +1,45 @@
-"""Who does not ask for grpcServerPort pays nothing for it: neither gRPC's library nor the proxy's room is imported."""
+"""Who does not ask for grpcServerPort pays nothing for it: nothing of it is imported, and it has no thread and no socket."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from typing import Any
 
 BROKER_RUNS = """
-import asyncio, sys
+import asyncio, json, os, sys
 from rocketmq_broker.testing import RocketMQ
 
+def listening_ports():
+    names = {os.path.realpath(f"/proc/self/fd/{number}").rpartition("/")[2] for number in os.listdir("/proc/self/fd")}
+    lines = [line.split() for line in open("/proc/self/net/tcp")][1:]
+    return sorted(int(line[1].partition(":")[2], 16) for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in names)
+
 async def main():
-    async with RocketMQ({"grpcServerPort": sys.argv[1]}):
-        print(*sorted(name for name in ("grpc", "google.protobuf", "rocketmq_broker.proxy") if name in sys.modules))
+    async with RocketMQ({"grpcServerPort": sys.argv[1]}) as rocketmq:
+        name_server, broker = (int(one.rpartition(":")[2]) for one in (rocketmq.namesrv_addr, rocketmq.broker_addr))
+        facts = {
+            "imported": [name for name in ("google.protobuf", "grpc", "rocketmq_broker.proxy") if name in sys.modules],
+            "threads": len(os.listdir("/proc/self/task")),
+            "ports": listening_ports(),
+            "of the other protocol": sorted([name_server, broker, broker - 2]),
+        }
+    print(json.dumps(facts))
 
 asyncio.run(main())
 """
 
 
-def imported(grpc_port: int) -> list[str]:
+def facts_of_a_broker(grpc_port: int) -> dict[str, Any]:
     command = [sys.executable, "-c", BROKER_RUNS, str(grpc_port)]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.split()
+    facts = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+    assert isinstance(facts, dict)
+    return facts
 
 
-def test_a_broker_without_the_port_imports_nothing_of_it() -> None:
-    assert imported(-1) == []
-    assert imported(0) == ["google.protobuf", "grpc", "rocketmq_broker.proxy"]
+def test_a_broker_without_the_port_has_nothing_of_it() -> None:
+    without, with_port = facts_of_a_broker(-1), facts_of_a_broker(0)
+    assert (without["imported"], without["threads"], without["ports"]) == ([], 1, without["of the other protocol"])
+    assert with_port["imported"] == ["google.protobuf", "grpc", "rocketmq_broker.proxy"]
+    assert (with_port["threads"] > 1, len(with_port["ports"])) == (True, len(without["ports"]) + 1)

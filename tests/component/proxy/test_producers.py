@@ -15,7 +15,8 @@ async def test_a_message_is_stored_with_all_that_the_client_gave_it(rocketmq: Ro
     message = api.Message(topic=api.Resource(name="orders"), body=b"hello", system_properties=system, user_properties={"x": "y"})
     response = await client.call("SendMessage", messages=[message])
     assert response.status.code == api.OK
-    assert (response.entries[0].message_id, response.entries[0].offset) == ("id-1", 0)
+    (entry,) = response.entries
+    assert (entry.message_id, entry.transaction_id, entry.offset) == ("id-1", "id-1", 0)
     (stored,) = await rocketmq.messages("orders")
     assert (stored.body, stored.tags, stored.keys, stored.transaction_id) == (b"hello", "red", ("a", "b"), "id-1")
     assert {name: stored.properties[name] for name in ("x", "TRACE_CONTEXT")} == {"x": "y", "TRACE_CONTEXT": "trace"}

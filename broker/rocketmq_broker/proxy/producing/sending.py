@@ -52,10 +52,12 @@ class Sending:
         except CallRefused as refusal:
             return service.SendResultEntry(status=refusal.status)
         stored = answer.decode_header(SendMessageResponseHeader)
-        entry = service.SendResultEntry(status=OK, message_id=message.system_properties.message_id, offset=stored.queue_offset)
+        message_id = message.system_properties.message_id
+        # As Apache's proxy, which names each message's id as its transaction's.
+        entry = service.SendResultEntry(status=OK, message_id=message_id, transaction_id=message_id, offset=stored.queue_offset)
         if message.system_properties.message_type == api.TRANSACTION:
             handle = TransactionHandle(parse_offset_message_id(stored.msg_id).commit_log_offset, stored.queue_offset)
-            entry.transaction_id = handle.transaction_id(entry.message_id)
+            entry.transaction_id = handle.transaction_id(message_id)
         return entry
 
     def _header(self, message: api.Message) -> SendMessageRequestHeaderV2:
