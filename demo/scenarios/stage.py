@@ -96,8 +96,10 @@ class Stage:
         """Asks once for an order. Returns the status of the answer, None without one."""
         items = [{"name": article, "quantity": 1, "price_cents": price_cents}]
         body = {"customer": self.run.customer, "items": items, "payment": payment}
-        how = ", to be paid later" if payment == "later" else ""
-        self.note(f"POST /orders: one {article} for {self.run.customer}{how}")
+        if payment == "later":
+            self.note(f"POST /orders: one {article} for {self.run.customer}, to be paid later")
+        else:
+            self.note(f"POST /orders: one {article} for {self.run.customer}")
         try:
             response = httpx.post(f"{self.system.order_url}/orders", json=body, timeout=_REQUEST_S)
         except httpx.TransportError as error:
@@ -148,15 +150,18 @@ class Stage:
             "no other transaction is pending, which the broker would give up too",
             timeout_s=_OTHERS_S,
         )
-        note = f"the broker is started again with transactionCheckMax={most}: it gives up after so many check-backs"
-        self._start_broker_again({"transactionCheckMax": str(most)}, note, f"asks {most} times at most")
+        self._start_broker_again(
+            f"the broker is started again with transactionCheckMax={most}: it gives up after so many check-backs",
+            f"asks {most} times at most",
+            {"transactionCheckMax": str(most)},
+        )
         try:
             yield
         finally:
             self.system.configure_broker({})
-        self._start_broker_again({}, "the broker is started again with its own settings", "asks as usual again")
+        self._start_broker_again("the broker is started again with its own settings", "asks as usual again", {})
 
-    def _start_broker_again(self, settings: Mapping[str, str], note: str, label: str) -> None:
+    def _start_broker_again(self, note: str, label: str, settings: Mapping[str, str]) -> None:
         self.system.configure_broker(settings)
         self._keeper.kill(self.system.broker)
         self.note(note, _at(BROKER, label))

@@ -168,6 +168,7 @@ class TestWithOneCheck:
     def test_a_discarded_transaction_is_resumed_once(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
         order(rocketmq, UNKNOWN, UNKNOWN)
         rocketmq.advance(minutes=5)
+        assert '<a href="/discarded">' in visitor.html("/transaction?word=order-1")
         assert "resumed: " in visitor.posts("/discarded", "/discarded/resume")
         assert rocketmq.pending()
         assert "Resume" not in visitor.sees("/discarded").replace("Resume one when", "")

@@ -41,14 +41,14 @@ def sentences_of(module: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Refused":
-            found |= {f"{said[0].upper()}{said[1:]}." for said in map(_literal, node.args) if said}
+            found |= {f"{said[0].upper()}{said[1:]}." for said in map(literal, node.args) if said}
         elif isinstance(node, ast.AsyncFunctionDef) and node.returns is not None and ast.unparse(node.returns) == "str":
             returned = (inner.value for inner in ast.walk(node) if isinstance(inner, ast.Return))
-            found |= {said for said in map(_literal, returned) if said}
+            found |= {said for said in map(literal, returned) if said}
     return found
 
 
-def _literal(node: ast.expr | None) -> str:
+def literal(node: ast.expr | None) -> str:
     """A literal sentence; empty for what another function says."""
     if isinstance(node, ast.Constant):
         return str(node.value)

@@ -1,14 +1,18 @@
 """The application's screens in Chinese: no template has words that the catalogue lacks."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from demo.scenarios import plays, stage
+from demo.scenarios.failpoints import FAILPOINTS
 from demo.scenarios.plays import SCENARIOS
 from demo.up import screens, second_opinion, shop
 from demo.up.keeper import Health
 from pipelines.judging.classes import CAUSES, MEANINGS
 from rocketmq_broker.admin.console.wording.words import Words
-from tests.unit.admin.console.catalogues import lost_places, runs_of, sentences_of, templates_of
+from tests.unit.admin.console.catalogues import literal, lost_places, runs_of, sentences_of, templates_of
 
 OUTCOMES = [second_opinion.Opinion(1.0, code, ()).meaning for code in (0, 1, 2)]
 OF_TIMELINES = (
@@ -25,6 +29,19 @@ OF_TIMELINES = (
 """What the services' databases say in timelines."""
 
 
+NOTES = {"note": 0, "wait_until": 1, "_start_broker_again": 0}
+"""The methods of a stage that note a step, and the place of its words among their arguments."""
+
+
+def noted_in(module: Path) -> Iterator[str]:
+    """The steps that scenarios note, as `What was done` shows them, with `{0}` for what differs."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in NOTES:
+            said = literal(node.args[NOTES[node.func.attr]])
+            if said:
+                yield said
+
+
 def test_each_run_of_words_in_the_templates_has_its_chinese_and_none_is_there_in_vain() -> None:
     known, runs = templates_of(screens.TEMPLATES), runs_of(screens.TEMPLATES)
     assert {run: template for run, template in runs.items() if run not in known} == {}, "add them to zh.json"
@@ -38,12 +55,16 @@ def test_each_translation_keeps_the_tags_of_its_run() -> None:
 
 def test_scenarios_states_of_processes_and_what_forms_say_are_told_in_chinese() -> None:
     told = [text for one in SCENARIOS for text in (one.title, one.what_happens, one.expect, one.watch)]
+    told += [sentence for module in (plays, stage) for sentence in noted_in(Path(module.__file__))]
+    told += [f"failpoint {one.name} is hit: {one.what}" for one in FAILPOINTS]
     told += [health.value for health in Health]
     told += [*MEANINGS.values(), *(name.replace("_", " ") for name in (*MEANINGS, *CAUSES)), *OUTCOMES, *OF_TIMELINES]
     told += sorted(sentence for module in (screens, shop) for sentence in sentences_of(Path(module.__file__)))
     known = templates_of(screens.TEMPLATES, "sentences")
     assert [text for text in told if text not in known] == [], "add them to zh.json"
-    assert len(known) == len({*told}) + 6, "remove what is there in vain"
+    asked = {re.sub(" [A-Z_]+[?]$", " {0}?", question.words) for one in SCENARIOS for question in one.verdict}
+    assert [text for text in asked if text not in known] == [], "add them to zh.json"
+    assert len(known) == len({*told, *asked}) + 6, "remove what is there in vain"
 
 
 def test_each_title_has_its_chinese() -> None:
