@@ -62,7 +62,9 @@ def build(opened: OpenedService[OrderSettings]) -> ServiceParts:
         guard=settings.write_guard,
     )
     listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
-    consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=EventLoopThread())
+    consumer = compensation_consumer(
+        listener, namesrv_addr=settings.namesrv_addr, grpc_endpoints=settings.grpc_endpoints, loop=EventLoopThread()
+    )
     return ServiceParts(app=app, consumer=consumer, sender=broker, places=f"orders in {opened.database}")
 
 

@@ -9,18 +9,22 @@ from pathlib import Path
 
 import pytest
 
-from order_messages import order_created
-from order_messages.states import TransactionState
+from order_messages import order_created, stock_short
+from order_messages.states import OrderState, TransactionState
+from order_messages.stock_short import StockShort
 from order_service.adapters.apache_order_broker import ApacheOrderBroker
+from order_service.adapters.compensation_consumer import compensation_consumer
 from order_service.adapters.failing_network import FailingNetwork
 from order_service.adapters.order_store import SqlOrderStore
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, AttemptProgress, Outcome, TransactionFailed
+from order_service.service_layer.cancelling import OrderCancelling
+from order_service.service_layer.compensation_listener import CompensationListener
 from order_service.service_layer.failpoints import FailingTransactionListener
 from order_service.service_layer.order_message import cancellation_message, order_message
 from order_service.service_layer.sending import send_attempt
 from order_service.service_layer.transaction_listener import transaction_listeners
-from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.client import EventLoopThread, LocalTransactionState, TransactionListener
 from rocketmq_broker.message import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from rocketmq_broker.world import World
@@ -196,6 +200,25 @@ def test_a_broker_that_came_back_checks_back_at_once(shop: GrpcShop, monkeypatch
     with ThreadPoolExecutor(max_workers=1) as threads:
         wait_outside(lambda: threads.submit(shop.broker.why_unready).result() is None)
     shop.wait_for_check_back(lambda: bool(shop.rocketmq.messages("orders")))
+
+
+def test_an_order_that_is_short_is_cancelled_by_a_message_that_comes_with_apaches_client(shop: GrpcShop) -> None:
+    shop.place(an_order())
+    cancelling = OrderCancelling(shop.store, shop.broker, World().wall_ms)
+    consumer = compensation_consumer(
+        CompensationListener(cancelling),
+        namesrv_addr="127.0.0.1:1",
+        grpc_endpoints=str(shop.rocketmq.grpc_endpoint),
+        loop=EventLoopThread(),
+    )
+    consumer.start()
+    shortage = StockShort(version=1, order_id="order-1", missing="tea")
+    shop.rocketmq.producer("inventory_service").send(Message.of(stock_short.TOPIC, shortage.encode(), tags=stock_short.TAG))
+    wait_outside(lambda: bool(shop.rocketmq.messages("order_cancellations")))
+    order = shop.store.find_order("order-1")
+    consumer.stop(10)
+    assert order is not None
+    assert (order.state, order.ended_because) == (OrderState.CANCELLED, "out of stock: tea")
 
 
 def test_it_starts_without_a_broker_and_is_not_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
