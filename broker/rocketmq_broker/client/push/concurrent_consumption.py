@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from rocketmq_broker.client.listeners import ConsumeContext, ConsumeStatus, MessageListener
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
@@ -12,6 +13,7 @@ from rocketmq_broker.client.push.listener_call import ListenerCall
 from rocketmq_broker.client.push.listener_runners import ListenerRunner, NoThreadLeft
 from rocketmq_broker.client.push.message_return import MessageReturn
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
+from rocketmq_broker.client.push.waiting_messages import WaitingMessages
 from rocketmq_broker.message import MessageExt, MessageQueue
 from rocketmq_broker.remoting.tasks import Tasks
 
@@ -25,7 +27,7 @@ _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
 
 
 class ConcurrentConsumption:
-    """A consumption that passes each batch to the next free thread. A failed message is returned before it is acknowledged."""
+    """Passes what waits of a queue to the next free thread. A failed message is returned before it is acknowledged."""
 
     def __init__(
         self,
@@ -44,6 +46,7 @@ class ConcurrentConsumption:
         self._message_return = message_return
         self._batch_size = batch_size
         self._statistics = statistics
+        self._waiting: dict[ProcessQueue, WaitingMessages] = {}
         self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
         self._tasks = Tasks()
         if message_return is not None:
@@ -55,15 +58,16 @@ class ConcurrentConsumption:
         return True
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Passes the messages to the threads, batch by batch."""
-        for begin in range(0, len(messages), self._batch_size):
-            batch = messages[begin : begin + self._batch_size]
+        """Lets the messages wait for the threads, in the calls that wait already or in further ones."""
+        waiting = self._waiting.setdefault(process_queue, WaitingMessages(self._batch_size))
+        for _ in range(waiting.add(messages)):
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
-            call = ListenerCall(self._listener, process_queue, batch, context)
-            self._threads.submit(call.run, lambda status, error, call=call: self._answered(call, status, error))  # type: ignore[misc]
+            call = ListenerCall(self._listener, process_queue, [], context)
+            self._threads.submit(partial(call.take_and_run, waiting.take), partial(self._answered, call, waiting))
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """Does nothing: answers for the queue no longer count, and its next owner gets the messages again."""
+        """Forgets the waiting messages: answers for the queue no longer count, and its next owner gets them again."""
+        self._waiting.pop(process_queue, None)
 
     async def release(self, process_queue: ProcessQueue) -> None:
         """Does nothing."""
@@ -81,11 +85,13 @@ class ConcurrentConsumption:
             )
         await self._tasks.stop()
 
-    def _answered(self, call: ListenerCall, status: ConsumeStatus | None, error: BaseException | None) -> None:
+    def _answered(
+        self, call: ListenerCall, waiting: WaitingMessages, status: ConsumeStatus | None, error: BaseException | None
+    ) -> None:
         if call.was_let_go(error) or call.process_queue.is_dropped:
             return
         if isinstance(error, NoThreadLeft):
-            self._try_again_here(call.process_queue, call.messages)
+            self._try_again_here(call.process_queue, waiting.take())
             return
         consumed, postponed = call.sort_out(status, error)
         self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(postponed), call.took_s)

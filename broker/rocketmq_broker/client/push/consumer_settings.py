@@ -48,7 +48,7 @@ class ConsumerSettings:
     """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch; the default is half an hour ago."""
     consume_thread_max: int = 20
     consume_message_batch_max_size: int = 1
-    """The most messages in one call of the listener."""
+    """The most messages of a queue in one call of the listener. A call takes those that wait for it, and waits for no others."""
     pull_batch_size: int = 32
     pull_threshold_for_queue: int = 1000
     """Unacknowledged messages of a queue above which pulling it pauses."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from rocketmq_broker.client.errors import MessagesWithdrawn
@@ -45,6 +45,11 @@ class ListenerCall:
     def took_s(self) -> float:
         """Returns the seconds for which the listener has run until now."""
         return self.process_queue.now_s() - self._began_s
+
+    def take_and_run(self, take: Callable[[], list[MessageExt]]) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
+        """Takes the messages only now, and runs. Raises as `run` does."""
+        self.messages = take()
+        return self.run()
 
     def run(self) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
         """Calls the listener; returns an awaitable for an async one. Raises ListenerNotRun if the queue has been given up."""

@@ -87,6 +87,49 @@ async def test_the_listener_gets_batches_no_larger_than_asked_for(threads: Liste
     await made.consumption.stop(1)
 
 
+async def test_what_comes_one_by_one_while_all_threads_are_busy_is_one_batch_afterwards(threads: ListenerThreads) -> None:
+    may_end = threading.Event()
+    batches: list[list[int]] = []
+
+    def listener(batch: list[MessageExt], _: ConsumeContext) -> ConsumeStatus:
+        batches.append(offsets(batch))
+        may_end.wait(10)
+        return SUCCESS
+
+    queue, messages = pulled(9)
+    made = Concurrent(threads, listener, Return(), batch_size=32)
+    for each in messages[:4]:
+        made.consumption.arrived(queue, [each])
+        await until(lambda each=each: [each.queue_offset] in batches)  # type: ignore[misc]
+    for each in messages[4:]:
+        made.consumption.arrived(queue, [each])
+    may_end.set()
+    await until(lambda: queue.message_count == 0)
+    assert batches == [[0], [1], [2], [3], [4, 5, 6, 7, 8]]
+    await made.consumption.stop(1)
+
+
+async def test_a_message_of_a_gathered_batch_is_given_back_alone(threads: ListenerThreads) -> None:
+    may_end = threading.Event()
+
+    def listener(batch: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        may_end.wait(10)
+        for each in batch:
+            if each.queue_offset == 6:
+                context.reconsume_later(each)
+        return SUCCESS
+
+    queue, messages = pulled(9)
+    returned = Return()
+    made = Concurrent(threads, listener, returned, batch_size=32)
+    for each in messages:
+        made.consumption.arrived(queue, [each])
+    may_end.set()
+    await until(lambda: queue.message_count == 0)
+    assert returned.taken == [(6, 0)]
+    await made.consumption.stop(1)
+
+
 @pytest.mark.parametrize("answer", [LATER, None, "SUCCESS", RuntimeError("database gone")])
 async def test_anything_but_success_is_given_back(threads: ListenerThreads, answer: object) -> None:
     def listener(_: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
