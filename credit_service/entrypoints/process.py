@@ -19,6 +19,7 @@ from credit_service.entrypoints.health import HealthSources
 from credit_service.entrypoints.http import create_app
 from credit_service.entrypoints.repairs import RepairDesk
 from credit_service.service_layer.fair_crediting import FairCrediting
+from credit_service.service_layer.gathered_crediting import GatheredCrediting
 from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
@@ -82,7 +83,8 @@ def _consumer(
     by_celery = CeleryCrediting(
         tasks if failpoints is None else FailingTasks(tasks, failpoints), world, timeout_s=settings.task_timeout_s
     )
-    patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads)
+    gathered = GatheredCrediting(by_celery, world, batch_size=settings.batch_size)
+    patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads, gathered=gathered)
     fair = FairCrediting(patient, Doubts(holds, settings.consumer_threads, world.steady_s, ledger))
     listener = CreditingListener(fair if metrics is None else CountedCrediting(fair, metrics), refusing)
     return order_consumer(

@@ -42,6 +42,8 @@ class PatientCrediting:
     """How many threads credit batches at a time."""
     wait: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
     """Waits for a number of seconds; raises MessagesWithdrawn."""
+    gathered: Crediting | None = None
+    """Writes first tries, perhaps with those of other threads; without it `crediting` does."""
 
     def credit(self, credits: Sequence[Credit], context: ConsumeContext, within: HeldBatch | None = None) -> list[Credited]:
         """Returns the outcome of each credit, durable on return. `within` is a held batch that they are part of.
@@ -77,8 +79,10 @@ class PatientCrediting:
         """Tries a part. A stopping consumer waits for tries under way, but not for held orders."""
         kind = credits[part.begin].kind
         passed_before, began = self.holds.passed(kind), self.holds.moment()
+        is_first = part.failed_at is None and not held.is_held
+        crediting = self.gathered if self.gathered is not None and is_first else self.crediting
         try:
-            outcomes = self.crediting.credit(
+            outcomes = crediting.credit(
                 credits[part.begin : part.end],
                 is_again=part.is_unanswered,
                 is_given_up=lambda: held.is_held and context.is_withdrawn,

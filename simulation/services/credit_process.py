@@ -12,6 +12,7 @@ from credit_service.adapters.refusal_producer import PRODUCER_GROUP, RefusalProd
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Crediting, CreditingFailed, CreditingUnavailable
 from credit_service.service_layer.fair_crediting import FairCrediting
+from credit_service.service_layer.gathered_crediting import GatheredCrediting
 from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
@@ -58,7 +59,8 @@ class CreditProcess:
         crediting: Crediting = CreditingByItself(ledger)
         if settings.credits_by_celery:
             crediting = CeleryCrediting(redis.tasks_for(process), world, timeout_s=settings.task_timeout_s)
-        patient = PatientCrediting(crediting, holds, threads=threads)
+        gathered = GatheredCrediting(crediting, world, batch_size=settings.batch_size)
+        patient = PatientCrediting(crediting, holds, threads=threads, gathered=gathered)
         fair = FairCrediting(patient, Doubts(holds, threads, world.steady_s, ledger))
         self._consumer = order_consumer(
             CreditingListener(fair, refusing),

@@ -10,6 +10,7 @@ from credit_service.adapters.celery_crediting import CeleryCrediting
 from credit_service.adapters.ledger import Ledger, LedgerUnavailable
 from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Later
+from credit_service.service_layer.gathered_crediting import GatheredCrediting
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from order_messages.states import EntryKind
 from rocketmq_broker.client import ConsumeContext, MessagesWithdrawn
@@ -37,8 +38,10 @@ def holds(side: CreditSide) -> Holds:
 
 @pytest.fixture
 def patient(side: CreditSide, holds: Holds) -> PatientCrediting:
-    crediting = CeleryCrediting(side, World(steady_ns=lambda: int(side.clock() * 1e9)), timeout_s=TIMEOUT_S)
-    return PatientCrediting(crediting, holds, threads=THREADS, wait=side.clock.wait)
+    world = World(steady_ns=lambda: int(side.clock() * 1e9))
+    crediting = CeleryCrediting(side, world, timeout_s=TIMEOUT_S)
+    gathered = GatheredCrediting(crediting, world, batch_size=32)
+    return PatientCrediting(crediting, holds, threads=THREADS, wait=side.clock.wait, gathered=gathered)
 
 
 def batch(count: int, first: int = 0) -> list[Credit]:

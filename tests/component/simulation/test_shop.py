@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -199,6 +200,66 @@ def test_a_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, f
     shop = played(story, for_s=200.0)
     assert each_once(shop, 5)
     assert ("redis", fate.value) in shop.fired
+
+
+def twelve_at_once(shop: SmallShop) -> None:
+    for number in range(12):
+        shop.place(number, 1.0)
+
+
+def largest_task(shop: SmallShop) -> int:
+    found = (
+        re.fullmatch(r"a task with (\d+) orders waits", it.text) for it in shop.world.history.happenings if it.kind == "task"
+    )
+    return max(int(match[1]) for match in found if match)
+
+
+def test_orders_that_come_while_a_task_runs_share_the_next_one(played: PlayStory) -> None:
+    shop = played(twelve_at_once)
+    assert each_once(shop, 12)
+    assert largest_task(shop) > 2
+
+
+@pytest.mark.parametrize("fate", TaskFate)
+def test_a_shared_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, fate: TaskFate) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.ordain(fate, nth=2, delay_s=40.0)
+        twelve_at_once(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 12)
+    assert ("redis", fate.value) in shop.fired
+    assert largest_task(shop) > 2
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+@pytest.mark.parametrize("nth", [2, 5])
+def test_an_order_that_makes_a_shared_task_fail_keeps_no_other_from_its_credit(
+    played: PlayStory, nth: int, is_written: bool
+) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(nth, 40.0, is_written=is_written)
+        twelve_at_once(shop)
+        shop.at(20.0, lambda: credited.append(len(shop.credits())))
+
+    credited: list[int] = []
+    shop = played(story, for_s=300.0)
+    assert each_once(shop, 12)
+    assert ("redis", "fail_order") in shop.fired
+    assert credited[0] >= 11
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("nth", range(1, 7))
+def test_a_worker_that_dies_in_a_shared_task_credits_each_order_once(played: PlayStory, nth: int, is_before: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        die = shop.program("worker-1").kill
+        shop.shop.databases["credits-database"].faults.die_at("worker-1", nth, die, is_before=is_before)
+        twelve_at_once(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 12)
+    assert ("credits-database", "kill") in shop.fired
 
 
 @pytest.mark.parametrize("is_written", [True, False])
