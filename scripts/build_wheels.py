@@ -17,7 +17,9 @@ from typing import Annotated, Final
 
 import typer
 
+from rocketmq_broker import __version__
 from rocketmq_broker.told_to_stop import until_interrupted
+from scripts.release_notes import with_links
 
 CHECKOUT: Final = Path(__file__).resolve().parents[1]
 COMPILE_LOCK: Final = CHECKOUT / "docker" / "compile.lock"
@@ -52,18 +54,31 @@ def main(
         sys.exit(1)
 
 
-def built(folder: Path, *, is_pure_only: bool) -> Iterator[str]:
-    """Empties the folder, builds wheels and sdist into it, and yields a line for each. Raises CannotBuildWheel."""
+def built(folder: Path, *, is_pure_only: bool, address: str = "") -> Iterator[str]:
+    """Empties the folder, builds wheels and sdist into it, and yields a line for each. Raises CannotBuildWheel.
+
+    The README in them leads to the repository at `address`, at this version's tag.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="wheels-") as work:
-        yield from _built(folder, Path(work), is_pure_only=is_pure_only)
+        yield from _built(folder, Path(work), sources_with_links(Path(work), address), is_pure_only=is_pure_only)
 
 
-def _built(folder: Path, work: Path, *, is_pure_only: bool) -> Iterator[str]:
+def sources_with_links(work: Path, address: str) -> Path:
+    """Copies the distributions' folders into one of `work`, with a README that leads to `address`, and returns that."""
+    sources = Path(tempfile.mkdtemp(dir=work))
+    for door in DOORS:
+        shutil.copytree(CHECKOUT / door, sources / door, ignore=_IGNORED)
+    readme = sources / "broker" / "README.md"
+    readme.write_text(with_links(readme.read_text(), address, f"v{__version__}", "broker"))
+    return sources
+
+
+def _built(folder: Path, work: Path, sources: Path, *, is_pure_only: bool) -> Iterator[str]:
     own = Path(sys.executable)
-    wheels = {door: build_wheel(own, CHECKOUT / door, folder, work) for door in DOORS}
-    source = _copied(CHECKOUT / "broker", work)
+    wheels = {door: build_wheel(own, sources / door, folder, work) for door in DOORS}
+    source = _copied(sources / "broker", work)
     run(own, "-c", _BUILD_SDIST, folder, cwd=source)
     yield f"any Python: {_told(wheels['broker'])}; {installed_build(own, folder, work)}"
     yield from (f"any Python: {_told(wheels[door])}" for door in DOORS[1:])
@@ -82,7 +97,7 @@ def _built(folder: Path, work: Path, *, is_pure_only: bool) -> Iterator[str]:
         elif run(python, "-c", _HAS_HEADERS, cwd=work).strip() != "True":
             yield f"CPython {version}: {python} has no Python.h, no wheel (apt-get install python3-dev)"
         else:
-            wheel = compiled_wheel(python, folder, work)
+            wheel = compiled_wheel(python, sources / "broker", folder, work)
             yield f"CPython {version}: {_told(wheel)}; {installed_build(python, folder, work)}"
 
 
@@ -109,11 +124,11 @@ def build_wheel(python: Path, door: Path, folder: Path, work: Path, **environmen
         return Path(shutil.move(wheel, folder / wheel.name))
 
 
-def compiled_wheel(python: Path, folder: Path, work: Path) -> Path:
-    """Compiles the broker for this interpreter, and returns its wheel, whose tag names the oldest glibc that it runs on."""
+def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path:
+    """Compiles the broker of this folder for `python`, and returns its wheel. Its tag names the oldest glibc it runs on."""
     own = locked_environment(python, COMPILE_LOCK, work)
     compiler = own.parents[1]
-    plain = build_wheel(own, CHECKOUT / "broker", compiler, work, ROCKETMQ_BROKER_COMPILED="1")
+    plain = build_wheel(own, broker, compiler, work, ROCKETMQ_BROKER_COMPILED="1")
     run(own, "-m", "auditwheel", "repair", "--wheel-dir", compiler / "fits", plain, cwd=work,
         PATH=f"{compiler / 'bin'}:{os.environ['PATH']}")  # fmt: skip
     (wheel,) = (compiler / "fits").glob("*.whl")
@@ -155,7 +170,7 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 def _copied(door: Path, work: Path) -> Path:
     """Copies a distribution's source, since setuptools leaves files there; and the broker's beside it, which has the version."""
     copies = Path(tempfile.mkdtemp(dir=work))
-    for one in {CHECKOUT / "broker", door}:
+    for one in {door.parent / "broker", door}:
         shutil.copytree(one, copies / one.name, ignore=_IGNORED)
     return copies / door.name
 

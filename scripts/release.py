@@ -34,7 +34,8 @@ def main(
     pure: Annotated[bool, typer.Option("--pure", help="Only the wheels that any Python runs, and the sdist.")] = False,
     folder: Annotated[Path, typer.Option(help="Where all goes; it is emptied first.")] = CHECKOUT / "dist",
     repository: Annotated[
-        str, typer.Option(help="The repository's address in a browser, for links of the notes; that of the remote `origin`.")
+        str,
+        typer.Option(help="The repository's address in a browser, for links of README and notes; that of the remote `origin`."),
     ] = "",
 ) -> None:
     """Builds and checks a release, and prints a line for each part."""
@@ -51,7 +52,8 @@ def _released(folder: Path, repository: str, *, is_pure_only: bool) -> Iterator[
     refuse_changes(run("git", "status", "--porcelain", cwd=CHECKOUT))
     commit = run("git", "rev-parse", "HEAD", cwd=CHECKOUT).strip()
     yield f"version {__version__}, commit {commit}"
-    yield from built(folder, is_pure_only=is_pure_only)
+    address = repository or _address_of_origin()
+    yield from built(folder, is_pure_only=is_pure_only, address=address)
     distributions = sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")])
     problems = [problem for path in distributions for problem in problems_of(path, __version__)]
     if problems:
@@ -60,7 +62,6 @@ def _released(folder: Path, repository: str, *, is_pure_only: bool) -> Iterator[
     sbom = folder / f"rocketmq-broker-{__version__}.cdx.json"
     write_sbom(sbom, folder)
     yield f"{sbom.name}: the broker with all that it needs, and its licenses, as CycloneDX"
-    address = repository or _address_of_origin()
     (folder / "NOTES.md").write_text(with_links(notes, address, f"v{__version__}"))
     links = f"with links to {address}" if address else "with paths in place of links: `--repository` says where the files are"
     yield f"NOTES.md: {len(notes.splitlines())} lines from CHANGELOG.md, {links}"

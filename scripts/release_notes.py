@@ -1,7 +1,8 @@
-"""The notes of a release: its section of CHANGELOG.md, with links that work outside of the repository."""
+"""The notes of a release, which are its section of CHANGELOG.md; and links that work outside of the repository."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Final
 
@@ -40,8 +41,8 @@ def address_of(remote: str) -> str:
     return f"https://{found['host']}/{found['path']}" if found else ""
 
 
-def with_links(notes: str, address: str, tag: str) -> str:
-    """Returns the notes with links to the repository's files at this tag; without an address, with their text and path.
+def with_links(page: str, address: str, tag: str, folder: str = "") -> str:
+    """Returns a page of this folder with links to the repository's files at this tag; without an address, with text and path.
 
     The repository lies at `address` in a browser, with paths as on GitHub, which GitLab understands as well.
     """
@@ -50,8 +51,10 @@ def with_links(notes: str, address: str, tag: str) -> str:
         target = found["target"]
         if not target or "://" in target:
             return found[0]
+        path, mark, anchor = target.partition("#")
+        file = posixpath.normpath(posixpath.join(folder, path))
         if address:
-            return f"{found['image']}[{found['text']}]({address}/blob/{tag}/{target})"
-        return f"{found['text']} (`{target.partition('#')[0]}`)"
+            return f"{found['image']}[{found['text']}]({address}/blob/{tag}/{file}{mark}{anchor})"
+        return f"{found['text']} (`{file}`)"
 
-    return LINK.sub(linked, notes)
+    return LINK.sub(linked, page)

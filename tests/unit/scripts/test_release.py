@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from rocketmq_broker import __version__
+from scripts.build_wheels import sources_with_links
 from scripts.release import CHECKOUT, problems_of, refuse_changes, sums_of, with_version
 from scripts.release_notes import CannotRelease
+from scripts.site_pages import LINK
 
 METADATA = "Metadata-Version: 2.4\nName: rocketmq-broker\nVersion: 1.2.0\nLicense-Expression: Apache-2.0\n"
 
@@ -74,3 +77,12 @@ def test_the_sums_are_as_sha256sum_checks_them(tmp_path: Path) -> None:
     assert sums_of(tmp_path) == "".join(
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in (("NOTES.md", b"notes"), ("b.whl", b"wheel"))
     )
+
+
+def test_the_readme_of_a_release_leads_to_the_repository_at_its_tag(tmp_path: Path) -> None:
+    readme = (sources_with_links(tmp_path, "https://forge.example/shop") / "broker" / "README.md").read_text()
+    links = [found["target"] for found in LINK.finditer(readme) if found["target"]]
+    files = f"https://forge.example/shop/blob/v{__version__}/"
+    assert f"{files}docs/troubleshooting.md" in links
+    assert [link for link in links if not link.startswith(files)] == []
+    assert [link for link in links if not (CHECKOUT / link.removeprefix(files).partition("#")[0]).exists()] == []
