@@ -11,6 +11,7 @@ Big-endian, signed. The extension fields stay encoded until `decode_header` is c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -18,7 +19,14 @@ import msgspec
 from rocketmq_broker.message.text.java_numbers import Int32
 from rocketmq_broker.protocol import ext_fields
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, LanguageCode, SerializeType
-from rocketmq_broker.protocol.command_codec import binary_frame, json_frame, json_header, split_binary_header
+from rocketmq_broker.protocol.command_codec import (
+    binary_frame,
+    binary_head,
+    json_frame,
+    json_head,
+    json_header,
+    split_binary_header,
+)
 from rocketmq_broker.protocol.command_header import CommandHeader, Header, decode_json_header
 from rocketmq_broker.protocol.errors import UNREADABLE_JSON, FrameError
 
@@ -142,6 +150,15 @@ def encode_response(
     return _encode(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, body)
 
 
+def encode_response_in_parts(
+    request: Answerable, code: int, header: CommandHeader, parts: Sequence[bytes], remark: str | None = None
+) -> bytes:
+    """Encodes a response like `encode_response`; its body is in parts, each of which is copied once."""
+    length = sum(map(len, parts))
+    head = _head(request.serialize_type, code, header, RESPONSE_FLAG, request.opaque, remark, length)
+    return b"".join((head, *parts))
+
+
 def encode_answer(
     serialize_type: SerializeType, opaque: int, code: int, header: CommandHeader | None, body: bytes, remark: str | None = None
 ) -> bytes:
@@ -190,8 +207,22 @@ def _encode(
     remark: str | None,
     body: bytes,
 ) -> bytes:
+    head = _head(serialize_type, code, header, flag, opaque, remark, len(body))
+    return head + body if body else head
+
+
+def _head(
+    serialize_type: SerializeType,
+    code: int,
+    header: CommandHeader | None,
+    flag: int,
+    opaque: int,
+    remark: str | None,
+    body_length: int,
+) -> bytes:
+    """Encodes the frame up to its body."""
     if serialize_type is _JSON:
         fields = header.encode_json() if header is not None else b""
-        return json_frame(json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION), body)
+        return json_head(json_header(code, fields, flag, _LANGUAGE_JSON, opaque, remark, CURRENT_VERSION), body_length)
     fields = header.encode_binary() if header is not None else b""
-    return binary_frame(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION, body)
+    return binary_head(code, fields, flag, _LANGUAGE, opaque, remark, CURRENT_VERSION, body_length)

@@ -32,18 +32,30 @@ def json_header(code: int, fields: bytes, flag: int, language: bytes, opaque: in
 
 def json_frame(header: bytes, body: bytes) -> bytes:
     """Encodes the whole frame of a command with a header in JSON."""
-    lengths = (4 + len(header) + len(body)).to_bytes(4, "big") + len(header).to_bytes(4, "big")
-    return b"".join((lengths, header, body))
+    return json_head(header, len(body)) + body
+
+
+def json_head(header: bytes, body_length: int) -> bytes:
+    """Encodes the frame of a command with a header in JSON up to its body, which will have so many bytes."""
+    return b"".join(((4 + len(header) + body_length).to_bytes(4, "big"), len(header).to_bytes(4, "big"), header))
 
 
 def binary_frame(
     code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int, body: bytes
 ) -> bytes:
     """Encodes the whole frame of a command with a header in binary; `fields` are extension fields in binary."""
+    head = binary_head(code, fields, flag, language, opaque, remark, version, len(body))
+    return head + body if body else head  # a writer would copy a long body twice
+
+
+def binary_head(
+    code: int, fields: bytes, flag: int, language: int, opaque: int, remark: str | None, version: int, body_length: int
+) -> bytes:
+    """Encodes the frame of a command with a header in binary up to its body, which will have so many bytes."""
     text = remark.encode() if remark else b""
     header_length = _UNTIL_REMARK + len(text) + 4 + len(fields)
     writer = BytesWriter()
-    write_i32_be(writer, 4 + header_length + len(body))
+    write_i32_be(writer, 4 + header_length + body_length)
     write_i32_be(writer, _BINARY << 24 | header_length)
     write_i16_be(writer, code)
     writer.append(language & 0xFF)
@@ -54,8 +66,7 @@ def binary_frame(
     writer.write(text)
     write_i32_be(writer, len(fields))
     writer.write(fields)
-    head = writer.getvalue()
-    return head + body if body else head  # a writer would copy a long body twice
+    return writer.getvalue()
 
 
 def split_binary_header(data: bytes, start: int, end: int) -> tuple[int, int, int, int, int, str | None, bytes]:

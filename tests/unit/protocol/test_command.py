@@ -19,6 +19,7 @@ from rocketmq_broker.protocol import (
     encode_response,
     headers,
 )
+from rocketmq_broker.protocol.command import encode_response_in_parts
 from rocketmq_broker.protocol.headers import (
     CreateTopicRequestHeader,
     EndTransactionRequestHeader,
@@ -107,6 +108,13 @@ def test_an_answer_carries_the_opaque_serializer_and_remark(serialize_type: Seri
 def test_two_numbers_of_a_request_are_enough_to_answer_it(serialize_type: SerializeType) -> None:
     request = decode(encode_request(RequestCode.HEART_BEAT, opaque=77, serialize_type=serialize_type))
     assert encode_response(ReplyTo(77, serialize_type), 0) == encode_response(request, 0)
+
+
+@BOTH
+@pytest.mark.parametrize("parts", [[], [b"one"], [b"one", b"", b"two"]])
+def test_a_body_in_parts_makes_the_same_frame(serialize_type: SerializeType, parts: list[bytes]) -> None:
+    request, header = ReplyTo(77, serialize_type), GetMaxOffsetResponseHeader(offset=3)
+    assert encode_response_in_parts(request, 0, header, parts, "ü") == encode_response(request, 0, header, b"".join(parts), "ü")
 
 
 @BOTH

@@ -11,7 +11,7 @@ from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.heartbeat import MessageModel, SubscriptionData
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
-from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
+from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response, encode_response_in_parts
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader, PullMessageResponseHeader
 from rocketmq_broker.remoting.alarm import Alarm
 from rocketmq_broker.remoting.connections.connection import Connection
@@ -189,12 +189,13 @@ class PullProcessor:
         return found
 
     def _answer(self, pull: HeldPull, code: ResponseCode, found: PulledMessages) -> bytes:
-        body = b"".join(found.records)
-        if found.records:
-            count(self._statistics.traffic.pulled, (pull.topic, pull.group), len(found.records), len(body))
-            self._statistics.flows.got(pull.topic, pull.group, len(found.records), len(body))
+        records = found.records
+        if records:
+            length = sum([len(record) for record in records])
+            count(self._statistics.traffic.pulled, (pull.topic, pull.group), len(records), length)
+            self._statistics.flows.got(pull.topic, pull.group, len(records), length)
             self._statistics.pulls_found += 1
-            self._statistics.messages_got += len(found.records)
+            self._statistics.messages_got += len(records)
         else:
             self._statistics.pulls_missed += 1
         header = PullMessageResponseHeader(
@@ -203,7 +204,7 @@ class PullProcessor:
             min_offset=found.min_offset,
             max_offset=found.max_offset,
         )
-        return encode_response(pull.reply_to, code, header, body, found.status.name)
+        return encode_response_in_parts(pull.reply_to, code, header, records, found.status.name)
 
     def _suspension_ms(self, header: PullMessageRequestHeader) -> int:
         if self._short_polling_ms is not None:

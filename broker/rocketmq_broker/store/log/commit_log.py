@@ -22,6 +22,7 @@ from rocketmq_broker.message.record import (
     write_message,
 )
 from rocketmq_broker.store.errors import RecordLost, RecordNotFound
+from rocketmq_broker.store.log.read_ahead import LogBlock
 from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record, store_timestamp_position
 from rocketmq_broker.store.log.segments import Segments
 
@@ -36,6 +37,7 @@ class CommitLog:
     def __init__(self, segments: Segments) -> None:
         """Begins without a position: nothing can be added before `begin_at`."""
         self.segments = segments
+        self._ahead = LogBlock(segments)
         self.written_position = 0
         """The offset before which everything is in the files."""
         self.flushed_position = 0
@@ -131,6 +133,7 @@ class CommitLog:
     def drop_after(self, position: int) -> None:
         """Drops all data after `position`, also in the files. Raises OSError if the files cannot be cut."""
         self.begin_at(position)
+        self._ahead.forget()
         self._unflushed.clear()
         self._is_tail_dirty = True
         self._clear_tail()
@@ -151,6 +154,10 @@ class CommitLog:
         if checked is None:
             raise RecordLost(f"the record at {commit_log_offset} is damaged")
         return data[: checked.size], checked
+
+    def read_run(self, position: int, length: int) -> tuple[bytes, int]:
+        """Returns bytes that have those asked for, and the position of the first one. Checks nothing. Raises OSError."""
+        return self._ahead.read(position, length, self.written_position)
 
     def store_timestamp(self, commit_log_offset: int) -> int:
         """Returns the store timestamp of the record at that offset, or -1 (CommitLog.pickupStoreTimestamp)."""

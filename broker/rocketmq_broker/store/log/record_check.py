@@ -8,20 +8,33 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from librt.strings import read_i64_be
+from librt.strings import read_i32_be, read_i64_be
 
 from rocketmq_broker.message import record
 from rocketmq_broker.message.errors import CorruptRecord
-from rocketmq_broker.message.record import HOST_V6_MORE, MARKS, STORE_TIMESTAMP_POSITION, parts_of
+from rocketmq_broker.message.record import (
+    HEAD_V4_LENGTH,
+    HOST_V6_MORE,
+    MARKS,
+    PHYSICAL_OFFSET_POSITION,
+    QUEUE_OFFSET_POSITION,
+    STORE_TIMESTAMP_POSITION,
+    SYS_FLAG_POSITION,
+    parts_of,
+)
 from rocketmq_broker.message.sysflag import BORN_HOST_V6
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 HEAD: Final = struct.Struct(">iiiiiqqi8x")
 """TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; then BORNTIMESTAMP."""
 MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
 """More bytes than any record has: none is longer than a frame."""
+_MAGIC_BITS: Final = record.MESSAGE_MAGIC & 0xFFFFFFFF
 _ZEROS: Final = bytes(8)
 _crc32: Final = zlib.crc32
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
@@ -77,17 +90,30 @@ def lacks_bytes(checked: CheckedRecord) -> bool:
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
     """Returns the size of the record at `data[at]`; 0 unless it is whole, intact, and the message of that queue offset.
 
-    It makes no object, as `check_record` does: every pulled message passes here.
+    It makes no object, as `check_record` does: every pulled message passes here. Each number read holds two fields where it can.
     """
-    try:
-        size, magic, crc, found_id, found_offset, physical_offset, sys_flag, body_length = MARKS.unpack_from(data, at)
-        if physical_offset != commit_log_offset or found_offset != queue_offset or found_id != queue_id:
-            return 0
-        body_at, topic_at, properties_at = parts_of(data, at, size, magic, sys_flag, body_length)
-    except (struct.error, CorruptRecord):
+    if at + MIN_SIZE > len(data):
         return 0
-    is_right = data[topic_at : properties_at - 2] == topic and _crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF == crc
-    return int(size) if is_right else 0
+    if read_i64_be(data, at + PHYSICAL_OFFSET_POSITION) != commit_log_offset:
+        return 0
+    if read_i64_be(data, at + QUEUE_OFFSET_POSITION) != queue_offset:
+        return 0
+    size_and_magic: i64 = read_i64_be(data, at)
+    crc_and_queue: i64 = read_i64_be(data, at + 8)
+    if size_and_magic & 0xFFFFFFFF != _MAGIC_BITS or crc_and_queue & 0xFFFFFFFF != queue_id:
+        return 0
+    size: int = size_and_magic >> 32
+    crc: int = crc_and_queue >> 32
+    sys_flag: int = read_i32_be(data, at + SYS_FLAG_POSITION)
+    body_length: int = read_i32_be(data, at + HEAD_V4_LENGTH - 4)
+    try:
+        body_at, topic_at, properties_at = parts_of(data, at, size, record.MESSAGE_MAGIC, sys_flag, body_length)
+    except CorruptRecord:
+        return 0
+    if data[topic_at : properties_at - 2] != topic:
+        return 0
+    body_crc: int = _crc32(data[body_at : topic_at - 1])
+    return size if body_crc & 0x7FFFFFFF == crc else 0
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:

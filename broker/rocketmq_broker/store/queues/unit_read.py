@@ -35,15 +35,15 @@ def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, w
     """
     records: list[bytes] = []
     total = 0
-    topic, queue_id, segments = queue.topic, queue.queue_id, log.segments
+    topic, queue_id, segment_size = queue.topic, queue.queue_id, log.segments.segment_size
     number, count = 0, len(wanted)
     while number < count:
         first: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
-        length, behind = _run(units, wanted, number, segments.segment_size)
-        data = segments.read(first, min(length, MAX_SIZE))
+        length, behind = _run(units, wanted, number, segment_size)
+        data, data_begin = log.read_run(first, min(length, MAX_SIZE))
         for place in wanted[number:behind]:
             begin: int = read_i64_be(units, place * UNIT_SIZE)
-            at = begin - first
+            at = begin - data_begin
             size = intact_size(data, at, begin, topic, queue_id, offset + place) if at >= 0 else 0
             if not size:
                 return UnitsRead(records, place, True)
