@@ -58,8 +58,7 @@ class OutboxStore(SqlOrderStore):
 
     def store_with_message(self, order: Order, message: Message) -> None:
         """Writes order, items and message; durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
-        with self._sessions.writing() as session:
-            connection = session.connection()
+        with self._sessions.writing_rows() as connection:
             insert_order(connection, order)
             connection.execute(_OUTBOX.insert(), {"key": order.order_id, "body": message.body})
 

@@ -79,8 +79,7 @@ class SqlOrderStore:
         Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
-        with self._sessions.writing() as session:
-            connection = session.connection()
+        with self._sessions.writing_rows() as connection:
             _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
             with _unless_key_taken():
                 insert_order(connection, order)
