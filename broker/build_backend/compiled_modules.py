@@ -53,7 +53,6 @@ COMPILED_MODULES = (
     "rocketmq_broker.store.index.index_file",
     "rocketmq_broker.store.log.commit_log",
     "rocketmq_broker.store.log.log_scan",
-    "rocketmq_broker.store.log.read_ahead",
     "rocketmq_broker.store.log.record_check",
     "rocketmq_broker.store.message_store",
     "rocketmq_broker.store.queues.consume_queue",

@@ -10,6 +10,8 @@ before its flush stays in memory until it is on disk, and is written again befor
 from __future__ import annotations
 
 from collections import deque
+from contextlib import suppress
+from typing import Final
 
 from librt.strings import BytesWriter, read_i64_be
 
@@ -22,13 +24,16 @@ from rocketmq_broker.message.record import (
     write_message,
 )
 from rocketmq_broker.store.errors import RecordLost, RecordNotFound
-from rocketmq_broker.store.log.read_ahead import LogBlock
 from rocketmq_broker.store.log.record_check import HEAD, MAX_SIZE, CheckedRecord, check_record, store_timestamp_position
 from rocketmq_broker.store.log.segments import Segments
 
 BLANK_MIN_SIZE = 8
 
 _FIRST_READ = 4096
+_MOST_KEPT: Final = 512 << 10
+"""Bytes of the block: all that it takes of the memory."""
+_TIMES_AHEAD: Final = 4
+"""How many times the bytes asked for are read where reading goes on in the block or at its end."""
 
 
 class CommitLog:
@@ -180,3 +185,47 @@ class CommitLog:
         # Bytes of a refused record must not be taken for a stored one.
         self.segments.truncate(self.written_position)
         self._is_tail_dirty = False
+
+
+class LogBlock:
+    """One block of the log, kept in memory: consumers of several queues read the same bytes in turn.
+
+    The queues of a topic take turns in the log. So a pull of one queue reads the records of the others along, and their pulls
+    find them here. What is kept is the files' bytes, and nobody believes them: each record is checked when it leaves.
+    """
+
+    def __init__(self, segments: Segments) -> None:
+        """Begins without a block."""
+        self._segments = segments
+        self._block = b""
+        self._begin = 0
+
+    def read(self, position: int, length: int, written: int) -> tuple[bytes, int]:
+        """Returns bytes that have those asked for, as far as the file has them, and the position of the first byte returned.
+
+        Nothing at or behind the position `written` is read ahead or kept: it may still change. Raises OSError.
+        """
+        segments, block, begin = self._segments, self._block, self._begin
+        offset = position - begin
+        if not segments.has(position):
+            return b"", position
+        if 0 <= offset <= len(block):
+            if offset + length <= len(block):
+                return block, begin
+            ahead = min(max(length, min(_TIMES_AHEAD * length, _MOST_KEPT)), written - position)
+        else:
+            ahead = 0
+        data = b""
+        if ahead > length:
+            # A disk that cannot read what lies behind must not fail this read.
+            with suppress(OSError):
+                data = segments.read(position, ahead)
+        if len(data) < length:
+            data = segments.read(position, length)
+        if 0 < len(data) <= _MOST_KEPT and position + len(data) <= written:
+            self._block, self._begin = data, position
+        return data, position
+
+    def forget(self) -> None:
+        """Drops the block: what the files hold has changed."""
+        self._block, self._begin = b"", 0
