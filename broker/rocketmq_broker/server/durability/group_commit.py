@@ -2,7 +2,7 @@
 
 All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed, made
 visible and answered; later messages share the next flush. With ASYNC_FLUSH they are made visible and answered once written, and
-flushed every half second."""
+flushed every half second, or sooner if many bytes wait."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 MOST_UNFLUSHED_BYTES: Final = 128 << 20
 """Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
+FLUSHED_AT_BYTES: Final = 16 << 20
+"""With ASYNC_FLUSH so many bytes do not wait for the interval: until they are flushed they are kept in memory, too."""
 MOST_UNPUBLISHED: Final = 100_000
 """The same for messages, each of which takes memory until consumers can see it."""
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
@@ -156,6 +158,8 @@ class GroupCommit:
             self._showing.watch()
         else:
             self._showing.begin(position)
+            if position - self._store.flushed_position >= FLUSHED_AT_BYTES and not self._store.writability.is_failing:
+                self._flush()
         self._note_backlog()
         self._next_segment.look()
 

@@ -107,6 +107,17 @@ async def stage(root: Path, flush_disk_type: FlushDiskType = SYNC, **settings: A
         store.close()
 
 
+async def test_with_async_flush_many_bytes_do_not_wait_for_the_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "FLUSHED_AT_BYTES", 2000)
+    async with stage(tmp_path, ASYNC, async_flush_interval_s=3600.0) as at:
+        at.append(b"x" * 1000)
+        await at.until(lambda: at.store.written_position > 0)
+        assert at.group_commit.flushes == 0
+        end = at.append(b"x" * 1000).end_position
+        await at.until(lambda: at.store.flushed_position == end)
+        assert at.group_commit.flushes == 1
+
+
 async def test_with_sync_flush_the_answer_follows_the_flush_and_so_does_visibility(tmp_path: Path) -> None:
     async with stage(tmp_path) as it:
         appended = it.append(opaque=1)
