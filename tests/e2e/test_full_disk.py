@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -68,8 +69,19 @@ class Disk:
         return run("mount", *self._mount, str(self.root))
 
     def unmount(self) -> str | None:
-        """Why it cannot be unmounted, or None."""
-        return run("umount", str(self.root))
+        """Why it cannot be unmounted, or None: then it is gone from every namespace.
+
+        A container that starts has the machine's mounts for a moment. While it has this one, the file system stays as it is,
+        read-only after an error, and a new mount would only show it again.
+        """
+        file_system = self._file_system()
+        complaint = run("umount", str(self.root))
+        ends_s = time.monotonic() + 60
+        while complaint is None and file_system.exists():
+            if time.monotonic() > ends_s:
+                return f"{file_system.name} is mounted in another namespace"
+            time.sleep(0.05)
+        return complaint
 
     def fill(self) -> None:
         """Leaves no byte free."""
@@ -92,13 +104,17 @@ class Disk:
 
     def fail(self) -> None:
         """The file system meets an error, and the kernel makes it read-only though files are open for writing."""
-        (device,) = (
-            line.split()[0] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1] == str(self.root)
-        )
-        trigger = Path("/sys/fs/ext4") / Path(device).name / "trigger_fs_error"
+        trigger = self._file_system() / "trigger_fs_error"
         if not trigger.exists():
             pytest.skip("this kernel's ext4 cannot be told to fail")
         trigger.write_text("1")
+
+    def _file_system(self) -> Path:
+        """What the kernel tells of it, as long as it is mounted anywhere."""
+        (device,) = (
+            line.split()[0] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[1] == str(self.root)
+        )
+        return Path("/sys/fs/ext4") / Path(device).name
 
 
 def mounted(tmp_path: Path, *mount: str) -> Iterator[Disk]:
