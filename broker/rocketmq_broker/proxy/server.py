@@ -119,7 +119,7 @@ class GrpcProxy:
         calls.unary("QueryRoute", _answered(routes.query_route))
         calls.unary("QueryAssignment", _answered(routes.query_assignment))
         calls.unary("Heartbeat", lambda caller, request: heartbeat(caller, sessions.of(caller), request))
-        calls.unary("NotifyClientTermination", lambda caller, request: leave(sessions.of(caller), request))
+        calls.unary("NotifyClientTermination", lambda caller, request: leave(sessions, caller, request))
         calls.unary("SendMessage", lambda caller, request: sending.send(sessions.of(caller), request))
         calls.unary("EndTransaction", lambda caller, request: end_transaction(sessions.of(caller), request))
         receiving = Receiving(self._popping, routes, self._renewals, context.clock, self._may_consume)

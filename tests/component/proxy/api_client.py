@@ -69,6 +69,11 @@ class Telemetry:
     def end(self) -> None:
         self._call.cancel()
 
+    async def finish(self) -> None:
+        """Ends it, and returns when the broker has ended it, too."""
+        await self._call.done_writing()
+        assert await self._call.read() == grpc.aio.EOF
+
 
 @asynccontextmanager
 async def connected(endpoint: str | None, *, authority: bytes | None = None, **metadata: str) -> AsyncIterator[ApiClient]:

@@ -122,6 +122,21 @@ async def test_a_heartbeat_without_settings_is_told_so_and_later_keeps_the_clien
     assert (await client.call("NotifyClientTermination")).status.code == api.UNRECOGNIZED_CLIENT_TYPE
 
 
+async def test_a_farewell_after_the_end_of_the_telemetry_is_taken_once(client: ApiClient) -> None:
+    telemetry = await client.producer("orders")
+    await telemetry.finish()
+    assert (await client.call("NotifyClientTermination")).status.code == api.OK
+    assert (await client.call("NotifyClientTermination")).status.code == api.UNRECOGNIZED_CLIENT_TYPE
+
+
+async def test_a_farewell_beside_the_end_of_the_telemetry_is_taken(client: ApiClient) -> None:
+    for _ in range(30):
+        telemetry = await client.producer("orders")
+        farewell = asyncio.create_task(client.call("NotifyClientTermination"))
+        telemetry.end()
+        assert (await farewell).status.code == api.OK
+
+
 @pytest.mark.parametrize("group", ["", " ", "a b", "CID_RMQ_SYS_TRANS"])
 async def test_a_consumer_keeps_and_leaves_a_group_by_a_legal_name(client: ApiClient, group: str) -> None:
     subscription = api.Subscription(group=api.Resource(name="group"))

@@ -21,7 +21,7 @@ from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
 from rocketmq_broker.proxy.answers import OK, CallRefused
 from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_topic
 from rocketmq_broker.proxy.connections.caller import Caller
-from rocketmq_broker.proxy.connections.session import ClientSession
+from rocketmq_broker.proxy.connections.session import ClientSession, ClientSessions
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 
@@ -58,17 +58,24 @@ async def heartbeat(caller: Caller, session: ClientSession, request: service.Hea
 
 
 async def leave(
-    session: ClientSession, request: service.NotifyClientTerminationRequest
+    sessions: ClientSessions, caller: Caller, request: service.NotifyClientTerminationRequest
 ) -> service.NotifyClientTerminationResponse:
-    """Takes the client out of its groups. Its session ends with its telemetry, which the client closes next.
+    """Takes the client out of its groups. Its session ends with its telemetry, which the client closes next, or closed before.
 
     Raises CallRefused like `heartbeat`.
     """
+    if sessions.left_without_farewell(caller):
+        return service.NotifyClientTerminationResponse(status=OK)
+    session = sessions.of(caller)
     settings, session.settings = _settings(session, request.group), None
     groups = [UnregisterClientRequestHeader(client_id="", producer_group=it.name) for it in settings.publishing.topics]
     if settings.HasField("subscription"):
         groups.append(UnregisterClientRequestHeader(client_id="", consumer_group=settings.subscription.group.name))
-    await asyncio.gather(*(session.invoke(RequestCode.UNREGISTER_CLIENT, header) for header in groups))
+    try:
+        await asyncio.gather(*(session.invoke(RequestCode.UNREGISTER_CLIENT, header) for header in groups))
+    except CallRefused:
+        if not session.is_over:  # the end of a session takes its client out of all groups
+            raise
     return service.NotifyClientTerminationResponse(status=OK)
 
 

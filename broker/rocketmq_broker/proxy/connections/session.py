@@ -129,6 +129,8 @@ class ClientSessions:
         self._far_ends: set[Connection] = set()
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
         self._at: dict[Connection, tuple[tuple[str, str, str], ClientSession]] = {}
+        self._silent: dict[tuple[str, str, str], None] = {}
+        """Clients whose telemetry ended without a farewell, in this order."""
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -139,6 +141,19 @@ class ClientSessions:
         if session is None or session.is_over or not session.connection.is_open:
             session = self._begin(caller)
         return session
+
+    def left_without_farewell(self, caller: Caller) -> bool:
+        """Returns whether the caller's last session ended with its telemetry; from then on it counts as told.
+
+        Apache's client for Rust closes its telemetry before its farewell. Apache's proxy keeps its settings for a while.
+        """
+        session = self._sessions.get(caller.key)
+        if session is not None and session.is_over:
+            return session.settings is not None
+        if session is not None or caller.key not in self._silent:
+            return False
+        del self._silent[caller.key]
+        return True
 
     def at(self, connection: Connection) -> ClientSession | None:
         """Returns the session whose connection this is."""
@@ -168,4 +183,8 @@ class ClientSessions:
         key, session = self._at.pop(connection)
         if self._sessions.get(key) is session:
             del self._sessions[key]
+        if session.settings is not None:
+            self._silent[key] = None
+            if len(self._silent) > MOST_SESSIONS:
+                del self._silent[next(iter(self._silent))]
         session.close()
