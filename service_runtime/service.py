@@ -14,7 +14,7 @@ from rocketmq_broker.client import ClientError
 from rocketmq_broker.world import World, current_world
 from service_runtime.database.database_url import masked
 from service_runtime.http.http_server import HttpServer
-from service_runtime.messaging.apache_consumer import EitherConsumer
+from service_runtime.messaging.service_consumer import ServiceConsumer
 from service_runtime.observing.metrics import new_metrics, serve_metrics
 from service_runtime.observing.trace_setup import start_tracing, trace_database, trace_requests
 from service_runtime.settings.common import DatabaseSettings
@@ -60,7 +60,7 @@ class ServiceParts:
     """The parts of a service, not started."""
 
     app: Flask
-    consumer: EitherConsumer
+    consumer: ServiceConsumer
     sender: Sender | None
     """The sender, which application and consumer need to the last: it starts first and stops last."""
     places: str

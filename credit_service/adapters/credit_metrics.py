@@ -12,7 +12,7 @@ from credit_service.service_layer.crediting import Credited
 from credit_service.service_layer.order_listener import BatchCrediting
 from rocketmq_broker.client import ConsumeContext
 from service_runtime.failing.holds import Holds
-from service_runtime.messaging.apache_consumer import EitherConsumer
+from service_runtime.messaging.service_consumer import ServiceConsumer
 
 
 class CountedCrediting:
@@ -36,7 +36,7 @@ class HoldsCollector(Collector):
     """Reads, at each scrape, the numbers of held orders, of waiting messages and of dead letters."""
 
     holds: Holds
-    consumer: EitherConsumer
+    consumer: ServiceConsumer
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """Yields the gauges."""

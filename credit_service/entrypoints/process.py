@@ -29,8 +29,8 @@ from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
-from service_runtime.messaging.apache_consumer import EitherConsumer
 from service_runtime.messaging.sender_thread import SenderThread
+from service_runtime.messaging.service_consumer import ServiceConsumer
 from service_runtime.observing.trace_setup import trace_tasks
 from service_runtime.service import OpenedService, Service, ServiceParts
 
@@ -77,7 +77,7 @@ def _consumer(
     metrics: CollectorRegistry | None,
     refusing: Refusing | None,
     world: World,
-) -> EitherConsumer:
+) -> ServiceConsumer:
     folder = settings.failpoints_folder
     failpoints = ArmedFailpoints(folder, world.wall_ms) if folder is not None else None
     by_celery = CeleryCrediting(

@@ -3,10 +3,9 @@
 from typing import Final
 
 from order_messages import credit_refused, stock_short
-from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer
-from service_runtime.messaging.apache_consumer import ApacheConsumer, EitherConsumer
+from rocketmq_broker.client import MessageListener
 from service_runtime.messaging.client_loop import ClientLoop
-from service_runtime.messaging.consumer_thread import ConsumerThread
+from service_runtime.messaging.service_consumer import ServiceConsumer, service_consumer
 
 CONSUMER_GROUP: Final = "order_service"
 _THREADS: Final = 2
@@ -14,18 +13,17 @@ _THREADS: Final = 2
 
 def compensation_consumer(
     listener: MessageListener, *, namesrv_addr: str, grpc_endpoints: str = "", loop: ClientLoop
-) -> EitherConsumer:
+) -> ServiceConsumer:
     """Consumes each queue on `loop`, starting at its first message. Calls `listener` in a few threads of the consumer.
 
     With `grpc_endpoints` Apache's client takes its place.
     """
-    tags = {kind.TOPIC: kind.TAG for kind in (stock_short, credit_refused)}
-    if grpc_endpoints:
-        return ApacheConsumer(listener, tags, group=CONSUMER_GROUP, endpoints=grpc_endpoints, threads=_THREADS)
-    consumer = PushConsumer(
-        CONSUMER_GROUP,
+    return service_consumer(
+        listener,
+        {kind.TOPIC: kind.TAG for kind in (stock_short, credit_refused)},
+        group=CONSUMER_GROUP,
         namesrv_addr=namesrv_addr,
-        consume_thread_max=_THREADS,
-        consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET,
+        grpc_endpoints=grpc_endpoints,
+        threads=_THREADS,
+        loop=loop,
     )
-    return ConsumerThread(consumer, loop, listener, tags)

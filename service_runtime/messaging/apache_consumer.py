@@ -25,7 +25,6 @@ from service_runtime.messaging.apache_client import (
     open_client,
     stopped,
 )
-from service_runtime.messaging.consumer_thread import ConsumerThread
 
 MAX_RECONSUME_TIMES: Final = 16
 """The broker's own limit for a group, unless an operator changed it (retryMaxTimes)."""
@@ -234,10 +233,6 @@ class ApacheConsumer:
         except Exception as error:
             theirs.receipt_handle = handle  # the client takes the handle of a refusal, which is empty
             logger.warning("the time of message %s was not renewed: %s", theirs.message_id, in_a_line(error))
-
-
-EitherConsumer = ConsumerThread | ApacheConsumer
-"""A consumer of a service, by this project's client or by Apache's."""
 
 
 def _to_dead_letters(client: Any, message: Any) -> None:

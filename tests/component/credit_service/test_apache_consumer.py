@@ -17,7 +17,8 @@ from credit_service.service_layer.order_listener import CreditingListener
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ConsumeContext, EventLoopThread, Message
 from rocketmq_broker.testing import SyncRocketMQ
-from service_runtime.messaging.apache_consumer import ApacheConsumer, EitherConsumer, pause_before
+from service_runtime.messaging.apache_consumer import ApacheConsumer, pause_before
+from service_runtime.messaging.service_consumer import ServiceConsumer
 from tests.component.conftest import wait_outside
 from tests.component.credit_service.conftest import ORDER
 
@@ -63,7 +64,7 @@ class CreditShop:
         self.producer = rocketmq.producer("order_service")
         self.consumer = self.a_consumer()
 
-    def a_consumer(self, max_reconsume_times: int = 16) -> EitherConsumer:
+    def a_consumer(self, max_reconsume_times: int = 16) -> ServiceConsumer:
         return order_consumer(
             CreditingListener(self.crediting),
             namesrv_addr="127.0.0.1:1",

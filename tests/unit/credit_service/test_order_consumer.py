@@ -10,6 +10,7 @@ from credit_service.adapters.order_consumer import CONSUMER_GROUP
 from order_messages import order_cancelled, order_created
 from rocketmq_broker.client import ClientError, ConsumeContext, ConsumeFromWhere, ConsumeStatus, EventLoopThread
 from rocketmq_broker.message import MessageExt
+from service_runtime.messaging import service_consumer
 from service_runtime.messaging.consumer_thread import ConsumerThread
 
 
@@ -54,7 +55,7 @@ def listener(_messages: list[MessageExt], _context: ConsumeContext) -> ConsumeSt
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> Iterator[ConsumerThread]:
-    monkeypatch.setattr(order_consumer, "PushConsumer", Consumer)
+    monkeypatch.setattr(service_consumer, "PushConsumer", Consumer)
     made = order_consumer.order_consumer(
         listener, namesrv_addr="127.0.0.1:1", threads=3, batch_size=7, max_reconsume_times=5, loop=EventLoopThread()
     )
