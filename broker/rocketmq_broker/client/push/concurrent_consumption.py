@@ -59,7 +59,9 @@ class ConcurrentConsumption:
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         """Lets the messages wait for the threads, in the calls that wait already or in further ones."""
-        waiting = self._waiting.setdefault(process_queue, WaitingMessages(self._batch_size))
+        waiting = self._waiting.get(process_queue)
+        if waiting is None:
+            waiting = self._waiting[process_queue] = WaitingMessages(self._batch_size)
         for _ in range(waiting.add(messages)):
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
             call = ListenerCall(self._listener, process_queue, [], context)
