@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -44,9 +45,8 @@ class ConcurrentConsumption:
         self._threads = threads
         self._on_progress = on_progress
         self._message_return = message_return
-        self._batch_size = batch_size
         self._statistics = statistics
-        self._waiting: dict[ProcessQueue, WaitingMessages] = {}
+        self._waiting: defaultdict[ProcessQueue, WaitingMessages] = defaultdict(partial(WaitingMessages, batch_size))
         self._to_return: asyncio.Queue[_ToReturn] = asyncio.Queue()
         self._tasks = Tasks()
         if message_return is not None:
@@ -59,9 +59,7 @@ class ConcurrentConsumption:
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
         """Lets the messages wait for the threads, in the calls that wait already or in further ones."""
-        waiting = self._waiting.get(process_queue)
-        if waiting is None:
-            waiting = self._waiting[process_queue] = WaitingMessages(self._batch_size)
+        waiting = self._waiting[process_queue]
         for _ in range(waiting.add(messages)):
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
             call = ListenerCall(self._listener, process_queue, [], context)
