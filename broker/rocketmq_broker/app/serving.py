@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -18,6 +17,7 @@ from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.dispatcher import Dispatcher
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.clients.build import Clients, build_clients
+from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.durability.store_cleaner import StoreCleaner
 from rocketmq_broker.server.operators.build import build_operators
@@ -44,37 +44,6 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 from rocketmq_broker.transaction.checking.check_counts import FILE_NAME
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
 from rocketmq_broker.world import Chance
-
-logger = logging.getLogger(__name__)
-
-Listener = Callable[[bytes, int, int], None]
-Counter = Callable[[bytes, int, int, int], None]
-
-
-class Arrivals:
-    """A callable that passes topic, queue id and max offset on. An error of one listener affects neither others nor the store."""
-
-    def __init__(self, *listeners: Listener, counter: Counter) -> None:
-        """`counter` also gets the number of bytes."""
-        self._listeners = listeners
-        self._counter = counter
-
-    def __call__(self, topic: bytes, queue_id: int, max_offset: int, size: int) -> None:
-        """Tells all listeners that records of `size` bytes are visible in a queue."""
-        for listener in self._listeners:
-            try:
-                listener(topic, queue_id, max_offset)
-            except Exception:
-                _log_failure(topic)
-        try:
-            self._counter(topic, queue_id, max_offset, size)
-        except Exception:
-            _log_failure(topic)
-
-
-def _log_failure(topic: bytes) -> None:
-    """Logs the error that is being handled."""
-    logger.exception("while telling of new messages in %s", topic.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from rocketmq_broker.app import Broker, StartError
 from rocketmq_broker.app.metrics import common_labels
 from rocketmq_broker.app.opened_store import correct_consumer_offsets, store_config
 from rocketmq_broker.app.ports import cannot_listen, listening
-from rocketmq_broker.app.serving import Arrivals
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.message.topics import TRANSACTION_CONSUMER_GROUP
+from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.store import ConsumerOffsets, MessageStore
 

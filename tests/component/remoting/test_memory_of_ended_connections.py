@@ -27,17 +27,18 @@ NO_FRAME = b"\x00\x00\x00\x10\x00\xff\xff\xff" + bytes(512 << 10)
 LONG_WORK = 7
 
 
-class Watching(Dispatcher):
+class Watching:
     """Remembers who connected, without keeping them."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.seen: list[weakref.ref[Connection]] = []
-        self.add({LONG_WORK: lambda connection, command: _in_steps()})
+        self._dispatcher = Dispatcher()
+        self._dispatcher.add({LONG_WORK: lambda connection, command: _in_steps()})
+        self.on_requests = self._dispatcher.on_requests
+        self.on_disconnected = self._dispatcher.on_disconnected
 
     def on_connected(self, connection: Connection) -> None:
         self.seen.append(weakref.ref(connection))
-        super().on_connected(connection)
 
     def all_are_gone(self) -> bool:
         return bool(self.seen) and all(connection() is None for connection in self.seen)

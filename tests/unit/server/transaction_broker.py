@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from rocketmq_broker.app.serving import Arrivals
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.message.inner_message import InnerMessage
@@ -25,6 +24,7 @@ from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Handler
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.durability.showing import CommitListener
 from rocketmq_broker.server.parked import ParkedMessages
@@ -119,12 +119,14 @@ class AtOnce:
                 work.send(None)
 
 
-class Handlers(Dispatcher):
-    """Shows the handlers, so that a test sees what they raise."""
+class Handlers:
+    """Stands for a Dispatcher and shows the handlers, so that a test sees what they raise."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.handlers: dict[int, Handler] = {}
+        self._dispatcher = Dispatcher()
+        self.tell_disconnected = self._dispatcher.tell_disconnected
+        self.on_disconnected = self._dispatcher.on_disconnected
 
     def add(self, handlers: Mapping[int, Handler]) -> None:
         self.handlers.update(handlers)
@@ -189,7 +191,7 @@ class TransactionBroker:
             producers=self,
             parked=self.parked,
             group_commit=cast(GroupCommit, self),
-            dispatcher=self.dispatcher,
+            dispatcher=cast(Dispatcher, self.dispatcher),
             tasks=cast(Tasks, self.tasks),
             policy=policy,
             clock=self.clock,

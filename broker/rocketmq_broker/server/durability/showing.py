@@ -180,14 +180,14 @@ class Showing:
 
     def show(self, position: int) -> None:
         """Shows everything before that offset at once."""
-        # The order is the design. Readers first: an answered client may pull at once. Then the listeners: a decision about a half
-        # message that arrives right after its answer must find the transaction confirmed. The answers last.
-        self._store.publish(position)
-        self.visible_to = max(self.visible_to, position)
+        # What is durable is answered first: its client works on while readers get to see the message. Whatever the client asks
+        # next is handled in a later turn of the event loop, and finds transactions confirmed and messages visible.
         for listener in self._listeners:
             listener.confirm(position)
         self._batches.shown(position, self._loop.time())
         self._waiting.succeed(position)
+        self._store.publish(position)
+        self.visible_to = max(self.visible_to, position)
 
     def lose_after(self, position: int, error: StoreUnwritable) -> None:
         """Reports to listeners and waiting clients that the records behind that offset are lost."""

@@ -7,7 +7,6 @@ format cannot show damage that the checksum does not cover.
 from __future__ import annotations
 
 import struct
-import zlib
 from typing import TYPE_CHECKING, Final
 
 from librt.strings import read_i32_be, read_i64_be
@@ -22,6 +21,7 @@ from rocketmq_broker.message.record import (
     QUEUE_OFFSET_POSITION,
     STORE_TIMESTAMP_POSITION,
     SYS_FLAG_POSITION,
+    body_crc,
     parts_of,
 )
 from rocketmq_broker.message.sysflag import BORN_HOST_V6
@@ -36,7 +36,6 @@ MAX_SIZE: Final = 32 << 20
 """More bytes than any record has: none is longer than a frame."""
 _MAGIC_BITS: Final = record.MESSAGE_MAGIC & 0xFFFFFFFF
 _ZEROS: Final = bytes(8)
-_crc32: Final = zlib.crc32
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 
@@ -66,7 +65,7 @@ def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord 
         body_at, topic_at, properties_at = parts_of(data, at, size, magic, sys_flag, body_length)
     except (struct.error, CorruptRecord):
         return None
-    if _crc32(data[body_at : topic_at - 1]) & 0x7FFFFFFF != crc:
+    if body_crc(data[body_at : topic_at - 1]) != crc:
         return None
     store_timestamp = read_i64_be(data, at + store_timestamp_position(sys_flag))
     topic, properties = data[topic_at : properties_at - 2], data[properties_at : at + size]
@@ -112,8 +111,7 @@ def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queu
         return 0
     if data[topic_at : properties_at - 2] != topic:
         return 0
-    body_crc: int = _crc32(data[body_at : topic_at - 1])
-    return size if body_crc & 0x7FFFFFFF == crc else 0
+    return size if body_crc(data[body_at : topic_at - 1]) == crc else 0
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:

@@ -130,6 +130,40 @@ async def test_with_sync_flush_the_answer_follows_the_flush_and_so_does_visibili
         assert it.listener.heard == [("confirm", appended.end_position)]
 
 
+@pytest.mark.parametrize("flush_disk_type", [SYNC, ASYNC])
+async def test_a_client_is_answered_before_readers_see_and_after_its_transaction_is_confirmed(
+    tmp_path: Path, flush_disk_type: FlushDiskType
+) -> None:
+    async with stage(tmp_path, flush_disk_type) as it:
+        seen_at_answer: list[tuple[bool, int]] = []
+
+        class Watching(Client):
+            def send_at_once(self, frames: list[bytes]) -> None:
+                seen_at_answer.append((bool(it.listener.heard), it.store.max_offset(b"orders", 0)))
+                super().send_at_once(frames)
+
+        it.client = Watching()
+        it.append(opaque=1)
+        await it.until(lambda: bool(it.client.frames))
+        assert seen_at_answer == [(True, 0)]
+        assert it.store.max_offset(b"orders", 0) == 1, "whatever the client asks next comes in a later turn"
+
+
+async def test_a_durable_message_is_answered_even_if_telling_readers_of_it_fails(tmp_path: Path) -> None:
+    failures: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context["exception"]))
+    async with stage(tmp_path) as it:
+        it.store.arrival_listener = lambda *arrival: 1 / 0
+        it.append(opaque=1)
+        await it.until(lambda: bool(failures))
+        it.store.arrival_listener = None
+        it.append(opaque=2)
+        await it.until(lambda: len(it.client.frames) == 2)
+        assert [it.client.answer(at)[:2] for at in (0, 1)] == [(1, ResponseCode.SUCCESS), (2, ResponseCode.SUCCESS)]
+        assert [type(failure) for failure in failures] == [ZeroDivisionError]
+        assert it.store.max_offset(b"orders", 0) == 2
+
+
 async def test_with_async_flush_the_answer_follows_the_write(tmp_path: Path) -> None:
     async with stage(tmp_path, ASYNC, async_flush_interval_s=600) as it:
         it.append(opaque=1)

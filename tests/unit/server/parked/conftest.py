@@ -10,7 +10,6 @@ from typing import TypeVar
 
 import pytest
 
-from rocketmq_broker.app.serving import Arrivals
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.properties import encode
 from rocketmq_broker.message.record import Record
@@ -20,6 +19,7 @@ from rocketmq_broker.protocol.codes import AdminRequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 from rocketmq_broker.protocol.headers import DismissDeadLetterRequestHeader, ListMarksRequestHeader, RetryDeadLetterRequestHeader
+from rocketmq_broker.server.durability.arrivals import Arrivals
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.parked.dead_letter_processor import DeadLetterProcessor
 from tests.unit.server.conftest import Desk, Wire

@@ -134,16 +134,15 @@ def test_a_queue_whose_units_are_all_damaged_keeps_them(long_queue: ConsumeQueue
 
 
 def test_mended_units_that_the_disk_refuses_are_kept_in_memory_but_not_all_of_them(
-    long_queue: ConsumeQueue, disk: CrashDisk, monkeypatch: pytest.MonkeyPatch
+    long_queue: ConsumeQueue, disk: CrashDisk
 ) -> None:
-    monkeypatch.setattr(unit_files, "_REFUSED_UNITS", 2)
     disk.refuse_writes_after = 0
-    for offset in (5, 6, 7):
+    for offset in range(5, 6 + unit_files.MOST_REFUSED_UNITS):
         long_queue.mend(offset, Unit(9, 9, offset), may_write=True)
-    assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 0, 6, 7, 0]
+    assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 0, 6, 7, 8]
     disk.refuse_writes_after = None
     long_queue.mend(5, Unit(9, 9, 5), may_write=True)
-    assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 5, 6, 7, 0]
+    assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 5, 6, 7, 8]
 
 
 def test_a_unit_that_is_not_written_yet_is_mended_in_memory(queue: ConsumeQueue) -> None:
