@@ -14,7 +14,7 @@ from credit_service.service_layer.crediting import Crediting, CreditingFailed, C
 from rocketmq_broker.world import World
 
 PATIENCE_S: Final = 0.05
-"""After that long credits no longer wait for the end of a task: it may hang, or be kept by one bad order."""
+"""Seconds. Credits wait no longer for the end of a task, which may hang or be kept by one bad order, nor for others after it."""
 _LONGEST_TASK_S: Final = 3_900.0
 """Longer than a task may be waited for (CREDIT_TASK_TIMEOUT_S), calls of Redis included."""
 
@@ -33,19 +33,23 @@ class _BroughtCredits:
 class GatheredCrediting:
     """Hands the first tries of several threads on as one batch (`service_layer.crediting.Crediting`); thread-safe.
 
-    Credits go at once if no batch is under way, or if those that wait fill one. Otherwise they wait for its end, at most
-    PATIENCE_S, and then go together. If a gathered batch fails, each thread tries its own credits alone, so that a bad order does
-    its neighbours no harm. If it has no answer, each thread learns that: its next try is one of its own.
+    Credits go at once if those that wait fill a batch, or if nothing is under way and the last batch ended longer ago than it
+    took. Otherwise they wait for its end, and then for as long as it took, each at most PATIENCE_S, and go together: tasks take
+    half of the time at most, and the more there is to do the larger they become. If a gathered batch fails, each thread tries its
+    own credits alone, so that a bad order does its neighbours no harm. If it has no answer, each thread learns that: its next try
+    is one of its own.
     """
 
     def __init__(self, crediting: Crediting, world: World, *, batch_size: int) -> None:
         """`crediting` writes the batches of at most `batch_size` credits of one kind."""
         self._crediting = crediting
         self._acquire = world.acquire
+        self._steady_ns = world.steady_ns
         self._batch_size = batch_size
         self._changed = threading.Condition()
         self._waiting: list[_BroughtCredits] = []
         self._under_way = 0
+        self._rests_until_ns = 0
 
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
         """Returns one outcome for each credit; all are of one kind. A repeated try (`is_again`) is never gathered."""
@@ -56,6 +60,9 @@ class GatheredCrediting:
         with self._changed:
             self._waiting.append(place)
         self._wait_until(lambda: place.is_taken or self._may_go(), PATIENCE_S)
+        rest_s = (self._rests_until_ns - self._steady_ns()) / 1e9
+        if rest_s > 0:
+            self._wait_until(lambda: place.is_taken or self._is_full(), rest_s)
         gathered = self._gather(place)
         if gathered:
             self._write(gathered, is_given_up)
@@ -68,7 +75,10 @@ class GatheredCrediting:
         raise type(place.error)(str(place.error)) from place.error
 
     def _may_go(self) -> bool:
-        return not self._under_way or sum(len(place.credits) for place in self._waiting) >= self._batch_size
+        return not self._under_way or self._is_full()
+
+    def _is_full(self) -> bool:
+        return sum(len(place.credits) for place in self._waiting) >= self._batch_size
 
     def _gather(self, first: _BroughtCredits) -> list[_BroughtCredits]:
         """Takes this place, and those after it that fit beside it. Returns nothing if another thread has taken it."""
@@ -91,6 +101,7 @@ class GatheredCrediting:
         credits = [credit for place in gathered for credit in place.credits]
         error: Exception | None = CreditingUnavailable("the batch that these credits were gathered in was not written")
         outcomes: list[CreditOutcome | None] = []
+        began_ns = self._steady_ns()
         try:
             outcomes, error = self._crediting.credit(credits, is_again=False, is_given_up=is_given_up), None
         except (CreditingFailed, CreditingUnavailable) as failure:
@@ -98,6 +109,8 @@ class GatheredCrediting:
         finally:
             with self._changed:
                 self._under_way -= 1
+                ended_ns = self._steady_ns()
+                self._rests_until_ns = ended_ns + min(ended_ns - began_ns, int(PATIENCE_S * 1e9))
                 for place in gathered:
                     place.outcomes, outcomes = outcomes[: len(place.credits)], outcomes[len(place.credits) :]
                     place.error, place.is_done = error, True

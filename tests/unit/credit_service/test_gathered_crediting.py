@@ -28,6 +28,8 @@ class Tasks:
         self.held: dict[str, threading.Event] = {}
         self.begun: dict[str, threading.Event] = {}
         self.failure: Callable[[list[str]], Exception | None] = lambda order_ids: None
+        self.now_ns = 0
+        self.takes_s = 0.0
 
     def hold(self, order_id: str) -> threading.Event:
         self.begun[order_id] = threading.Event()
@@ -37,6 +39,7 @@ class Tasks:
     def credit(self, credits: Sequence[Credit], *, is_again: bool, is_given_up: Callable[[], bool]) -> list[CreditOutcome | None]:
         order_ids = [credit.order_id for credit in credits]
         self.batches.append(order_ids)
+        self.now_ns += int(self.takes_s * 1e9)
         for order_id in order_ids:
             if order_id in self.held:
                 self.begun[order_id].set()
@@ -53,12 +56,15 @@ class Line:
         self._changed = threading.Condition()
         self.waiting = 0
         self.is_patience_over = False
+        self.rests_s: list[float] = []
 
     def acquire(self, try_it: Callable[[], bool], timeout_s: float) -> bool:
         with self._changed:
+            if timeout_s < PATIENCE_S:
+                self.rests_s.append(timeout_s)
             self.waiting += 1
             self._changed.notify_all()
-            while not (is_so := try_it()) and not (self.is_patience_over and timeout_s == PATIENCE_S):
+            while not (is_so := try_it()) and not (self.is_patience_over and timeout_s <= PATIENCE_S):
                 self._changed.wait(0.001)
             self.waiting -= 1
             return is_so
@@ -66,6 +72,11 @@ class Line:
     def until_waiting(self, count: int) -> None:
         with self._changed:
             assert self._changed.wait_for(lambda: self.waiting == count, WITHIN_S)
+
+    def until_resting(self, count: int) -> list[float]:
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.rests_s) == count, WITHIN_S)
+            return self.rests_s
 
     def lose_patience(self) -> None:
         with self._changed:
@@ -77,7 +88,8 @@ class Desk:
 
     def __init__(self, pool: ThreadPoolExecutor, batch_size: int = 32) -> None:
         self.tasks, self.line = Tasks(), Line()
-        self.gathered = GatheredCrediting(self.tasks, World(acquire=self.line.acquire), batch_size=batch_size)
+        world = World(acquire=self.line.acquire, steady_ns=lambda: self.tasks.now_ns)
+        self.gathered = GatheredCrediting(self.tasks, world, batch_size=batch_size)
         self._pool = pool
 
     def bring(self, *credits: Credit, is_again: bool = False) -> "Future[list[CreditOutcome | None]]":
@@ -129,6 +141,37 @@ def test_a_task_that_does_not_end_keeps_nobody_longer_than_patience_lasts(desk: 
     desk.line.lose_patience()
     assert [other.result(WITHIN_S) for other in others] == [[CREDITED], [CREDITED]]
     may_end.set()
+
+
+def test_after_a_task_credits_gather_for_as_long_as_it_took(desk: Desk) -> None:
+    desk.tasks.takes_s = 0.02
+    assert desk.bring(a_credit("first")).result(WITHIN_S) == [CREDITED]
+    desk.tasks.now_ns += 5_000_000
+    others = [desk.bring(a_credit(order_id)) for order_id in "ab"]
+    assert desk.line.until_resting(2) == [0.015, 0.015]
+    desk.line.lose_patience()
+    assert [other.result(WITHIN_S) for other in others] == [[CREDITED], [CREDITED]]
+    assert [sorted(batch) for batch in desk.tasks.batches] == [["first"], ["a", "b"]]
+    desk.tasks.now_ns += 20_000_000
+    assert desk.bring(a_credit("c")).result(WITHIN_S) == [CREDITED]
+    assert len(desk.line.rests_s) == 2, "whoever comes later goes at once"
+
+
+def test_after_a_long_task_nobody_waits_longer_than_patience_lasts(desk: Desk) -> None:
+    desk.tasks.takes_s = 60.0
+    assert desk.bring(a_credit("first")).result(WITHIN_S) == [CREDITED]
+    desk.tasks.now_ns += 1_000_000
+    other = desk.bring(a_credit("a"))
+    assert desk.line.until_resting(1) == [PATIENCE_S - 0.001]
+    desk.line.lose_patience()
+    assert other.result(WITHIN_S) == [CREDITED]
+
+
+def test_a_full_batch_does_not_wait_after_a_task(pool: ThreadPoolExecutor) -> None:
+    desk = Desk(pool, batch_size=2)
+    desk.tasks.takes_s = 0.02
+    assert desk.bring(a_credit("first")).result(WITHIN_S) == [CREDITED]
+    assert desk.bring(a_credit("a"), a_credit("b")).result(WITHIN_S) == [CREDITED, CREDITED]
 
 
 def test_a_full_batch_waits_for_no_task(pool: ThreadPoolExecutor) -> None:
