@@ -1,8 +1,8 @@
 """Group commit: one write and one flush for many messages (RocketMQ's GroupCommitService and FlushRealTimeService).
 
-All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed, made
-visible and answered; later messages share the next flush. With ASYNC_FLUSH they are made visible and answered once written, and
-flushed every half second, or sooner if many bytes wait."""
+All messages appended within one iteration of the event loop are written together. With SYNC_FLUSH they are then flushed,
+answered and made visible; later messages share the next flush. With ASYNC_FLUSH they are answered and made visible once written,
+and flushed every half second, or sooner if many bytes wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Completes writes after their flush: readers see the messages, listeners hear of them, and clients get their answers."""
+"""Completes writes once they are durable: listeners hear of them, clients get their answers, and readers see the messages."""
 
 from __future__ import annotations
 
@@ -101,14 +101,14 @@ class CommitListener(Protocol):
     """A listener to the durability of the commit log; `PendingTransactions` is one."""
 
     def confirm(self, position: int) -> None:
-        """Notes that all records before this commit log offset are visible, and as durable as the settings promise."""
+        """Notes that all records before this commit log offset are as durable as the settings promise. Readers see them next."""
 
     def take_back(self, position: int) -> None:
         """Notes the loss of all records at or after this commit log offset."""
 
 
 class Showing:
-    """Brings written records to one of three ends: visible and answered, lost, or overdue. Use it on the event loop's thread."""
+    """Brings written records to one of three ends: answered and visible, lost, or overdue. Use it on the event loop's thread."""
 
     def __init__(
         self,
