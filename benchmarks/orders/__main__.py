@@ -15,10 +15,12 @@ from rich.console import Console
 from rich.progress import Progress
 
 from benchmarks.orders.measure import Plan, measure
+from benchmarks.orders.placing import build_generator
 from benchmarks.orders.report import tables, write
 from benchmarks.orders.sample import Case, Sample, Way
 from benchmarks.orders.system import NoPostgresql
 from benchmarks.side_by_side.environment import environment
+from benchmarks.side_by_side.generator import CannotBuild
 from demo.processes import ProcessFailed
 from rocketmq_broker.told_to_stop import until_interrupted
 
@@ -51,6 +53,11 @@ def main(
         )
     ]
     samples: dict[Case, list[Sample]] = {}
+    try:
+        build_generator()
+    except CannotBuild as error:
+        console.print(str(error), style="red", soft_wrap=True)
+        raise typer.Exit(CANNOT_MEASURE) from None
     try:
         _measure_all(cases * rounds, Plan(rate, in_flight, seconds), samples, console)
     except KeyboardInterrupt:

@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import create_engine, text
 
-from benchmarks.orders.load import Placing, place_at_rate, place_in_flight
+from benchmarks.orders.placing import Placing, place_at_rate, place_in_flight
 from benchmarks.orders.sample import Case, Sample, percentile
 from benchmarks.orders.system import Running, running
 

@@ -31,8 +31,9 @@ def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
     go = find_go()
     if go is None:
         raise CannotBuild(
-            "Go not found. The load generator (benchmarks/load) is written in Go. Install Go 1.19 or later "
-            "(apt-get install golang-go, or https://go.dev/dl), or measure with Apache's Java client: make bench BENCH=--java"
+            f"Go not found. The load generator ({source.relative_to(SOURCE.parents[1])}) is written in Go. Install Go 1.19 or "
+            "later (apt-get install golang-go, or https://go.dev/dl)"
+            + (", or measure with Apache's Java client: make bench BENCH=--java" if source == SOURCE else "")
         )
     program.parent.mkdir(parents=True, exist_ok=True)
     command = [go, "build", "-buildvcs=false", "-o", str(program), "."]

@@ -1,0 +1,3 @@
+module transactional-messages/benchmarks/orders/load
+
+go 1.19
