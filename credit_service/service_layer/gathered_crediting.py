@@ -13,8 +13,10 @@ from credit_service.domain.credit import Credit, CreditOutcome
 from credit_service.service_layer.crediting import Crediting, CreditingFailed, CreditingUnavailable
 from rocketmq_broker.world import World
 
-PATIENCE_S: Final = 0.05
+PATIENCE_S: Final = 0.1
 """Seconds. Credits wait no longer for the end of a task, which may hang or be kept by one bad order, nor for others after it."""
+_REST_PER_TASK: Final = 3
+"""How many times as long as a task took the next ones gather."""
 _LONGEST_TASK_S: Final = 3_900.0
 """Longer than a task may be waited for (CREDIT_TASK_TIMEOUT_S), calls of Redis included."""
 
@@ -33,11 +35,11 @@ class _BroughtCredits:
 class GatheredCrediting:
     """Hands the first tries of several threads on as one batch (`service_layer.crediting.Crediting`); thread-safe.
 
-    Credits go at once if those that wait fill a batch, or if nothing is under way and the last batch ended longer ago than it
-    took. Otherwise they wait for its end, and then for as long as it took, each at most PATIENCE_S, and go together: tasks take
-    half of the time at most, and the more there is to do the larger they become. If a gathered batch fails, each thread tries its
-    own credits alone, so that a bad order does its neighbours no harm. If it has no answer, each thread learns that: its next try
-    is one of its own.
+    Credits go at once if those that wait fill a batch, or if nothing is under way and the last batch ended longer ago than three
+    times what it took. Otherwise they wait for its end, and then until then, each at most PATIENCE_S, and go together: tasks take
+    a quarter of the time at most, and the more there is to do the larger they become. If a gathered batch fails, each thread
+    tries its own credits alone, so that a bad order does its neighbours no harm. If it has no answer, each thread learns that:
+    its next try is one of its own.
     """
 
     def __init__(self, crediting: Crediting, world: World, *, batch_size: int) -> None:
@@ -110,7 +112,7 @@ class GatheredCrediting:
             with self._changed:
                 self._under_way -= 1
                 ended_ns = self._steady_ns()
-                self._rests_until_ns = ended_ns + min(ended_ns - began_ns, int(PATIENCE_S * 1e9))
+                self._rests_until_ns = ended_ns + min(_REST_PER_TASK * (ended_ns - began_ns), int(PATIENCE_S * 1e9))
                 for place in gathered:
                     place.outcomes, outcomes = outcomes[: len(place.credits)], outcomes[len(place.credits) :]
                     place.error, place.is_done = error, True
