@@ -12,7 +12,7 @@ from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel, col, select
 
 from order_messages import order_created
-from order_service.adapters.order_store import SqlOrderStore, insert_order
+from order_service.adapters.order_store import SqlOrderStore, rows_of
 from order_service.domain.order import Order
 from order_service.service_layer.attempt import Attempt, Outcome
 from rocketmq_broker.client import ClientError, EventLoopThread, Producer
@@ -20,6 +20,7 @@ from rocketmq_broker.message import Message
 from rocketmq_broker.world import current_world
 from service_runtime.database.columns import ROW_ID
 from service_runtime.database.database_errors import DatabaseFailure
+from service_runtime.database.rows_together import RowsTogether
 
 BATCH: Final = 100
 """Rows that the relay sends at once."""
@@ -58,9 +59,8 @@ class OutboxStore(SqlOrderStore):
 
     def store_with_message(self, order: Order, message: Message) -> None:
         """Writes order, items and message; durable together on return. Raises DatabaseUnavailable, OutcomeUnknown."""
-        with self._sessions.writing_rows() as connection:
-            insert_order(connection, order)
-            connection.execute(_OUTBOX.insert(), {"key": order.order_id, "body": message.body})
+        outbox_row = {"key": order.order_id, "body": message.body}
+        self._sessions.write_together(RowsTogether(_OUTBOX, outbox_row, rows_of(order)))
 
     def oldest(self) -> list[OutboxRow]:
         """Returns at most BATCH messages, oldest first."""

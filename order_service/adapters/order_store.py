@@ -10,11 +10,11 @@ the table in `domain.life_cycle`, together with the transaction's row: the secon
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, update
+from sqlalchemy import ColumnElement, Connection, Engine, Table, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
@@ -41,13 +41,14 @@ from rocketmq_broker.databases import DecidedBefore
 from rocketmq_broker.databases.sqlalchemy import settled_state, write_outcome
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
+from service_runtime.database.database_errors import DatabaseRefusal
+from service_runtime.database.rows_together import RowsTogether
 from service_runtime.database.sessions import Sessions
 
 _ORDERS: Final = OrderDatabase.metadata.tables["orders"]
 _ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
 _TRANSACTIONS: Final = OrderDatabase.metadata.tables["transactions"]
-_INSERT_ORDER: Final = _ORDERS.insert()
-_INSERT_ITEMS: Final = _ITEMS.insert()
+_TRANSACTION_ID: Final = "transaction_id"
 
 logger = logging.getLogger(__name__)
 
@@ -79,10 +80,12 @@ class SqlOrderStore:
         Raises TransactionFailed (DECIDED_BEFORE, KEY_TAKEN) or DatabaseUnavailable when nothing was written, and OutcomeUnknown.
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
-        with self._sessions.writing_rows() as connection:
-            _insert_transaction(connection, self._transaction(transaction_id, state, order.order_id))
-            with _unless_key_taken():
-                insert_order(connection, order)
+        transaction = self._transaction(transaction_id, state, order.order_id)
+        together = RowsTogether(_TRANSACTIONS, transaction, rows_of(order), unless=_TRANSACTION_ID)
+        with _unless_key_taken():
+            is_first = self._sessions.write_together(together)
+        if not is_first:
+            raise TransactionFailed(Outcome.DECIDED_BEFORE)
         self._history.note_local_commit(transaction_id)
 
     def store_cancellation(self, cancellation: Cancellation, transaction_id: str) -> None:
@@ -236,10 +239,9 @@ class SqlOrderStore:
             return next(iter(orders_of(session, rows)), None)
 
 
-def insert_order(connection: Connection, order: Order) -> None:
-    """Writes the order with its items. Raises the database's errors."""
-    connection.execute(_INSERT_ORDER, order_values(order))
-    connection.execute(_INSERT_ITEMS, item_values(order))
+def rows_of(order: Order) -> list[tuple[Table, Sequence[Values]]]:
+    """Returns the rows of an order and its items, by their tables."""
+    return [(_ORDERS, [order_values(order)]), (_ITEMS, item_values(order))]
 
 
 def _insert_transaction(connection: Connection, values: Values) -> None:
@@ -281,12 +283,12 @@ def _change(session: Session, row: OrderRow, event: OrderEvent, now_ms: int, bec
 
 @contextmanager
 def _unless_key_taken() -> Iterator[None]:
-    """Raises TransactionFailed if another order has the idempotency key; another violation passes through."""
+    """Raises TransactionFailed if another order has the idempotency key; another refusal passes through."""
     try:
         yield
-    except IntegrityError as error:
-        if is_duplicate(error, _ORDERS.c.idempotency_key):
-            raise TransactionFailed(Outcome.KEY_TAKEN) from error
+    except DatabaseRefusal as refusal:
+        if isinstance(refusal.__cause__, IntegrityError) and is_duplicate(refusal.__cause__, _ORDERS.c.idempotency_key):
+            raise TransactionFailed(Outcome.KEY_TAKEN) from refusal
         raise
 
 

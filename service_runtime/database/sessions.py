@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.rows_together import RowsTogether, is_surely_undone, write_by_one_statement, write_each
 from service_runtime.database.taking_locks import Acquire
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
 
@@ -44,6 +45,7 @@ class Sessions:
         self._engine = engine
         self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
+        self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if is_postgresql else None
         self._turn = None if is_postgresql else WritersTurn(turn_timeout_s, acquire)
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
         """INSERT of this kind of database, which knows ON CONFLICT."""
@@ -61,20 +63,34 @@ class Sessions:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Yields a session whose work is durable after the block. Raises as `writing_rows` does."""
-        with self.writing_rows() as connection, Session(connection) as session:
-            yield session
-            session.flush()
+        """Yields a session whose work is durable after the block: the database commit is its last step.
 
-    @contextmanager
-    def writing_rows(self) -> Iterator[Connection]:
-        """Yields a connection whose work is durable after the block: the database commit is its last step.
-
-        A session on top of it costs as much CPU as one INSERT: `writing` is for those who need one.
         Raises OutcomeUnknown if that commit fails, and DatabaseRefusal if the database refuses the rows, also at that commit.
         Raises DatabaseUnavailable if an earlier step fails: then nothing is written. Nothing is written either if the block
         raises its own error.
         """
+        with self._transaction() as connection, Session(connection) as session:
+            yield session
+            session.flush()
+
+    def write_together(self, together: RowsTogether) -> bool:
+        """Writes the rows as one database transaction; durable on return. Returns False if nothing was to be written.
+
+        On PostgreSQL it is one statement. Raises as `writing` does, and OutcomeUnknown also if the connection ends meanwhile.
+        """
+        if self._one_statement_engine is None:
+            with self._transaction() as connection:
+                return write_each(connection, together)
+        try:
+            with self._one_statement_engine.connect() as connection:
+                is_written = _by_one_statement(connection, together)
+        except SQLAlchemyError as error:
+            raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
+        self._written_s = self._now_s()
+        return is_written
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
         try:
             with self._turn.taken() if self._turn else nullcontext(), self._engine.connect() as connection:
                 connection.begin()  # before a session comes, which would end a transaction of its own by a rollback
@@ -124,6 +140,16 @@ class Sessions:
 def in_one_line(error: BaseException) -> str:
     """Returns the database's message, in one line and without the statement."""
     return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def _by_one_statement(connection: Connection, together: RowsTogether) -> bool:
+    try:
+        return write_by_one_statement(connection, together)
+    except SQLAlchemyError as error:
+        if is_refusal(error) or is_surely_undone(error):
+            raise
+        connection.invalidate()
+        raise OutcomeUnknown(in_one_line(error)) from error
 
 
 def _commit_in_database(connection: Connection) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Connection
 from sqlmodel import Session, col, select
 
 from order_messages.states import OrderState, TransactionKind, TransactionState
 from order_service.adapters import order_store
-from order_service.adapters.order_rows import item_values, order_of, order_values
+from order_service.adapters.order_rows import order_of
 from order_service.adapters.tables import OrderRow, TransactionRow
 from order_service.domain.history import Witness
 from order_service.domain.life_cycle import OrderEvent, next_state
@@ -73,11 +73,9 @@ def _roll_back_without_a_marker(patches: Patches) -> None:
 def _store_in_two_steps(patches: Patches) -> None:
     def store_order(self: Any, order: Order, transaction_id: str) -> None:
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
-        with (
-            self._sessions.writing() as session,
-            order_store._unless_key_taken(),
-        ):
-            order_store.insert_order(session.connection(), order)
+        with order_store._unless_key_taken(), self._sessions.writing() as session:
+            for table, rows in order_store.rows_of(order):
+                session.execute(table.insert(), list(rows))
         with self._sessions.writing() as session:
             order_store._insert_transaction(session.connection(), self._transaction(transaction_id, state, order.order_id))
         self._history.note_local_commit(transaction_id)
@@ -88,15 +86,15 @@ def _store_in_two_steps(patches: Patches) -> None:
 def _leave_the_key_open(patches: Patches) -> None:
     """Leaves the key out of a second order with it, as if the database had no unique index: the look before is the only guard."""
 
-    def insert_order(connection: Connection, order: Order) -> None:
-        values = order_values(order)
-        is_alike = col(OrderRow.customer) == order.customer, col(OrderRow.idempotency_key) == order.idempotency_key
-        if connection.execute(select(OrderRow.order_id).where(*is_alike)).first() is not None:
-            values["idempotency_key"] = None
-        connection.execute(order_store._ORDERS.insert(), values)
-        connection.execute(order_store._ITEMS.insert(), item_values(order))
+    store: Callable[..., None] = patches.original(f"{_STORE}.store_order")
 
-    patches.replace("order_service.adapters.order_store:insert_order", insert_order)
+    def store_order(self: Any, order: Order, transaction_id: str) -> None:
+        key = order.idempotency_key
+        if key is not None and self.find_order_by_key(order.customer, key) is not None:
+            order = replace(order, idempotency_key=None)
+        store(self, order, transaction_id)
+
+    patches.replace(f"{_STORE}.store_order", store_order)
 
 
 def _cancel_before_the_broker_stored(patches: Patches) -> None:
