@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 
 def _without_control_characters(text: str) -> str:
     """Returns text without control characters: PostgreSQL stores no NUL, and nobody can read the others. Raises ValueError."""
-    if any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
+    if not text.isprintable() and any(unicodedata.category(character) in ("Cc", "Cs") for character in text):
         raise ValueError("holds a control character")
     return text
 

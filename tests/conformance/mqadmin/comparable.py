@@ -52,6 +52,8 @@ _REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
 )
 _EXPORT_PATH = re.compile(r"(?<=export )/\S+/exports")
 _RATES = re.compile(r"\b\d+\.\d\d\b")
+_PULLED = re.compile(r"(?<=RATE  )(\d+)  \d+$", re.MULTILINE)
+"""What was sent and pulled, of a topic. A client pulls again ten seconds after a reset, if it is still there then."""
 _VARYING_FIGURE = re.compile(
     r"(?P<name>\w*(?:Tps|Capacity|Ratio|TimeMax|TimesTotal|DistributeTime|Latency\d+)|runtime|commitLogDirCapacity) *: .*"
     r"|(?P<blank>\w+Tps) *:$"
@@ -71,6 +73,8 @@ def comparable(command: str, printed: str, place: Place) -> str:
     name = command.split()[0]
     if name == "statsAll":
         text = _RATES.sub("RATE", text)
+        if "-t" not in command.split():
+            text = _PULLED.sub(r"\1  PULLED", text)
     if name == "producer":
         text = _OF_MQADMIN.sub("", text)
     if name == "brokerStatus":
