@@ -36,7 +36,7 @@ class GatheredCrediting:
     """Hands the first tries of several threads on as one batch (`service_layer.crediting.Crediting`); thread-safe.
 
     Credits go at once if those that wait fill a batch, or if nothing is under way and the last batch ended longer ago than three
-    times what it took. Otherwise they wait for its end, and then until then, each at most PATIENCE_S, and go together: tasks take
+    times what it took. Otherwise they wait for its end and for that rest, each at most PATIENCE_S, and go together: tasks take
     a quarter of the time at most, and the more there is to do the larger they become. If a gathered batch fails, each thread
     tries its own credits alone, so that a bad order does its neighbours no harm. If it has no answer, each thread learns that:
     its next try is one of its own.

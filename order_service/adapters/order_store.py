@@ -48,7 +48,6 @@ from service_runtime.database.sessions import Sessions
 _ORDERS: Final = OrderDatabase.metadata.tables["orders"]
 _ITEMS: Final = OrderDatabase.metadata.tables["order_items"]
 _TRANSACTIONS: Final = OrderDatabase.metadata.tables["transactions"]
-_TRANSACTION_ID: Final = "transaction_id"
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +80,7 @@ class SqlOrderStore:
         """
         state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
         transaction = self._transaction(transaction_id, state, order.order_id)
-        together = RowsTogether(_TRANSACTIONS, transaction, rows_of(order), unless=_TRANSACTION_ID)
+        together = RowsTogether(_TRANSACTIONS, transaction, rows_of(order), unless="transaction_id")
         with _unless_key_taken():
             is_first = self._sessions.write_together(together)
         if not is_first:

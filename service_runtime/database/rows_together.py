@@ -8,7 +8,7 @@ gives the interpreter away and has to get it back.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, Dialect, Insert, Select, Table, bindparam, exists, func, insert, select, values
 from sqlalchemy.dialects import postgresql, sqlite
@@ -65,18 +65,18 @@ def is_surely_undone(error: SQLAlchemyError) -> bool:
     return getattr(report, "severity_nonlocalized", None) == "ERROR"
 
 
-_FIRST: Final = "first"
 _Shape = tuple[Table, tuple[str, ...], int]
+"""A table, the columns of its rows, and their number."""
 
 
 @lru_cache(maxsize=512)
 def _compiled(dialect: Dialect, first: tuple[Table, tuple[str, ...]], others: tuple[_Shape, ...], unless: str | None) -> str:
-    """Returns the statement, compiled once for each number of rows: SQLAlchemy takes as long for that as PostgreSQL to run it."""
+    """Returns the statement, compiled once for each number of rows."""
     table, columns = first
     inserted = postgresql.insert(table).values(dict(zip(columns, _parameters(table, columns, 0, 0), strict=True)))
     if unless is not None:
         inserted = inserted.on_conflict_do_nothing(index_elements=[unless])
-    written = inserted.returning(table.c[columns[0]]).cte(_FIRST)
+    written = inserted.returning(table.c[columns[0]]).cte("first")
     statement: Select[Any] = select(func.count()).select_from(written)
     for number, shape in enumerate(others, 1):
         statement = statement.add_cte(_insert_if(exists(select(written)), shape, number).cte(f"other_{number}"))

@@ -85,7 +85,7 @@ class Sessions:
             with self._one_statement_engine.connect() as connection:
                 is_written = _by_one_statement(connection, together)
         except SQLAlchemyError as error:
-            raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
+            raise _nothing_written(error) from error
         self._written_s = self._now_s()
         return is_written
 
@@ -101,7 +101,7 @@ class Sessions:
             raise DatabaseUnavailable(str(error)) from error
         except SQLAlchemyError as error:
             self._forget_schema_after(error)
-            raise (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error)) from error
+            raise _nothing_written(error) from error
 
     def why_unwritable(self, tables: Collection[Table]) -> str | None:
         """Returns why rows cannot be written to these tables now, in one line; None if they can. Changes no row.
@@ -140,6 +140,10 @@ class Sessions:
 def in_one_line(error: BaseException) -> str:
     """Returns the database's message, in one line and without the statement."""
     return " ".join(str(getattr(error, "orig", None) or error).split())
+
+
+def _nothing_written(error: SQLAlchemyError) -> DatabaseUnavailable:
+    return (DatabaseRefusal if is_refusal(error) else DatabaseUnavailable)(in_one_line(error))
 
 
 def _by_one_statement(connection: Connection, together: RowsTogether) -> bool:

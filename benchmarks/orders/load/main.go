@@ -16,14 +16,14 @@ import (
 
 const customers = 50
 
-// Placed is an order that was answered with 201; times in seconds since the epoch.
+// placed is an order that was answered with 201; times in seconds since the epoch.
 type placed struct {
 	OrderID   string  `json:"order_id"`
 	BeganS    float64 `json:"began_s"`
 	AnsweredS float64 `json:"answered_s"`
 }
 
-// Placing is the result of a load.
+// placing is the result of a load.
 type placing struct {
 	mutex   sync.Mutex
 	Orders  []placed `json:"orders"`
@@ -44,7 +44,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "load: -url is needed, and one of -in-flight and -rate, above 0")
 		os.Exit(2)
 	}
-	connections := &http.Transport{MaxIdleConns: 0, MaxIdleConnsPerHost: 500, MaxConnsPerHost: 500}
+	connections := &http.Transport{MaxIdleConnsPerHost: 500, MaxConnsPerHost: 500}
 	client := &http.Client{Transport: connections, Timeout: 30 * time.Second}
 	result := &placing{Orders: []placed{}}
 	if *rate > 0 {

@@ -129,6 +129,7 @@ def test_a_connection_that_ends_meanwhile_leaves_the_outcome_unknown(sessions: S
         other.exec_driver_sql("LOCK TABLE pages IN ACCESS EXCLUSIVE MODE")
         waiting = threads.submit(sessions.write_together, a_book())
         while not ended_waiting_connections(engine):
+            assert not waiting.done()
             time.sleep(0.01)
         with pytest.raises(OutcomeUnknown, match="terminating connection"):
             waiting.result(30)
