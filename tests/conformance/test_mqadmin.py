@@ -36,7 +36,7 @@ class Played:
 def played(place: Place, home: Path, serializer: str = "JSON") -> Played:
     with Mqadmin(place.namesrv_addr, home, serializer=serializer) as mqadmin:
         answers = play(place, mqadmin)
-    texts = {name: comparable(name, text, place) for name, text in answers.printed.items()}
+    texts = {name: comparable(COMMANDS[name], text, place) for name, text in answers.printed.items()}
     return Played(answers.printed, texts, answers.bodies)
 
 

@@ -97,9 +97,12 @@ WITH_CLIENTS: Mapping[str, str] = {
     "exportMetrics": "exportMetrics -c DefaultCluster -f {exports}",
     "cloneGroupOffset": f"cloneGroupOffset -s {GROUP} -d cloned_consumers -t {TOPIC} -o true",
     "consumerProgress of the clone": "consumerProgress -g cloned_consumers",
-    "resetOffsetByTime not forced": f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s {{middle_ms}} -f false",
     "resetOffsetByTime of no topic": f"resetOffsetByTime -g {GROUP} -t NoTopic -s now",
 }
+WHILE_THE_CONSUMER_WAITS: Mapping[str, str] = {
+    "resetOffsetByTime not forced": f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s {{middle_ms}} -f false",
+}
+"""The consumer is told of the reset, waits for ten seconds, and pulls all of it again: it leaves before."""
 WITHOUT_CONSUMER: Mapping[str, str] = {
     "consumerConnection of a group that left": f"consumerConnection -g {GROUP}",
     "consumerProgress of a group that left": f"consumerProgress -g {GROUP}",
@@ -132,7 +135,7 @@ WITHOUT_CONSUMER: Mapping[str, str] = {
     "queryMsgByKey after deletion": f"queryMsgByKey -t {TOPIC} -k key-3",
     "deleteTopic that there is not": "deleteTopic -c DefaultCluster -t NoTopic",
 }
-COMMANDS: Mapping[str, str] = {**BEFORE_CLIENTS, **WITH_CLIENTS, **WITHOUT_CONSUMER}
+COMMANDS: Mapping[str, str] = {**BEFORE_CLIENTS, **WITH_CLIENTS, **WHILE_THE_CONSUMER_WAITS, **WITHOUT_CONSUMER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,7 @@ def play(place: Place, mqadmin: Mqadmin) -> Answers:
             stage.clients_come()
             stage.run(WITH_CLIENTS)
             bodies = loop.run(ask(place.namesrv_addr, place.broker_addr))
+            stage.run(WHILE_THE_CONSUMER_WAITS)
             stage.consumer_leaves()
             stage.run(WITHOUT_CONSUMER)
         finally:
