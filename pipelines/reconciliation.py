@@ -13,8 +13,9 @@ from pyspark.sql import functions as F
 
 from pipelines.judging.classes import NEEDS_STORE, Cause, Finding
 from pipelines.judging.cut_off import CutOff
+from pipelines.judging.events import all_events
 from pipelines.judging.history import KEY
-from pipelines.judging.judge import FINDING_COLUMNS, all_events, findings_of, histories_of, judged
+from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, judged
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
@@ -76,7 +77,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> R
 
     Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails later.
     """
-    rows = summed(find(reading, books, cut_off), PERIOD_MS).toArrow().to_pylist()
+    rows = reading.rows(summed(find(reading, books, cut_off), PERIOD_MS))
     return written_outcome(rows, books, cut_off, output)
 
 

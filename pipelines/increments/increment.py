@@ -117,7 +117,7 @@ class _Increment:
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
         if of_tables.num_rows:
             found = found.unionByName(self.reading.spark.createDataFrame(of_tables))
-        told = summed(self.reading.together(found), PERIOD_MS).toArrow().to_pylist()
+        told = self.reading.rows(summed(self.reading.together(found), PERIOD_MS))
         still_open = kept.join(settled_keys, "key", "left_anti").withColumns(dict.fromkeys(_OF_THE_MOMENT, F.lit(0)))
         _write(_events(still_open), folder / OPEN)
         _write(markers, folder / MARKERS)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pipelines.increments.marks import NOTHING, Marks
-from pipelines.judging.judge import all_events
+from pipelines.judging.events import all_events
 from pipelines.judging.log_events import Progress, Route, events_of, told_records, unsettled
 from pipelines.judging.table_events import credit_events, ending_events, item_events, markers, order_events, transaction_events
 from pipelines.sources.databases.database_address import DatabaseAddress

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from functools import reduce
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -14,7 +12,6 @@ from pyspark.sql.types import StructType
 from pipelines.judging import rules
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
-from pipelines.spark.selecting import select
 
 FINDING_COLUMNS: Final = {
     "finding": "string",
@@ -41,15 +38,6 @@ FINDING_COLUMNS: Final = {
 """The columns of a finding about an order, or about a customer with a wrong balance."""
 
 
-def all_events(events: Sequence[DataFrame]) -> DataFrame:
-    """Returns the union of several sources' events: the columns of KEY, and a struct for each kind of source.
-
-    The struct is NULL in the rows of all other sources. So a row on its way to its order is as wide as its source's data, and not
-    as wide as a history.
-    """
-    return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), map(_packed, events))
-
-
 def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
     """Returns one history for each order, and one for each record that names none; `markers` is None without any."""
     histories = grouped(events)
@@ -63,22 +51,22 @@ def grouped(events: DataFrame) -> DataFrame:
     """
     made = aggregates(_said(events.schema))
     cast = [f"CAST({sql} AS {EVENT_COLUMNS[name]}) AS {name}" for name, sql in made.items()]
-    return select(events, [*KEY, *cast], group_by=KEY)
+    return events.groupBy(*KEY).agg(*map(F.expr, cast))
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
     """Adds to each grouped row how many ROLLED_BACK markers name its transaction."""
     transaction = F.coalesce("half_transaction_id", "message_transaction_id", "credit_transaction_id")
-    joined = grouped.join(markers, transaction == F.col("marked_transaction_id"), "left")
-    return joined.select(*grouped.columns, F.coalesce("markers", F.lit(0)).alias("markers"))
+    joined = grouped.join(markers, transaction == F.col("marked_transaction_id"), "left").drop("marked_transaction_id")
+    return joined.withColumn("markers", F.coalesce("markers", F.lit(0)))
 
 
 def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> DataFrame:
     """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms`: see `rules.facts`."""
     facts = rules.facts(cut_off, log_begins_ms)
-    with_facts = select(histories, ["*", *[f"{sql} AS {name}" for name, sql in facts.items()]])
-    classified = select(with_facts, ["*", f"{rules.STAGE} AS stage", f"{rules.finding_of()} AS finding"])
-    return select(classified, ["*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents"])
+    with_facts = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
+    classified = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.finding_of()} AS finding")
+    return classified.selectExpr("*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents")
 
 
 def findings_of(histories: DataFrame) -> DataFrame:
@@ -93,15 +81,7 @@ def findings_of(histories: DataFrame) -> DataFrame:
         "transaction_id": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id, unnamed)",
         "balance": "CAST(NULL AS bigint)",
     }
-    return select(histories, [f"{told.get(name, name)} AS {name}" for name in FINDING_COLUMNS])
-
-
-def _packed(events: DataFrame) -> DataFrame:
-    """Packs the events of one source; the first of its columns names the struct."""
-    known = [name for name in EVENT_COLUMNS if name in events.columns]
-    said = [name for name in known if name not in KEY]
-    keys = [name if name in known else f"CAST(NULL AS {kind}) AS {name}" for name, kind in KEY.items()]
-    return select(events, [*keys, f"struct({', '.join(said)}) AS with_{said[0]}"])
+    return histories.selectExpr(*[f"{told.get(name, name)} AS {name}" for name in FINDING_COLUMNS])
 
 
 def _said(events: StructType) -> dict[str, str]:

@@ -13,9 +13,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pipelines.judging.events import event_rows
 from pipelines.judging.log_gaps import name_of_stretch
 from pipelines.judging.table_events import mark_of_item
-from pipelines.spark.selecting import if_true, quoted, select
+from pipelines.spark.sql_text import if_true, quoted
 from rocketmq_broker.message import topics
 from rocketmq_commitlog.record_columns import RecordKind
 
@@ -108,8 +109,8 @@ def _relevant(records: DataFrame, route: Route) -> DataFrame:
             AND NOT (startswith(topic, '%') OR topic = {schedule}) THEN 'damage'
         END"""
     named = "CASE role WHEN 'op' THEN split(decided_queue_offsets, ',') WHEN 'damage' THEN split(keys, ' ') END"
-    with_role = select(records, ["*", f"{role} AS role", "FALSE AS is_carried", "CAST(NULL AS string) AS carried_order_id"])
-    return select(with_role, ["*", f"explode_outer({named}) AS named"], where="role IS NOT NULL")
+    with_role = records.selectExpr("*", f"{role} AS role", "FALSE AS is_carried", "CAST(NULL AS string) AS carried_order_id")
+    return with_role.where("role IS NOT NULL").selectExpr("*", f"explode_outer({named}) AS named")
 
 
 def _with_decisions(records: DataFrame) -> DataFrame:
@@ -127,22 +128,15 @@ def _with_decisions(records: DataFrame) -> DataFrame:
         "size", "named", "body", "carried_order_id", "is_carried",
     )  # fmt: skip
     record = f"struct({', '.join(kept)})"
-    slots = select(
-        records,
-        [
-            f"{slot} AS slot",
-            f"{_of('damage', 'named')} AS damaged_key",
-            "role = 'op' AS is_op",
-            f"{if_true(_IS_NO_OP, record)} AS record",
-        ],
+    slots = records.selectExpr(
+        f"{slot} AS slot",
+        f"{_of('damage', 'named')} AS damaged_key",
+        "role = 'op' AS is_op",
+        f"{if_true(_IS_NO_OP, record)} AS record",
     )
-    found = select(
-        slots,
-        ["max(is_op) AS is_decided", "first(record, true) AS record"],
-        where="slot IS NOT NULL",
-        group_by=("slot", "damaged_key"),
-    )
-    return select(found, ["record.*", "is_decided"], where="record IS NOT NULL")
+    groups = slots.where("slot IS NOT NULL").groupBy("slot", "damaged_key")
+    found = groups.agg(F.expr("max(is_op) AS is_decided"), F.expr("first(record, true) AS record"))
+    return found.where("record IS NOT NULL").select("record.*", "is_decided")
 
 
 _IS_NO_OP: Final = "role <> 'op'"
@@ -153,13 +147,14 @@ def _told(records: DataFrame, route: Route, progress: Progress) -> DataFrame:
     wrapped = """concat('{"said":', CAST(body AS string), ',"is_whole":true}')"""
     reading = ", ".join(f"'{name}', '{value}'" for name, value in _AS_CONSUMERS_READ.items())
     key = "CASE WHEN role = 'damage' THEN named ELSE split_part(keys, ' ', 1) END"
-    parsed = select(
-        records,
-        ["*", f"from_json({wrapped}, '{_BODY}', map({reading})) AS parsed", f"nullif({key}, '') AS key",
-         f"{_consumed(route, progress)} AS is_consumed"],
-    )  # fmt: skip
+    parsed = records.selectExpr(
+        "*",
+        f"from_json({wrapped}, '{_BODY}', map({reading})) AS parsed",
+        f"nullif({key}, '') AS key",
+        f"{_consumed(route, progress)} AS is_consumed",
+    )
     said, order_id = if_true("parsed.is_whole", "parsed.said"), "COALESCE(carried_order_id, parsed.said.order_id, key)"
-    return select(parsed, ["*", f"{said} AS said", f"{order_id} AS order_id"])
+    return parsed.selectExpr("*", f"{said} AS said", f"{order_id} AS order_id")
 
 
 def events_of(told: DataFrame) -> DataFrame:
@@ -168,6 +163,7 @@ def events_of(told: DataFrame) -> DataFrame:
     unnamed = if_true("order_id IS NULL", f"COALESCE(unique_key, {stretch}, concat('at ', commit_log_offset))")
     without_items = f"said.items IS NULL AND said.version >= {_ITEMS_SINCE_VERSION}"
     said = {
+        "order_id": "order_id",
         "unnamed": unnamed,
         "halves": _count("half"),
         "half_at_ms": _new("half", "stored_at_ms"),
@@ -206,7 +202,7 @@ def events_of(told: DataFrame) -> DataFrame:
         "latest_at_ms": if_true("NOT is_carried", "stored_at_ms"),
         "unconsumed_cancellations": _of("cancellation", "1", "NOT is_consumed"),
     }
-    return select(told, ["order_id", *[f"{sql} AS {name}" for name, sql in said.items()]])
+    return event_rows(told, said)
 
 
 def _of(role: str, value: str, condition: str = "TRUE") -> str:

@@ -1,4 +1,4 @@
-"""Events of the two databases: DataFrames with columns of EVENT_COLUMNS."""
+"""Events of the two databases, as `event_rows` returns them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from order_messages.states import EntryKind, TransactionKind, TransactionState
-from pipelines.spark.selecting import if_true, one_of, select
+from pipelines.judging.events import event_rows
+from pipelines.spark.sql_text import if_true, one_of
 
 CENTS_PER_POINT: Final = 100
 """One credit point for each full unit of currency."""
@@ -16,35 +17,34 @@ _WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_w
 
 def order_events(orders: DataFrame) -> DataFrame:
     """Returns an event for each order row."""
-    return select(
-        orders,
-        [
-            "order_id",
-            "1 AS order_rows",
-            "customer",
-            "total_cents AS order_cents",
-            "currency",
-            "state AS order_state",
-            "pay_until_ms",
-            "paid_at_ms",
-            "ended_at_ms",
-            f"total_cents div {CENTS_PER_POINT} AS expected_points",
-            "created_at_ms AS ordered_at_ms",
-            "greatest(created_at_ms, paid_at_ms, ended_at_ms) AS latest_at_ms",
-        ],
-    )
+    said = {
+        "order_id": "order_id",
+        "order_rows": "1",
+        "customer": "customer",
+        "order_cents": "total_cents",
+        "currency": "currency",
+        "order_state": "state",
+        "pay_until_ms": "pay_until_ms",
+        "paid_at_ms": "paid_at_ms",
+        "ended_at_ms": "ended_at_ms",
+        "expected_points": f"total_cents div {CENTS_PER_POINT}",
+        "ordered_at_ms": "created_at_ms",
+        "latest_at_ms": "greatest(created_at_ms, paid_at_ms, ended_at_ms)",
+    }
+    return event_rows(orders, said)
 
 
 def ending_events(orders: DataFrame) -> DataFrame:
     """Returns an event for each order row that was read before the order's end: only the changes by its end."""
-    return select(orders, ["order_id", "state AS order_state", "ended_at_ms", "ended_at_ms AS latest_at_ms"])
+    said = {"order_id": "order_id", "order_state": "state", "ended_at_ms": "ended_at_ms", "latest_at_ms": "ended_at_ms"}
+    return event_rows(orders, said)
 
 
 def item_events(items: DataFrame) -> DataFrame:
     """Returns an event for each item of an order. `item_mark`: see `mark_of_item`."""
     price = "CAST(price_cents AS decimal(19,0)) * CAST(quantity AS decimal(18,0))"
     marked = mark_of_item("name", "quantity")
-    return select(items, ["order_id", f"CAST({price} AS decimal(38,0)) AS item_cents", f"{marked} AS item_mark"])
+    return event_rows(items, {"order_id": "order_id", "item_cents": f"CAST({price} AS decimal(38,0))", "item_mark": marked})
 
 
 def mark_of_item(name: str, quantity: str) -> str:
@@ -70,26 +70,23 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
         "cancelled_rows": is_cancelled,
         "unknown_rows": f"NOT ({is_of_order} OR {is_cancelled}) OR COALESCE({is_of_nothing}, TRUE)",
     }
-    return select(
-        transactions,
-        [
-            "order_id",
-            f"{if_true('order_id IS NULL', 'transaction_id')} AS unnamed",
-            *[f"CAST({condition} AS int) AS {name}" for name, condition in counted.items()],
-            f"{if_true(is_placed, 'transaction_id')} AS transaction_id",
-            f"{if_true(is_cancelled, 'transaction_id')} AS cancellation_transaction_id",
-            f"{if_true(f'NOT {is_cancelled}', 'created_at_ms')} AS decided_at_ms",
-            f"{if_true(is_cancelled, 'created_at_ms')} AS cancelled_at_ms",
-            "created_at_ms AS latest_at_ms",
-        ],
-        where=f"NOT {is_marker}",
-    )
+    said = {
+        "order_id": "order_id",
+        "unnamed": if_true("order_id IS NULL", "transaction_id"),
+        **{name: f"CAST({condition} AS int)" for name, condition in counted.items()},
+        "transaction_id": if_true(is_placed, "transaction_id"),
+        "cancellation_transaction_id": if_true(is_cancelled, "transaction_id"),
+        "decided_at_ms": if_true(f"NOT {is_cancelled}", "created_at_ms"),
+        "cancelled_at_ms": if_true(is_cancelled, "created_at_ms"),
+        "latest_at_ms": "created_at_ms",
+    }
+    return event_rows(transactions.where(f"NOT {is_marker}"), said)
 
 
 def markers(transactions: DataFrame) -> DataFrame:
     """Returns the transactions rolled back without naming their order. Columns: marked_transaction_id, markers (1)."""
     is_marker = f"order_id IS NULL AND state = '{TransactionState.ROLLED_BACK}'"
-    return select(transactions, ["transaction_id AS marked_transaction_id", "1 AS markers"], where=is_marker)
+    return transactions.where(is_marker).selectExpr("transaction_id AS marked_transaction_id", "1 AS markers")
 
 
 def credit_events(credits: DataFrame) -> DataFrame:
@@ -97,7 +94,10 @@ def credit_events(credits: DataFrame) -> DataFrame:
     is_credit, is_reversal = f"(kind <=> '{EntryKind.CREDIT}')", f"(kind <=> '{EntryKind.REVERSAL}')"
     is_known = f"COALESCE(kind IN {one_of(EntryKind)}, FALSE)"
     amount = "CAST(amount_cents AS decimal(38,0))"
+    counted = {"credit_rows": is_credit, "reversal_rows": is_reversal, "unknown_rows": f"NOT {is_known}"}
     said = {
+        "order_id": "order_id",
+        **{name: f"CAST({condition} AS int)" for name, condition in counted.items()},
         "credit_cents": if_true(is_credit, amount),
         "reversal_cents": if_true(is_reversal, amount),
         "points": if_true(is_credit, "points"),
@@ -113,12 +113,4 @@ def credit_events(credits: DataFrame) -> DataFrame:
         "reversed_at_ms": if_true(is_reversal, "created_at_ms"),
         "latest_at_ms": "created_at_ms",
     }
-    counted = {"credit_rows": is_credit, "reversal_rows": is_reversal, "unknown_rows": f"NOT {is_known}"}
-    return select(
-        credits,
-        [
-            "order_id",
-            *[f"CAST({condition} AS int) AS {name}" for name, condition in counted.items()],
-            *[f"{sql} AS {name}" for name, sql in said.items()],
-        ],
-    )
+    return event_rows(credits, said)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.judge import FINDING_COLUMNS
-from pipelines.spark.selecting import if_true, one_of, select
+from pipelines.spark.sql_text import if_true, one_of
 
 SAMPLES: Final = 3
 LATENCY_STEPS: Final = 4
@@ -69,11 +70,11 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
     steps = if_true(is_measured, f"CAST(floor(log2({taken}) * {LATENCY_STEPS}) AS int)")
     one = if_true(f"finding NOT IN {one_of(SUMMED)}", f"struct({', '.join(_ONE)})")
     began = f"ordered_at_ms div {period_ms} * {period_ms}"
-    rows = select(found, [*_KEYS, *_SUMS, f"{began} AS period_ms", f"{steps} AS latency_step", f"{one} AS one"])
+    rows = found.selectExpr(*_KEYS, *_SUMS, f"{began} AS period_ms", f"{steps} AS latency_step", f"{one} AS one")
     keys = (*_KEYS, "period_ms", "latency_step", "one")
-    sums = [f"sum(CAST({name} AS decimal(38,0))) AS {name}" for name in _SUMS]
-    together = select(rows, [*keys, "count(1) AS count", *sums], group_by=keys)
-    return select(together, [*_KEYS, *_SUMS, "count", "period_ms", "latency_step", "one.*"])
+    sums = [F.expr(f"sum(CAST({name} AS decimal(38,0))) AS {name}") for name in _SUMS]
+    together = rows.groupBy(*keys).agg(F.expr("count(1) AS count"), *sums)
+    return together.select(*_KEYS, *_SUMS, "count", "period_ms", "latency_step", "one.*")
 
 
 def latency_ms(step: int) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -48,6 +49,14 @@ class Reading:
         longer than the work.
         """
         return frame.localCheckpoint(eager=False) if self.is_small else frame.persist()
+
+    def rows(self, frame: DataFrame) -> list[dict[str, Any]]:
+        """Returns all rows, which fit in memory."""
+        if isinstance(frame, ClassicDataFrame):
+            rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+            return rows
+        # Over Spark Connect toArrow has the whole plan analyzed once more, for types that these rows do not need.
+        return [row.asDict() for row in frame.collect()]
 
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
         """Returns the frame in one partition for small books: then nothing has to be shuffled.

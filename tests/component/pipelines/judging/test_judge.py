@@ -2,8 +2,9 @@
 
 from pyspark.sql import DataFrame, SparkSession
 
+from pipelines.judging.events import all_events
 from pipelines.judging.history import COUNTS, EVENT_COLUMNS
-from pipelines.judging.judge import all_events, grouped
+from pipelines.judging.judge import grouped
 from pipelines.judging.table_events import credit_events, order_events
 from pipelines.sources.databases.tables import CREDITS, ORDERS, Table
 
