@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from benchmarks.side_by_side.probe import first_accepted_s
+from benchmarks.side_by_side.usage import born_s
 from demo.ports import free_ports
 from demo.processes import Processes, ProcessFailed, prints
 
@@ -92,7 +93,7 @@ class BrokerUnderTest(ABC):
         self._spawn()
         accepted_s = asyncio.run(first_accepted_s(self.address, START_TIMEOUT_S))
         self._wait_until_ready()
-        return accepted_s - float(self.process.create_time())
+        return accepted_s - born_s(self.process)
 
     @abstractmethod
     def _spawn(self) -> None:

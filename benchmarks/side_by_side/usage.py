@@ -41,6 +41,15 @@ class Used:
     """By programs that take no part."""
 
 
+def born_s(process: psutil.Process) -> float:
+    """Returns when the process began, in seconds since the epoch, to a hundredth.
+
+    Linux knows it by the clock since boot. psutil adds the time of the boot in whole seconds: up to a second too little, or too much.
+    """
+    since_boot_s = float(process.create_time()) - psutil.boot_time()
+    return since_boot_s + time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
 def used(readings: Sequence[Reading], began_s: float, ended_s: float) -> Used:
     """Returns the usage between the two times, interpolated between readings. Needs a reading."""
     began, ended = _at(readings, began_s), _at(readings, ended_s)

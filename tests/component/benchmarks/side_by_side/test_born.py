@@ -1,0 +1,19 @@
+"""The bench knows when a broker's process began, to a hundredth of a second."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import psutil
+
+from benchmarks.side_by_side.usage import born_s
+
+
+def test_a_process_began_when_it_was_started() -> None:
+    before_s = time.time()
+    with subprocess.Popen(["sleep", "60"]) as sleeper:
+        after_s = time.time()
+        began_s = born_s(psutil.Process(sleeper.pid))
+        sleeper.kill()
+    assert before_s - 0.05 <= began_s <= after_s + 0.05
