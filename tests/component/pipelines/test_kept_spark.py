@@ -1,5 +1,6 @@
 """A kept Spark judges as SQLite does, and ends with its keeper, however that ends; who cannot use it is told why."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -85,7 +86,8 @@ def findings_of(folder: Path, *options: str) -> list[dict[str, Any]]:
     databases = [f"--{name}-database-url=sqlite:///{folder}/books/{name}s.db" for name in ("order", "credit")]
     store, output = ["--store", str(folder / "books" / "store")], ["--output", str(folder / "out"), "--json"]
     command = [sys.executable, "-m", "pipelines", "reconcile", *databases, *store, *output, *options]
-    done = subprocess.run(command, cwd=PROJECT, stdout=subprocess.PIPE, timeout=PATIENCE_S, check=False)
+    connect = {**os.environ, "PYTHONPATH": str(PROJECT / ".venv" / "connect")}
+    done = subprocess.run(command, cwd=PROJECT, env=connect, stdout=subprocess.PIPE, timeout=PATIENCE_S, check=False)
     findings: list[dict[str, Any]] = msgspec.json.decode(done.stdout)["findings"]
     return findings
 
