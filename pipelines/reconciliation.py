@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -98,7 +99,18 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     """Returns all findings, including those of healthy orders."""
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
-    of_tables = table_findings(books, read_wrong_balances(books.credit_database))
+    with ThreadPoolExecutor(1) as beside:
+        # Seconds of SQL where books are large: Spark plans meanwhile.
+        of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database)))
+        found = _found(reading, books, cut_off, progress)
+        told = of_tables.result()
+    if told.num_rows:
+        found = found.unionByName(reading.spark.createDataFrame(told))
+    return reading.together(found)
+
+
+def _found(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
+    """Returns the findings about orders."""
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
@@ -114,10 +126,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
     ]
     # Each source has one or two events of an order: sorting and summing before the join would cost more than it saves.
     histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
-    found = findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
-    if of_tables.num_rows:
-        found = found.unionByName(reading.spark.createDataFrame(of_tables))
-    return reading.together(found)
+    return findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
 
 
 def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:

@@ -46,8 +46,8 @@ def born_s(process: psutil.Process) -> float:
 
     Linux knows it by the clock since boot. psutil adds the time of the boot in whole seconds: up to a second too little, or too much.
     """
-    since_boot_s = float(process.create_time()) - psutil.boot_time()
-    return since_boot_s + time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+    return boot_s + float(process.create_time()) - float(psutil.boot_time())
 
 
 def used(readings: Sequence[Reading], began_s: float, ended_s: float) -> Used:
