@@ -44,7 +44,7 @@ class Used:
 def born_s(process: psutil.Process) -> float:
     """Returns when the process began, in seconds since the epoch, to a hundredth.
 
-    Linux knows it by the clock since boot. psutil adds the time of the boot in whole seconds: up to a second too little, or too much.
+    Linux knows it by the clock since boot. psutil adds the time of the boot in whole seconds, which may be a second off.
     """
     boot_s = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     return boot_s + float(process.create_time()) - float(psutil.boot_time())

@@ -87,7 +87,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def _sync(path: bytes) -> None:
     """Opens the file anew each time: it may be another one of that name.
 
-    To ask fstat whether it still is the same costs more: Linux then gives the next write a new time, and the sync writes that, too.
+    To ask fstat whether it is the same costs more: Linux then gives the next write a new time, and the sync writes that, too.
     """
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
