@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _INT32 = struct.Struct(">i")
+_KEPT_OPEN = 4
 _PATIENCE_S = 5.0
 """Seconds for the helper to end by itself."""
 
@@ -72,28 +73,42 @@ class FlushProcess:
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Runs the helper's end: answers requests until there are none."""
+    kept_open: dict[bytes, int] = {}
     while len(head := requests.read(_INT32.size)) == _INT32.size:
         message = requests.read(_INT32.unpack(head)[0])
         error = 0
         for path in filter(None, message.split(b"\0")):
             try:
-                _sync(path)
+                os.fdatasync(_opened(kept_open, path))
             except OSError as failure:
                 error = failure.errno or -1
         answers.write(_INT32.pack(error))
         answers.flush()
 
 
-def _sync(path: bytes) -> None:
-    """Opens the file anew each time: it may be another one of that name.
-
-    To ask fstat whether it is the same costs more: Linux then gives the next write a new time, and the sync writes that, too.
-    """
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fdatasync(file)
-    finally:
+def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
+    file = kept_open.pop(path, None)
+    if file is not None and _is_deleted(file):
+        # And perhaps created again.
         os.close(file)
+        file = None
+    if file is None:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    kept_open[path] = file
+    if len(kept_open) > _KEPT_OPEN:
+        os.close(kept_open.pop(next(iter(kept_open))))
+    return file
+
+
+def _is_deleted(file: int) -> bool:
+    """Returns whether the open file's name is gone.
+
+    Not by fstat where there is /proc: Linux gives a file a new time at the first write after each fstat, and syncs that, too.
+    """
+    try:
+        return os.readlink(f"/proc/self/fd/{file}").endswith(" (deleted)")
+    except OSError:
+        return os.fstat(file).st_nlink == 0
 
 
 if __name__ == "__main__":
