@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,10 @@ async def test_a_pull_consumer_polls_and_pulls_by_properties(namesrv_addr: str) 
         await producer.create_topic("pulled", 1)
         await send_numbered(producer, "pulled", range(10))
         (queue,) = await pulling.queues("pulled")
+        async with asyncio.timeout(60):
+            # Apache's broker answers a send before readers see the message.
+            while await pulling.max_offset(queue) < 10:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
         pulled = await pulling.pull(queue, 0, expression=MessageSelector.by_sql("n > 6"))
         assert ([message.body for message in pulled.messages], pulled.next_offset) == ([b"7", b"8", b"9"], 10)
         pulling.assign([queue], MessageSelector.by_sql("n < 2"))
