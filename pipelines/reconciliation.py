@@ -103,9 +103,13 @@ def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
         # Seconds of SQL where books are large: Spark plans meanwhile.
         of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database)))
         found = _found(reading, books, cut_off, progress)
-        told = of_tables.result()
-    if told.num_rows:
-        found = found.unionByName(reading.spark.createDataFrame(told))
+        return with_table_findings(reading, found, of_tables.result())
+
+
+def with_table_findings(reading: Reading, found: DataFrame, of_tables: pyarrow.Table) -> DataFrame:
+    """Returns the findings about orders together with those of `table_findings`."""
+    if of_tables.num_rows:
+        found = found.unionByName(reading.spark.createDataFrame(of_tables))
     return reading.together(found)
 
 

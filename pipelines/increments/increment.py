@@ -28,6 +28,7 @@ from pipelines.reconciliation import (
     log_begins_ms,
     progress_of,
     table_findings,
+    with_table_findings,
     written_outcome,
 )
 from pipelines.sources.databases.tables import read_wrong_balances
@@ -115,9 +116,7 @@ class _Increment:
         rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)))
         settled_keys = held(rows.where(is_settled()).select("key").join(passing, "key", "left_anti"))
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
-        if of_tables.num_rows:
-            found = found.unionByName(self.reading.spark.createDataFrame(of_tables))
-        told = self.reading.rows(summed(self.reading.together(found), PERIOD_MS))
+        told = self.reading.rows(summed(with_table_findings(self.reading, found, of_tables), PERIOD_MS))
         still_open = kept.join(settled_keys, "key", "left_anti").withColumns(dict.fromkeys(_OF_THE_MOMENT, F.lit(0)))
         _write(_events(still_open), folder / OPEN)
         _write(markers, folder / MARKERS)

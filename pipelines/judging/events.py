@@ -10,15 +10,14 @@ from pyspark.sql import DataFrame
 from pipelines.judging.history import KEY
 
 
-def event_rows(rows: DataFrame, said: Mapping[str, str]) -> DataFrame:
-    """Returns one event for each row: the columns of KEY, and a struct of what else the source says.
+def event_rows(rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL") -> DataFrame:
+    """Returns one event for each row, which has an `order_id`: the columns of KEY, and a struct of what else the source says.
 
-    `said` has the SQL of columns of EVENT_COLUMNS. The first of them that is no key names the struct.
+    `said` has the SQL of other columns of EVENT_COLUMNS, of which the first names the struct, and `unnamed` that of this key.
     """
-    keys = [f"{said.get(name, f'CAST(NULL AS {kind})')} AS {name}" for name, kind in KEY.items()]
-    told = {name: sql for name, sql in said.items() if name not in KEY}
-    fields = ", ".join(f"{sql} AS {name}" for name, sql in told.items())
-    return rows.selectExpr(*keys, f"struct({fields}) AS with_{next(iter(told))}")
+    fields = ", ".join(f"{sql} AS {name}" for name, sql in said.items())
+    unnamed = f"CAST({unnamed} AS {KEY['unnamed']}) AS unnamed"
+    return rows.selectExpr("order_id", unnamed, f"struct({fields}) AS with_{next(iter(said))}")
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:

@@ -163,8 +163,6 @@ def events_of(told: DataFrame) -> DataFrame:
     unnamed = if_true("order_id IS NULL", f"COALESCE(unique_key, {stretch}, concat('at ', commit_log_offset))")
     without_items = f"said.items IS NULL AND said.version >= {_ITEMS_SINCE_VERSION}"
     said = {
-        "order_id": "order_id",
-        "unnamed": unnamed,
         "halves": _count("half"),
         "half_at_ms": _new("half", "stored_at_ms"),
         "last_half_at_ms": _new("half", "stored_at_ms"),
@@ -202,7 +200,7 @@ def events_of(told: DataFrame) -> DataFrame:
         "latest_at_ms": if_true("NOT is_carried", "stored_at_ms"),
         "unconsumed_cancellations": _of("cancellation", "1", "NOT is_consumed"),
     }
-    return event_rows(told, said)
+    return event_rows(told, said, unnamed=unnamed)
 
 
 def _of(role: str, value: str, condition: str = "TRUE") -> str:

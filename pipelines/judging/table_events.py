@@ -18,7 +18,6 @@ _WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_w
 def order_events(orders: DataFrame) -> DataFrame:
     """Returns an event for each order row."""
     said = {
-        "order_id": "order_id",
         "order_rows": "1",
         "customer": "customer",
         "order_cents": "total_cents",
@@ -36,7 +35,7 @@ def order_events(orders: DataFrame) -> DataFrame:
 
 def ending_events(orders: DataFrame) -> DataFrame:
     """Returns an event for each order row that was read before the order's end: only the changes by its end."""
-    said = {"order_id": "order_id", "order_state": "state", "ended_at_ms": "ended_at_ms", "latest_at_ms": "ended_at_ms"}
+    said = {"order_state": "state", "ended_at_ms": "ended_at_ms", "latest_at_ms": "ended_at_ms"}
     return event_rows(orders, said)
 
 
@@ -44,7 +43,7 @@ def item_events(items: DataFrame) -> DataFrame:
     """Returns an event for each item of an order. `item_mark`: see `mark_of_item`."""
     price = "CAST(price_cents AS decimal(19,0)) * CAST(quantity AS decimal(18,0))"
     marked = mark_of_item("name", "quantity")
-    return event_rows(items, {"order_id": "order_id", "item_cents": f"CAST({price} AS decimal(38,0))", "item_mark": marked})
+    return event_rows(items, {"item_cents": f"CAST({price} AS decimal(38,0))", "item_mark": marked})
 
 
 def mark_of_item(name: str, quantity: str) -> str:
@@ -71,8 +70,6 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
         "unknown_rows": f"NOT ({is_of_order} OR {is_cancelled}) OR COALESCE({is_of_nothing}, TRUE)",
     }
     said = {
-        "order_id": "order_id",
-        "unnamed": if_true("order_id IS NULL", "transaction_id"),
         **{name: f"CAST({condition} AS int)" for name, condition in counted.items()},
         "transaction_id": if_true(is_placed, "transaction_id"),
         "cancellation_transaction_id": if_true(is_cancelled, "transaction_id"),
@@ -80,7 +77,8 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
         "cancelled_at_ms": if_true(is_cancelled, "created_at_ms"),
         "latest_at_ms": "created_at_ms",
     }
-    return event_rows(transactions.where(f"NOT {is_marker}"), said)
+    unnamed = if_true("order_id IS NULL", "transaction_id")
+    return event_rows(transactions.where(f"NOT {is_marker}"), said, unnamed=unnamed)
 
 
 def markers(transactions: DataFrame) -> DataFrame:
@@ -96,7 +94,6 @@ def credit_events(credits: DataFrame) -> DataFrame:
     amount = "CAST(amount_cents AS decimal(38,0))"
     counted = {"credit_rows": is_credit, "reversal_rows": is_reversal, "unknown_rows": f"NOT {is_known}"}
     said = {
-        "order_id": "order_id",
         **{name: f"CAST({condition} AS int)" for name, condition in counted.items()},
         "credit_cents": if_true(is_credit, amount),
         "reversal_cents": if_true(is_reversal, amount),

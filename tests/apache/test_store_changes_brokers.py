@@ -18,7 +18,7 @@ from tests.apache.places import Place, Running
 from tests.conformance.mqadmin import comparable as mqadmin_text
 from tests.conformance.mqadmin.scenario import Place as MqadminPlace
 from tests.conformance.mqadmin.session import Mqadmin
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import Inbox, consumer, running, until, until_there_are
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
@@ -102,7 +102,7 @@ async def leave(place: Place, broker: Running, books: Books) -> Left:
         checked += await transact(orders, books, "checked, to roll back", ROLLBACK, count=2)
         await until(lambda: set(checked) <= set(books.checked), PATIENCE_S)
         await until_all_is_committed(pull, books)
-        await until_there_are(pull, LATER, 1)
+        await until_there_are(pull, LATER, 1, PATIENCE_S)
         told = ask_mqadmin(broker, place)
         read_offsets = {queue: await pull.committed(queue) for queue in await pull.queues(PLAIN)}
         await until(lambda: are_on_disk(read_offsets, place.store), PATIENCE_S)
@@ -207,13 +207,7 @@ async def pull_all(pull: PullConsumer, queue: MessageQueue) -> list[MessageExt]:
 
 async def until_all_is_committed(pull: PullConsumer, books: Books) -> None:
     """COMMIT is one-way: the broker may not have come to it yet."""
-    await until_there_are(pull, ORDERS, len([body for body in books.bodies(COMMIT) if body not in books.checked]))
-
-
-async def until_there_are(pull: PullConsumer, topic: str, count: int) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while sum([await pull.max_offset(queue) for queue in await pull.queues(topic)]) < count:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+    await until_there_are(pull, ORDERS, len([body for body in books.bodies(COMMIT) if body not in books.checked]), PATIENCE_S)
 
 
 def waited_ms(message: MessageExt) -> int:

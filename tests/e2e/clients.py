@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
-from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PushConsumer
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, PullConsumer, PushConsumer
 from rocketmq_broker.message import MessageExt
 from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2
 
@@ -87,4 +87,11 @@ async def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
     """Raises TimeoutError if it never becomes true."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.05)
+
+
+async def until_there_are(pull: PullConsumer, topic: str, count: int, timeout_s: float = 60) -> None:
+    """Waits until readers see so many messages: Apache's broker answers a send before. Raises TimeoutError."""
+    async with asyncio.timeout(timeout_s):
+        while sum([await pull.max_offset(queue) for queue in await pull.queues(topic)]) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.05)

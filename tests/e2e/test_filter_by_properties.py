@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +26,7 @@ from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import ResponseCode
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, running, until
+from tests.e2e.clients import PATIENT, Inbox, running, until, until_there_are
 
 KIT = Path(__file__).parents[1] / "conformance" / "java" / "run"
 KIT_SECONDS = 300
@@ -103,10 +102,7 @@ async def test_a_pull_consumer_polls_and_pulls_by_properties(namesrv_addr: str) 
         await producer.create_topic("pulled", 1)
         await send_numbered(producer, "pulled", range(10))
         (queue,) = await pulling.queues("pulled")
-        async with asyncio.timeout(60):
-            # Apache's broker answers a send before readers see the message.
-            while await pulling.max_offset(queue) < 10:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+        await until_there_are(pulling, "pulled", 10)
         pulled = await pulling.pull(queue, 0, expression=MessageSelector.by_sql("n > 6"))
         assert ([message.body for message in pulled.messages], pulled.next_offset) == ([b"7", b"8", b"9"], 10)
         pulling.assign([queue], MessageSelector.by_sql("n < 2"))

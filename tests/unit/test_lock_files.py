@@ -14,6 +14,11 @@ def pins(lock: Path) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9._-]+)(?:\[[^]]*\])?==(\S+)", lock.read_text(), re.MULTILINE))
 
 
+def shared(lock: dict[str, str], other: dict[str, str]) -> dict[str, str]:
+    """What this lock says of the packages that both name."""
+    return {name: version for name, version in lock.items() if name in other}
+
+
 def names(requirements: list[Any]) -> set[str]:
     return {re.split(r"[\[<>=!~; ]", requirement)[0] for requirement in requirements if isinstance(requirement, str)}
 
@@ -43,9 +48,7 @@ def test_what_compiles_the_broker_is_what_the_tests_compile_with() -> None:
     compiler, tested = pins(ROOT / "docker" / "compile.lock"), pins(ROOT / "requirements.lock")
     wanted = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["compile"])
     assert wanted <= compiler.keys()
-    assert {name: tested[name] for name in compiler if name in tested} == {
-        name: compiler[name] for name in compiler if name in tested
-    }
+    assert shared(tested, compiler) == shared(compiler, tested)
     assert {"mypy", "msgspec", "librt", "setuptools"} <= compiler.keys() & tested.keys()
 
 
@@ -54,9 +57,7 @@ def test_spark_connects_packages_are_locked_apart_with_the_versions_that_the_tes
     wanted = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["connect"])
     assert wanted <= connect.keys()
     assert "pandas" not in tested
-    assert {name: tested[name] for name in connect if name in tested} == {
-        name: connect[name] for name in connect if name in tested
-    }
+    assert shared(tested, connect) == shared(connect, tested)
 
 
 def test_what_writes_the_sbom_is_locked_apart_from_what_the_tests_need() -> None:

@@ -78,7 +78,7 @@ def keeping(file: Path) -> Iterator[subprocess.Popen[bytes]]:
             waited(file.exists)
             yield keeper
         finally:
-            keeper.terminate()
+            keeper.kill()
 
 
 def findings_of(folder: Path, *options: str) -> list[dict[str, Any]]:
