@@ -6,17 +6,14 @@ add up (amounts whose sum needs more than 64 bits) and what is too large for one
 
 from __future__ import annotations
 
-import math
 import sqlite3
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pipelines.errors import EngineUnfit
-from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.judge import FINDING_COLUMNS
-from pipelines.judging.totals import LATENCY_STEPS, SUMMED
+from pipelines.judging.totals import summed_here
 from pipelines.judging.without_spark.auditing import with_names
 from pipelines.judging.without_spark.record_events import events_of_rows
 from pipelines.judging.without_spark.sqlite_judge import Event, judge
@@ -48,9 +45,6 @@ from rocketmq_commitlog.source import CommitLogSource
 
 _TOO_WIDE: Final = "SQLite cannot add up amounts beyond 64 bits: --engine spark can"
 _BEYOND: Final = 2**63
-_KEYS: Final = ("finding", "cause", "currency")
-_SUMS: Final = ("order_count", "order_cents", "credit_count", "credit_cents")
-_ONE: Final = tuple(name for name in FINDING_COLUMNS if name not in (*_KEYS, *_SUMS))
 
 Row = dict[str, Any]
 
@@ -66,14 +60,14 @@ def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> Reconcilia
         found = _found(books, cut_off)
     except (OverflowError, sqlite3.Error) as error:
         raise EngineUnfit(f"{_TOO_WIDE} ({error})") from None
-    return written_outcome(_summed(found), books, cut_off, output)
+    return written_outcome(summed_here(found, PERIOD_MS), books, cut_off, output)
 
 
 def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
     """Returns a row for each finding, with FINDING_COLUMNS."""
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
-    of_tables = table_findings(books, read_wrong_balances(books.credit_database)).to_pylist()
+    of_tables = table_findings(books, read_wrong_balances(books.credit_database))
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = _rows(books.order_database, ORDER_ITEMS)
     transactions = _rows(books.order_database, TRANSACTIONS)
@@ -109,37 +103,3 @@ def _whole(cents: float | None) -> int | None:
     if abs(cents) < _BEYOND:
         raise OverflowError(f"{cents} is rounded")
     return None
-
-
-def _summed(found: Iterable[Mapping[str, Any]]) -> list[Row]:
-    """Returns the rows of `totals.summed`: sums of healthy orders, and all others one by one."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
-    for row in found:
-        is_summed = row["finding"] in SUMMED
-        one = (None,) * len(_ONE) if is_summed else tuple(row[name] for name in _ONE)
-        groups[*(row[name] for name in _KEYS), _period_ms(row["ordered_at_ms"]), _latency_step(row), *one].append(row)
-    names = (*_KEYS, "period_ms", "latency_step", *_ONE)
-    return [
-        dict(zip(names, key, strict=True)) | {"count": len(rows)} | {name: _sum(rows, name) for name in _SUMS}
-        for key, rows in groups.items()
-    ]
-
-
-def _sum(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
-    values = [row[name] for row in rows if row[name] is not None]
-    return sum(values) if values else None
-
-
-def _period_ms(at_ms: int | None) -> int | None:
-    """Returns the start of the period; like Spark's `div` it rounds towards 0."""
-    if at_ms is None:
-        return None
-    begins_ms = abs(at_ms) // PERIOD_MS * PERIOD_MS
-    return begins_ms if at_ms >= 0 else -begins_ms
-
-
-def _latency_step(row: Mapping[str, Any]) -> int | None:
-    ordered, credited = row["ordered_at_ms"], row["credited_at_ms"]
-    if row["finding"] != Finding.MATCHED or ordered is None or credited is None or credited < ordered:
-        return None
-    return math.floor(math.log2(credited - ordered + 1) * LATENCY_STEPS)

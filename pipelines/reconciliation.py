@@ -20,7 +20,7 @@ from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, 
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.log_gaps import with_unjudged
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
-from pipelines.judging.totals import FindingTotal, summed, totals_of
+from pipelines.judging.totals import FindingTotal, summed, summed_here, totals_of
 from pipelines.outputs import write_outputs
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.tables import (
@@ -78,7 +78,13 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> R
 
     Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails later.
     """
-    rows = reading.rows(summed(find(reading, books, cut_off), PERIOD_MS))
+    # Read first: messages acknowledged by now have their credits in the ledger when that is read.
+    progress = [progress_of(log, books.route) for log in books.logs]
+    with ThreadPoolExecutor(1) as beside:
+        # SQL over all rows of large books: beside Spark it takes no time of its own.
+        of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database)))
+        of_orders = reading.rows(summed(find(reading, books, cut_off, progress), PERIOD_MS))
+        rows = [*of_orders, *summed_here(of_tables.result(), PERIOD_MS)]
     return written_outcome(rows, books, cut_off, output)
 
 
@@ -95,26 +101,8 @@ def kinds_of(books: Books) -> tuple[Finding, ...]:
     return tuple(kind for kind in Finding if (books.logs or kind not in NEEDS_STORE) and kind is not Finding.UNCLASSIFIED)
 
 
-def find(reading: Reading, books: Books, cut_off: CutOff) -> DataFrame:
-    """Returns all findings, including those of healthy orders."""
-    # Read first: messages acknowledged by now have their credits in the ledger when that is read.
-    progress = [progress_of(log, books.route) for log in books.logs]
-    with ThreadPoolExecutor(1) as beside:
-        # Seconds of SQL where books are large: Spark plans meanwhile.
-        of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database)))
-        found = _found(reading, books, cut_off, progress)
-        return with_table_findings(reading, found, of_tables.result())
-
-
-def with_table_findings(reading: Reading, found: DataFrame, of_tables: pyarrow.Table) -> DataFrame:
-    """Returns the findings about orders together with those of `table_findings`."""
-    if of_tables.num_rows:
-        found = found.unionByName(reading.spark.createDataFrame(of_tables))
-    return reading.together(found)
-
-
-def _found(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
-    """Returns the findings about orders."""
+def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
+    """Returns the findings about orders, including healthy ones; `progress` is that of each log."""
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
@@ -161,20 +149,17 @@ def progress_of(log: MessageLog, route: Route) -> Progress:
     return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in route.consumed_topics}
 
 
-_ARROW_TYPES: Final = {"string": pyarrow.string(), "bigint": pyarrow.int64()}
-
-
-def table_findings(books: Books, wrong_balances: pyarrow.Table) -> pyarrow.Table:
-    """Finds customers with a wrong balance, and unreadable values, in the tables only.
+def table_findings(books: Books, wrong_balances: pyarrow.Table) -> list[dict[str, Any]]:
+    """Finds customers with a wrong balance, and unreadable values, in the tables only: a row of FINDING_COLUMNS for each.
 
     A customer's points are the ledger's sum. Raises UnreadableDatabase.
     """
-    schema = pyarrow.schema([(name, _ARROW_TYPES[kind]) for name, kind in FINDING_COLUMNS.items()])
     values = [
         {"finding": Finding.UNREADABLE_VALUE.value, "stage": "unknown", "transaction_id": told}
         for told in read_unreadable_values(books.order_database, books.credit_database)
     ]
-    return pyarrow.Table.from_pylist([*map(_balance_finding, wrong_balances.to_pylist()), *values], schema)
+    rows: list[Mapping[str, object]] = [*map(_balance_finding, wrong_balances.to_pylist()), *values]
+    return [{name: row.get(name) for name in FINDING_COLUMNS} for row in rows]
 
 
 def _balance_finding(row: Mapping[str, Any]) -> dict[str, object]:

@@ -20,7 +20,7 @@ from pipelines.increments.windows import SCHEMA, is_settled, read_windows, with_
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, grouped, judged, with_markers
-from pipelines.judging.totals import summed
+from pipelines.judging.totals import summed, summed_here
 from pipelines.reconciliation import (
     PERIOD_MS,
     Books,
@@ -28,7 +28,6 @@ from pipelines.reconciliation import (
     log_begins_ms,
     progress_of,
     table_findings,
-    with_table_findings,
     written_outcome,
 )
 from pipelines.sources.databases.tables import read_wrong_balances
@@ -100,7 +99,7 @@ class _Increment:
         return rows
 
     def _judge(
-        self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: pyarrow.Table
+        self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """Returns the rows of the outcome, and the run that has each window after this one."""
         held = self.reading.held
@@ -116,7 +115,7 @@ class _Increment:
         rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)))
         settled_keys = held(rows.where(is_settled()).select("key").join(passing, "key", "left_anti"))
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
-        told = self.reading.rows(summed(with_table_findings(self.reading, found, of_tables), PERIOD_MS))
+        told = [*self.reading.rows(summed(found, PERIOD_MS)), *summed_here(of_tables, PERIOD_MS)]
         still_open = kept.join(settled_keys, "key", "left_anti").withColumns(dict.fromkeys(_OF_THE_MOMENT, F.lit(0)))
         _write(_events(still_open), folder / OPEN)
         _write(markers, folder / MARKERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,6 +76,39 @@ def summed(found: DataFrame, period_ms: int) -> DataFrame:
     sums = [F.expr(f"sum(CAST({name} AS decimal(38,0))) AS {name}") for name in _SUMS]
     together = rows.groupBy(*keys).agg(F.expr("count(1) AS count"), *sums)
     return together.select(*_KEYS, *_SUMS, "count", "period_ms", "latency_step", "one.*")
+
+
+def summed_here(found: Iterable[Mapping[str, Any]], period_ms: int) -> list[dict[str, Any]]:
+    """Returns the rows of `summed` for findings that this process holds."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in found:
+        one = (None,) * len(_ONE) if row["finding"] in SUMMED else tuple(row[name] for name in _ONE)
+        groups[*(row[name] for name in _KEYS), _period_ms(row["ordered_at_ms"], period_ms), _latency_step(row), *one].append(row)
+    names = (*_KEYS, "period_ms", "latency_step", *_ONE)
+    return [
+        dict(zip(names, key, strict=True)) | {"count": len(rows)} | {name: _sum(rows, name) for name in _SUMS}
+        for key, rows in groups.items()
+    ]
+
+
+def _sum(rows: Iterable[Mapping[str, Any]], name: str) -> int | None:
+    values = [row[name] for row in rows if row[name] is not None]
+    return sum(values) if values else None
+
+
+def _period_ms(at_ms: int | None, period_ms: int) -> int | None:
+    """Returns the start of the period; like Spark's `div` it rounds towards 0."""
+    if at_ms is None:
+        return None
+    begins_ms = abs(at_ms) // period_ms * period_ms
+    return begins_ms if at_ms >= 0 else -begins_ms
+
+
+def _latency_step(row: Mapping[str, Any]) -> int | None:
+    ordered, credited = row["ordered_at_ms"], row["credited_at_ms"]
+    if row["finding"] != Finding.MATCHED or ordered is None or credited is None or credited < ordered:
+        return None
+    return math.floor(math.log2(credited - ordered + 1) * LATENCY_STEPS)
 
 
 def latency_ms(step: int) -> int:

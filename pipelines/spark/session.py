@@ -32,6 +32,8 @@ _EVERYWHERE = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    # HotSpot compiles no longer method. The rules in one of 64 KB, Spark's own limit, would take twice the time, interpreted.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
     # Without it a crashed Python worker reports only its crash.
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",

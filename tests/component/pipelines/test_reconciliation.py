@@ -131,7 +131,7 @@ def test_histories_meet_markers_only_where_there_are_any(spark: SparkSession, sh
     books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
 
     def plan() -> str:
-        return str(find(Reading(spark, is_small), books, CUT_OFF)._jdf.queryExecution().optimizedPlan())
+        return str(find(Reading(spark, is_small), books, CUT_OFF, [])._jdf.queryExecution().optimizedPlan())
 
     shop.add_orders(["a"])
     assert "Join" not in plan()

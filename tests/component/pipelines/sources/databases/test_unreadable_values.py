@@ -10,6 +10,7 @@ from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
+from pipelines.sources.databases.adbc import BATCH_ROWS
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
 from pipelines.sources.reading import Reading
@@ -77,6 +78,15 @@ def test_text_that_is_no_utf8_is_named_and_other_text_is_not(shop: ShopDatabases
     shop.orders.execute("UPDATE orders SET customer = CAST(? AS TEXT) WHERE id = 2", (NO_UTF8,))
     shop.orders.commit()
     assert told(shop) == ["orders row 2: customer: no UTF-8: b'a\\xffda'"]
+
+
+def test_text_that_is_no_utf8_is_found_after_a_whole_batch_without_text(shop: ShopDatabases) -> None:
+    shop.orders.executemany(
+        "INSERT INTO transactions VALUES (?, NULL, 'ROLLED_BACK', 1, 'order')", [(f"m{number}",) for number in range(BATCH_ROWS)]
+    )
+    shop.orders.execute("INSERT INTO transactions VALUES ('last', CAST(? AS TEXT), 'COMMITTED', 1, 'order')", (NO_UTF8,))
+    shop.orders.commit()
+    assert told(shop) == ["transactions row 65537: order_id: no UTF-8: b'a\\xffda'"]
 
 
 def test_columns_that_may_be_empty_are(shop: ShopDatabases) -> None:
