@@ -38,14 +38,19 @@ class Process:
         log_path: Path | None,
         is_ready: Callable[[Process], bool],
         announce: Callable[[str], None],
+        is_asked: bool = False,
     ) -> None:
-        """Without `log_path` it prints where this program prints. `announce` tells the reaper about groups (`Processes.add`)."""
+        """Without `log_path` it prints where this program prints. `announce` tells the reaper about groups (`Processes.add`).
+
+        `is_asked` is for a program that reads its standard input: see `ask`.
+        """
         self.name = name
         self.log_path = log_path
         self.environment = dict(environment)
         self._arguments = list(arguments)
         self._is_ready = is_ready
         self._announce = announce
+        self._stdin = subprocess.PIPE if is_asked else subprocess.DEVNULL
         self._popen: subprocess.Popen[bytes] | None = None
         self._log_position = 0
         self._groups: list[int] = []
@@ -88,13 +93,29 @@ class Process:
                 self._arguments,
                 cwd=PROJECT_ROOT,
                 env={**os.environ, "PYTHONUNBUFFERED": "1", **self.environment},
-                stdin=subprocess.DEVNULL,
+                stdin=self._stdin,
                 stdout=log,
                 stderr=None if log is None else subprocess.STDOUT,
                 start_new_session=True,
             )
         self._groups.append(self._popen.pid)
         self._announce(f"+{self._popen.pid}")
+
+    def ask(self) -> None:
+        """Sends an empty line to its standard input. Raises ProcessFailed if it has ended."""
+        assert self._popen is not None, f"{self.name} was never started"
+        assert self._popen.stdin is not None, f"{self.name} reads no input"
+        try:
+            self._popen.stdin.write(b"\n")
+            self._popen.stdin.flush()
+        except BrokenPipeError:
+            raise ProcessFailed(f"{self.name} has ended:\n{_tail(self.output())}") from None
+
+    def end_input(self) -> None:
+        """Ends its standard input."""
+        assert self._popen is not None, f"{self.name} was never started"
+        assert self._popen.stdin is not None, f"{self.name} reads no input"
+        self._popen.stdin.close()
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
         """Waits until it is ready. Raises ProcessFailed if it ends first or the time is over."""
@@ -195,6 +216,7 @@ class Processes:
         environment: Mapping[str, str] | None = None,
         is_ready: Callable[[Process], bool] = lambda process: process.is_running,
         has_log: bool = True,
+        is_asked: bool = False,
     ) -> Process:
         """Adds a process that this set stops in the end, and does not start it. Without a log it prints on the screen."""
         process = Process(
@@ -204,6 +226,7 @@ class Processes:
             log_path=self._log_folder / f"{name}.log" if has_log else None,
             is_ready=is_ready,
             announce=self._announce,
+            is_asked=is_asked,
         )
         self._processes.append(process)
         return process

@@ -1,4 +1,7 @@
-"""Spark's verdict on all orders, besides the verdict by SQL: the reconciliation in its own process, started by a button."""
+"""Spark's verdict on all orders, besides the verdict by SQL: the reconciliation in its own process, asked by a button.
+
+The first question starts it, and Spark with it; it waits for the next one.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +13,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from demo.errors import DemoError
-from demo.processes import Process, Processes
+from demo.processes import Process, Processes, ProcessFailed
 from demo.system import System
 
 YOUNG_S: Final = 10
 """Younger orders are not judged by missing rows: orders may be on their way at any time."""
 _LAST_LINES: Final = 40
 
-_MEANING_OF: Final = {0: "The books agree.", 1: "The books do not agree."}
-_COULD_NOT_TELL: Final = "The reconciliation could not tell."
+_ANSWERS: Final = ("{", "could not tell: ")
+"""How the line begins that ends an answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """The state of the reconciliation, and its last output."""
+    """The state of a comparison, and what was printed since it was asked for."""
 
     seconds: float
     """The time since its begin, or its whole time once it has ended."""
-    exit_code: int | None
-    """None while it runs."""
+    is_running: bool
     lines: tuple[str, ...]
 
     @property
@@ -39,51 +41,80 @@ class Opinion:
     @property
     def verdict(self) -> Mapping[str, Any] | None:
         """What `reconcile --json` printed; None if it has not ended, or could not tell."""
-        if self.exit_code not in _MEANING_OF:
-            return None
-        told = next((line for line in reversed(self.lines) if line.startswith("{")), "")
+        told = next((line for line in reversed(self.lines) if line.startswith(_ANSWERS)), "")
         try:
             verdict = json.loads(told)
         except ValueError:
             return None
-        return verdict if isinstance(verdict, dict) else None
+        return verdict if isinstance(verdict, dict) and not self.is_running else None
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether it has ended, and found the books consistent."""
+        return self.verdict is not None and bool(self.verdict.get("is_consistent"))
 
     @property
     def meaning(self) -> str:
-        """The meaning of the exit code, as a sentence; empty while it runs."""
-        return "" if self.exit_code is None else _MEANING_OF.get(self.exit_code, _COULD_NOT_TELL)
+        """The verdict as a sentence; empty while it runs."""
+        if self.is_running:
+            return ""
+        if self.verdict is None:
+            return "The reconciliation could not tell."
+        return "The books agree." if self.is_consistent else "The books do not agree."
 
 
 class SecondOpinion:
-    """Runs the reconciliation, once at a time."""
+    """Has the reconciliation compare, once at a time."""
 
     def __init__(self, process: Process) -> None:
-        """`process` is started for each request; the screen shows its log."""
+        """`process` compares when it starts, and again when it is asked; the screen shows its log."""
         self._process = process
         self._begun_s: float | None = None
         self._taken_s: float | None = None
+        self._printed_before = 0
 
     @property
     def is_running(self) -> bool:
         """True while Spark compares."""
-        return self._process.is_running
+        return self._begun_s is not None and self._taken_s is None and not self._has_ended()
 
     def ask(self) -> None:
         """Starts the comparison. Raises DemoError if one is running."""
         if self.is_running:
             raise DemoError("Spark compares at the moment: wait until it is done")
+        if not self._is_asked_again():
+            self._printed_before = 0
+            self._process.spawn()
         self._begun_s, self._taken_s = time.monotonic(), None
-        self._process.spawn()
 
     def latest(self) -> Opinion | None:
         """Returns the latest opinion; None if nobody has asked yet."""
         if self._begun_s is None:
             return None
-        exit_code = self._process.exit_code
+        is_running = self.is_running
         seconds = time.monotonic() - self._begun_s if self._taken_s is None else self._taken_s
-        if exit_code is not None:
+        if not is_running:
             self._taken_s = seconds
-        return Opinion(seconds, exit_code, tuple(self._process.output().splitlines()[-_LAST_LINES:]))
+        return Opinion(seconds, is_running, tuple(self._printed().splitlines()[-_LAST_LINES:]))
+
+    def _is_asked_again(self) -> bool:
+        """Asks the process if it runs. Returns whether it does."""
+        if not self._process.is_running:
+            return False
+        self._printed_before = len(self._process.output())
+        try:
+            self._process.ask()
+        except ProcessFailed:
+            return False
+        return True
+
+    def _has_ended(self) -> bool:
+        # First whether it runs: what it prints before its end belongs to the answer.
+        has_exited = not self._process.is_running
+        return has_exited or any(line.startswith(_ANSWERS) and line.endswith("\n") for line in self._printed().splitlines(True))
+
+    def _printed(self) -> str:
+        return self._process.output()[self._printed_before :]
 
 
 def reconciliation(processes: Processes, system: System) -> Process:
@@ -92,5 +123,5 @@ def reconciliation(processes: Processes, system: System) -> Process:
     arguments = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", str(YOUNG_S)]
     for store in system.broker_stores:
         arguments += ["--store", str(store)]
-    arguments += ["--output", str(output), "--hide-output", "--json"]
-    return processes.add("reconciliation", arguments, environment=system.environment)
+    arguments += ["--output", str(output), "--hide-output", "--json", "--again"]
+    return processes.add("reconciliation", arguments, environment=system.environment, is_asked=True)

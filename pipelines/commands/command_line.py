@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -29,8 +31,8 @@ from pipelines.commands.breaks import commands
 from pipelines.commands.keep_spark import keep_spark_command
 from pipelines.commands.option_groups import with_groups
 from pipelines.commands.repair import repair_command
-from pipelines.commands.running import TimedOutcome, reconciled, reconciled_embedded
-from pipelines.commands.verdict import exit_with
+from pipelines.commands.running import Judge, TimedOutcome, reconciled_embedded, spark_judge
+from pipelines.commands.verdict import exit_with, verdict_of
 from pipelines.commands.watch_command import watch_command
 from pipelines.judging.cut_off import GRACE_SECONDS, CutOff
 from pipelines.judging.totals import Tolerance
@@ -76,20 +78,22 @@ def reconcile_command(
     increment: IncrementOptions,
     engine: Annotated[Engine, typer.Option(help="what runs the rules: sqlite is quicker, for small books")] = Engine.SPARK,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of the table")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="compare again for each line of the standard input, by the same Spark")
+    ] = False,
 ) -> None:
-    """Compare orders with credits, and with messages if stores are given."""
+    """Compare orders with credits, and with messages if stores are given. With --again the exit code is 0 when the input ends."""
     if increment.full and increment.state is None:
         raise typer.BadParameter("--full needs --state: without it everything is read anyway", param_hint="--full")
     if engine is Engine.SQLITE and increment.state is not None:
         raise typer.BadParameter("--state needs Spark: leave --engine out", param_hint="--engine")
     progress = Console(stderr=True)
 
-    def judge() -> bool:
-        compared, cut_off, tolerance = books.books(), patience.cut_off(_now_ms()), failing.tolerance()
-        if engine is Engine.SQLITE:
-            timed = reconciled_embedded(compared, cut_off, results.output, progress)
-        else:
-            timed = reconciled(compared, cut_off, results.output, spark, progress, increment)
+    tolerance = failing.tolerance()
+
+    def compare(judge: Judge) -> bool:
+        cut_off = patience.cut_off(_now_ms())
+        timed = judge(cut_off)
         changes = None if results.breaks is None else BreakTable(results.breaks).update(timed.outcome.rows, cut_off.as_of_ms)
         if results.report is not None:
             write_page(results.report, timed.outcome, cut_off, tolerance)
@@ -106,7 +110,21 @@ def reconcile_command(
                 say(f"Report: {results.report}")
         return tolerance.is_consistent(timed.outcome.totals)
 
-    exit_with(judge, progress)
+    def work() -> bool:
+        compared = books.books()
+        with ExitStack() as stack:
+            if engine is Engine.SQLITE:
+                judge: Judge = partial(reconciled_embedded, compared, results.output, progress)
+            else:
+                judge = stack.enter_context(spark_judge(compared, results.output, spark, progress, increment))
+            is_consistent = compare(judge)
+            if not again:
+                return is_consistent
+            while sys.stdin.readline():
+                verdict_of(lambda: compare(judge), progress)
+        return True
+
+    exit_with(work, progress)
 
 
 @application.command("messages")

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from pipelines.commands.arguments import BooksOptions, Output, PatienceOptions, RepairOptions, SparkOptions
 from pipelines.commands.option_groups import with_groups
-from pipelines.commands.running import reconciled
+from pipelines.commands.running import spark_judge
 from pipelines.commands.verdict import exit_with
 from pipelines.errors import PlanUnusable
 from pipelines.repair.audit import Audit
@@ -51,7 +51,8 @@ def repair_command(
             return applied(read_plan(apply), Audit(path), asking.namesrv_addr, asking.credit_service_url, key)
         assert plan is not None
         compared, cut_off = books.books(), patience.cut_off(time.time_ns() // 1_000_000)
-        timed = reconciled(compared, cut_off, output, spark, progress)
+        with spark_judge(compared, output, spark, progress) as judge:
+            timed = judge(cut_off)
         made = plan_of(timed.outcome.rows, compared.route, cut_off.as_of_ms)
         write_plan(made, plan)
         _tell_plan(made, plan)

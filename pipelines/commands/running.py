@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
@@ -38,30 +38,41 @@ class TimedOutcome:
     compare_s: float
 
 
-def reconciled(
-    books: Books,
-    cut_off: CutOff,
-    output: str,
-    options: SparkOptions,
-    progress: Console,
-    increment: IncrementOptions = EVERYTHING,
-) -> TimedOutcome:
-    """Starts Spark and compares: everything, or new rows only. Raises the errors of `reconcile`, and SparkUnavailable."""
+Judge = Callable[[CutOff], TimedOutcome]
+"""Compares the books as they are, and judges them as of that moment."""
+
+
+@contextmanager
+def spark_judge(
+    books: Books, output: str, options: SparkOptions, progress: Console, increment: IncrementOptions = EVERYTHING
+) -> Iterator[Judge]:
+    """Starts Spark, and yields what compares the books as often as it is called: everything, or new rows only.
+
+    Raises the errors of `reconcile`, and SparkUnavailable.
+    """
     state = None if increment.state is None else IncrementState(increment.state)
     if state is not None:
         state.check()  # a second run should fail before the slow start of Spark
-    begun_s = time.monotonic()
+    starting_s = time.monotonic()
     with opened_session(books, options, progress) as reading:
-        started_s = time.monotonic()
-        with _shown(progress, reading.spark, options):
-            if state is None:
-                outcome = reconcile(reading, books, cut_off, output)
-            else:
-                outcome = reconcile_new(reading, books, cut_off, output, state, full=increment.full)
-        return TimedOutcome(outcome, started_s - begun_s, time.monotonic() - started_s)
+        start_s = time.monotonic() - starting_s
+
+        def judge(cut_off: CutOff) -> TimedOutcome:
+            begun_s = time.monotonic()
+            try:
+                with _shown(progress, reading.spark, options):
+                    if state is None:
+                        outcome = reconcile(reading, books, cut_off, output)
+                    else:
+                        outcome = reconcile_new(reading, books, cut_off, output, state, full=increment.full)
+            finally:
+                reading.spark.catalog.clearCache()
+            return TimedOutcome(outcome, start_s, time.monotonic() - begun_s)
+
+        yield judge
 
 
-def reconciled_embedded(books: Books, cut_off: CutOff, output: str, progress: Console) -> TimedOutcome:
+def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: CutOff) -> TimedOutcome:
     """Compares small books by SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
     begun_s = time.monotonic()
     _check(books)

@@ -26,17 +26,21 @@ class Verdict(IntEnum):
 
 
 def exit_with(judge: Callable[[], bool], console: Console) -> None:
-    """Ends the program: 0 if `judge` finds the books consistent, 1 if not, 2 with a line on the screen if it cannot tell."""
+    """Ends the program with the code of `verdict_of`."""
+    raise typer.Exit(verdict_of(judge, console))
+
+
+def verdict_of(judge: Callable[[], bool], console: Console) -> Verdict:
+    """Returns whether `judge` finds the books consistent; COULD_NOT_TELL, and the reason in a line on the screen, if it fails."""
     try:
-        verdict = Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
+        return Verdict.CONSISTENT if judge() else Verdict.INCONSISTENT
     except COULD_NOT_TELL as error:
-        verdict = _could_not_tell(str(error), console)
+        return _could_not_tell(str(error), console)
     except (PySparkException, Py4JError) as error:
-        verdict = _could_not_tell(str(_from_spark(str(error))), console)
+        return _could_not_tell(str(_from_spark(str(error))), console)
     except Exception as error:
         # A bug of ours must not look like an inconsistency: Python itself would exit with 1.
-        verdict = _could_not_tell(f"{type(error).__name__}: {error}", console)
-    raise typer.Exit(verdict)
+        return _could_not_tell(f"{type(error).__name__}: {error}", console)
 
 
 def _from_spark(text: str) -> PipelineError:

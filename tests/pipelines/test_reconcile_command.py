@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
+from demo.processes import Processes
 from pipelines.increments.state import IncrementState
 from pipelines.judging.classes import NEEDS_STORE, Finding
 from tests.component.pipelines.conftest import ShopDatabases, shop
@@ -45,6 +46,40 @@ def pipelines(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comp
 def reconcile(shop: ShopDatabases, cwd: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
     return pipelines("reconcile", "--master", "local[2]", *arguments, cwd=cwd, **{**databases, **environment})
+
+
+def test_it_compares_again_for_each_line_by_the_same_spark(shop: ShopDatabases, processes: Processes, tmp_path: Path) -> None:
+    shop.add_orders(["a", "b"])
+    shop.add_credits(["a"])
+    command = [sys.executable, "-m", "pipelines", "reconcile", "--json", "--again", "--output", f"{tmp_path}/out"]
+    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
+    process = processes.add("judge", command, environment=databases, is_asked=True)
+
+    def told(count: int) -> list[str]:
+        deadline = time.monotonic() + 300
+        while len(lines := re.findall(r"^(?:\{|could not tell: ).*$", process.output(), re.MULTILINE)) < count:
+            assert process.is_running, process.output()
+            assert time.monotonic() < deadline, process.output()
+            time.sleep(0.05)
+        return lines
+
+    process.spawn()
+    told(1)
+    shop.add_credits(["b"])
+    process.ask()
+    told(2)
+    shop.credits.execute("ALTER TABLE credits RENAME TO away")
+    process.ask()
+    told(3)
+    shop.credits.execute("ALTER TABLE away RENAME TO credits")
+    process.ask()
+    first, second, third, fourth = told(4)
+    verdicts = [json.loads(line) for line in (first, second, fourth)]
+    assert [verdict["is_consistent"] for verdict in verdicts] == [False, True, True]
+    assert len({verdict["spark_started_in_s"] for verdict in verdicts}) == 1
+    assert third.startswith("could not tell: database "), third
+    process.end_input()
+    assert process.wait(60) == 0
 
 
 def test_equal_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -14,15 +14,9 @@ import pytest
 from demo.processes import Process, Processes, prints
 from demo.system import System
 from demo.up.keeper import Health, Keeper
+from tests.component.demo.up.waiting import wait_until
 
 RUNS = "import time; print('ready', flush=True); time.sleep(600)"
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The button that asks Spark: one process at a time, and what it printed."""
+"""The button that asks Spark: one comparison at a time, by a process that waits for the next question."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from typing import cast
 import pytest
 
 from demo.errors import DemoError
-from demo.processes import Processes
+from demo.processes import Process, Processes
 from demo.system import System
 from demo.up.second_opinion import Opinion, SecondOpinion, reconciliation
+from tests.component.demo.up.waiting import wait_until
+
+AGREE, DIFFER = '{"is_consistent": true}', '{"is_consistent": false}'
 
 
 @pytest.fixture
@@ -22,48 +25,81 @@ def group(tmp_path: Path) -> Iterator[Processes]:
         yield processes
 
 
+def judge(group: Processes, *answers: str) -> Process:
+    """A process that answers at once, and again for each line; after the last answer it ends."""
+    source = f"answers = {answers!r}\nprint(answers[0])\nfor answer in answers[1:]: input(); print('compares'); print(answer)"
+    return group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
+
+
+def asked(opinion: SecondOpinion) -> Opinion:
+    opinion.ask()
+    wait_until(lambda: not opinion.is_running)
+    latest = opinion.latest()
+    assert latest is not None
+    return latest
+
+
 def test_nobody_has_asked_yet(group: Processes) -> None:
-    assert SecondOpinion(group.add("reconciliation", [sys.executable, "-c", ""])).latest() is None
+    opinion = SecondOpinion(judge(group, AGREE))
+    assert (opinion.latest(), opinion.is_running) == (None, False)
 
 
 def test_spark_is_asked_once_at_a_time_and_its_last_lines_are_shown(group: Processes, tmp_path: Path) -> None:
     end = tmp_path / "end"
     waits = f"import time, pathlib\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(0.01)"
-    source = f"{waits}\nprint('one\\ntwo'); raise SystemExit(1)"
-    process = group.add("reconciliation", [sys.executable, "-c", source])
+    source = f"{waits}\nprint('one')\nprint({DIFFER!r})\ninput()"
+    process = group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
     opinion = SecondOpinion(process)
     opinion.ask()
     with pytest.raises(DemoError, match="Spark compares at the moment"):
         opinion.ask()
     first = opinion.latest()
     assert first is not None
-    assert (first.exit_code, first.meaning, first.lines) == (None, "", ())
+    assert (first.is_running, first.meaning, first.lines) == (True, "", ())
     end.touch()
-    process.wait(60)
+    wait_until(lambda: not opinion.is_running)
     last = opinion.latest()
     assert last is not None
-    assert (last.exit_code, last.meaning, last.lines) == (1, "The books do not agree.", ("one", "two"))
-    assert last.text == "one\ntwo"
+    assert (last.is_running, last.meaning, last.text) == (False, "The books do not agree.", f"one\n{DIFFER}")
     assert opinion.latest() == last, "the time stands still once it has ended"
-    opinion.ask()
 
 
-@pytest.mark.parametrize(
-    ("exit_code", "meaning"),
-    [(0, "The books agree."), (2, "The reconciliation could not tell."), (-9, "The reconciliation could not tell.")],
-)
-def test_an_exit_code_is_a_sentence(exit_code: int, meaning: str) -> None:
-    assert Opinion(1.0, exit_code, ()).meaning == meaning
+def test_the_process_that_answered_is_asked_again(group: Processes) -> None:
+    process = judge(group, DIFFER, "could not tell: the database is away", AGREE)
+    opinion = SecondOpinion(process)
+    assert asked(opinion).meaning == "The books do not agree."
+    pid = process.pid
+    away = asked(opinion)
+    assert (away.meaning, away.lines) == (
+        "The reconciliation could not tell.", ("compares", "could not tell: the database is away")
+    )  # fmt: skip
+    assert asked(opinion).meaning == "The books agree."
+    assert process.pid == pid
+
+
+def test_a_process_that_has_ended_is_started_again(group: Processes) -> None:
+    process = judge(group, AGREE)
+    opinion = SecondOpinion(process)
+    asked(opinion)
+    wait_until(lambda: not process.is_running)
+    pid = process.pid
+    again = asked(opinion)
+    assert (again.is_consistent, again.lines) == (True, (AGREE,))
+    assert process.pid != pid
+
+
+def test_a_process_that_ends_without_an_answer_could_not_tell(group: Processes) -> None:
+    opinion = SecondOpinion(group.add("reconciliation", [sys.executable, "-c", "print('Killed')"], is_asked=True))
+    assert (asked(opinion).meaning, asked(opinion).lines) == ("The reconciliation could not tell.", ("Killed",))
 
 
 def test_the_verdict_is_the_object_that_the_process_printed() -> None:
     lines = ("Comparing", '{"is_consistent": true, "findings": []}', "")
-    verdict = Opinion(1.0, 0, lines).verdict
+    verdict = Opinion(1.0, False, lines).verdict
     assert verdict is not None
     assert verdict["is_consistent"] is True
-    assert Opinion(1.0, 2, lines).verdict is None, "it could not tell"
-    assert Opinion(1.0, 0, ("{half",)).verdict is None
-    assert Opinion(1.0, None, lines).verdict is None
+    assert Opinion(1.0, False, ("{half",)).verdict is None
+    assert Opinion(1.0, True, lines).verdict is None
 
 
 def test_the_process_reads_the_databases_and_the_store_of_the_system(group: Processes, tmp_path: Path) -> None:

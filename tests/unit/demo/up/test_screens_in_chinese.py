@@ -14,7 +14,8 @@ from pipelines.judging.classes import CAUSES, MEANINGS
 from rocketmq_broker.admin.console.wording.words import Words
 from tests.unit.admin.console.catalogues import literal, lost_places, runs_of, sentences_of, templates_of
 
-OUTCOMES = [second_opinion.Opinion(1.0, code, ()).meaning for code in (0, 1, 2)]
+PRINTED = ('{"is_consistent": true}', '{"is_consistent": false}', "could not tell: why")
+OUTCOMES = [second_opinion.Opinion(1.0, False, (line,)).meaning for line in PRINTED]
 OF_TIMELINES = (
     "local transaction: order {0} of {1} for {2}",
     "the order service writes the marker ROLLED_BACK: no order will come under this transaction",
