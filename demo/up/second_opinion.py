@@ -105,6 +105,7 @@ class SecondOpinion:
         try:
             self._process.ask()
         except ProcessFailed:
+            self._process.stop()
             return False
         return True
 

@@ -117,9 +117,9 @@ def reconcile_command(
                 judge: Judge = partial(reconciled_embedded, compared, results.output, progress)
             else:
                 judge = stack.enter_context(spark_judge(compared, results.output, spark, progress, increment))
-            is_consistent = compare(judge)
             if not again:
-                return is_consistent
+                return compare(judge)
+            verdict_of(lambda: compare(judge), progress)
             while sys.stdin.readline():
                 verdict_of(lambda: compare(judge), progress)
         return True

@@ -59,14 +59,11 @@ def spark_judge(
 
         def judge(cut_off: CutOff) -> TimedOutcome:
             begun_s = time.monotonic()
-            try:
-                with _shown(progress, reading.spark, options):
-                    if state is None:
-                        outcome = reconcile(reading, books, cut_off, output)
-                    else:
-                        outcome = reconcile_new(reading, books, cut_off, output, state, full=increment.full)
-            finally:
-                reading.spark.catalog.clearCache()
+            with _shown(progress, reading.spark, options):
+                if state is None:
+                    outcome = reconcile(reading, books, cut_off, output)
+                else:
+                    outcome = reconcile_new(reading, books, cut_off, output, state, full=increment.full)
             return TimedOutcome(outcome, start_s, time.monotonic() - begun_s)
 
         yield judge

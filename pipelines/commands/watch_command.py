@@ -90,10 +90,7 @@ def turn_of(
     def turn() -> str:
         begun_s = time.monotonic()
         cut_off = patience.cut_off(now_ms())
-        try:
-            outcome = reconcile_new(reading, books, cut_off, output, state)
-        finally:
-            reading.spark.catalog.clearCache()
+        outcome = reconcile_new(reading, books, cut_off, output, state)
         changes = breaks.update(outcome.rows, cut_off.as_of_ms)
         at = datetime.fromtimestamp(cut_off.as_of_ms / 1000, UTC).strftime("%H:%M:%S")
         told = verdict_told(outcome.totals, Tolerance())

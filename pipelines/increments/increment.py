@@ -54,7 +54,10 @@ def reconcile_new(
         before = None if full else state.read(names_of(books))
         if before is not None and before.as_of_ms > cut_off.as_of_ms:
             raise StateUnusable(f"state {state.folder}: a later run than this one has written it")
-        rows = _Increment(reading, books, cut_off, state, before).run()
+        try:
+            rows = _Increment(reading, books, cut_off, state, before).run()
+        finally:
+            reading.spark.catalog.clearCache()  # what `Reading.held` keeps
     return written_outcome(rows, books, cut_off, output)
 
 

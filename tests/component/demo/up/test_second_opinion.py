@@ -88,6 +88,16 @@ def test_a_process_that_has_ended_is_started_again(group: Processes) -> None:
     assert process.pid != pid
 
 
+def test_a_process_that_takes_no_more_questions_is_replaced(group: Processes) -> None:
+    source = f"import os, time\nos.close(0)\nprint({AGREE!r})\ntime.sleep(600)"
+    process = group.add("reconciliation", [sys.executable, "-c", source], is_asked=True)
+    opinion = SecondOpinion(process)
+    asked(opinion)
+    pid = process.pid
+    assert asked(opinion).meaning == "The books agree."
+    assert process.pid != pid
+
+
 def test_a_process_that_ends_without_an_answer_could_not_tell(group: Processes) -> None:
     opinion = SecondOpinion(group.add("reconciliation", [sys.executable, "-c", "print('Killed')"], is_asked=True))
     assert (asked(opinion).meaning, asked(opinion).lines) == ("The reconciliation could not tell.", ("Killed",))
