@@ -102,8 +102,8 @@ WITH_CLIENTS: Mapping[str, str] = {
 WHILE_THE_CONSUMER_WAITS: Mapping[str, str] = {
     "resetOffsetByTime not forced": f"resetOffsetByTime -g {GROUP} -t {TOPIC} -s now -f false",
 }
-"""The consumer is told of the reset, and can leave ten seconds later only. A reset to the middle would have it pull messages again
-at that moment, or not: the counts of statsAll would differ from run to run."""
+"""The consumer is told of the reset, and can leave ten seconds later only. A reset to the middle would have it pull messages
+again at that moment, or not: the counts of statsAll would differ from run to run."""
 WITHOUT_CONSUMER: Mapping[str, str] = {
     "consumerConnection of a group that left": f"consumerConnection -g {GROUP}",
     "consumerProgress of a group that left": f"consumerProgress -g {GROUP}",
