@@ -103,19 +103,15 @@ class Process:
 
     def ask(self) -> None:
         """Sends an empty line to its standard input. Raises ProcessFailed if it has ended."""
-        assert self._popen is not None, f"{self.name} was never started"
-        assert self._popen.stdin is not None, f"{self.name} reads no input"
         try:
-            self._popen.stdin.write(b"\n")
-            self._popen.stdin.flush()
+            self._input().write(b"\n")
+            self._input().flush()
         except BrokenPipeError:
             raise ProcessFailed(f"{self.name} has ended:\n{_tail(self.output())}") from None
 
     def end_input(self) -> None:
         """Ends its standard input."""
-        assert self._popen is not None, f"{self.name} was never started"
-        assert self._popen.stdin is not None, f"{self.name} reads no input"
-        self._popen.stdin.close()
+        self._input().close()
 
     def wait_until_ready(self, timeout_s: float = 60) -> None:
         """Waits until it is ready. Raises ProcessFailed if it ends first or the time is over."""
@@ -164,6 +160,11 @@ class Process:
                 os.killpg(group, signal.SIGKILL)
         self._popen.wait()
         self._forget_groups(lambda group: True)
+
+    def _input(self) -> IO[bytes]:
+        assert self._popen is not None, f"{self.name} was never started"
+        assert self._popen.stdin is not None, f"{self.name} reads no input"
+        return self._popen.stdin
 
     @contextlib.contextmanager
     def _opened_log(self) -> Iterator[IO[bytes] | None]:

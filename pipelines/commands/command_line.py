@@ -119,10 +119,10 @@ def reconcile_command(
                 judge = stack.enter_context(spark_judge(compared, results.output, spark, progress, increment))
             if not again:
                 return compare(judge)
-            verdict_of(lambda: compare(judge), progress)
-            while sys.stdin.readline():
+            while True:
                 verdict_of(lambda: compare(judge), progress)
-        return True
+                if not sys.stdin.readline():
+                    return True
 
     exit_with(work, progress)
 

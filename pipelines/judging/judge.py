@@ -13,28 +13,28 @@ from pipelines.judging import rules
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS, KEY, aggregates
 
-FINDING_COLUMNS: Final = {
-    "finding": "string",
-    "cause": "string",
-    "stage": "string",
-    "order_id": "string",
-    "customer": "string",
-    "currency": "string",
-    "order_count": "bigint",
-    "order_cents": "bigint",
-    "credit_count": "bigint",
-    "credit_cents": "bigint",
-    "at_stake_cents": "bigint",
-    "transaction_id": "string",
-    "ordered_at_ms": "bigint",
-    "half_at_ms": "bigint",
-    "delivered_at_ms": "bigint",
-    "discarded_at_ms": "bigint",
-    "dead_at_ms": "bigint",
-    "credited_at_ms": "bigint",
-    "points": "bigint",
-    "balance": "bigint",
-}
+FINDING_COLUMNS: Final = (
+    "finding",
+    "cause",
+    "stage",
+    "order_id",
+    "customer",
+    "currency",
+    "order_count",
+    "order_cents",
+    "credit_count",
+    "credit_cents",
+    "at_stake_cents",
+    "transaction_id",
+    "ordered_at_ms",
+    "half_at_ms",
+    "delivered_at_ms",
+    "discarded_at_ms",
+    "dead_at_ms",
+    "credited_at_ms",
+    "points",
+    "balance",
+)
 """The columns of a finding about an order, or about a customer with a wrong balance."""
 
 
