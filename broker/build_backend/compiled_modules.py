@@ -5,7 +5,7 @@ A module belongs here if each message passes it. tests/unit/test_compiled_module
 - a module that defines a msgspec.Struct: compiled, it would take from peers what its annotations do not allow;
 - a module that has coroutines: asyncio crashes the interpreter when it formats a future of a compiled one;
 - a class that an interpreted class inherits from: a compiled class forbids that;
-- what users call with values of any type, and `rocketmq_broker.store.flush_process`, which runs as a script.
+- what users call with values of any type, and `rocketmq_broker.store.flush_helper`, which runs as a script.
 """
 
 from __future__ import annotations

@@ -12,17 +12,17 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from rocketmq_broker.app import Broker, StartError
 from rocketmq_broker.app.serving import settings_text
 from rocketmq_broker.build_info import is_compiled, version_text
-from rocketmq_broker.cluster import ClusterMistake, Supervision, refuse_a_single_broker, supervise
+from rocketmq_broker.cluster.errors import ClusterMistake
+from rocketmq_broker.cluster.folder import refuse_a_single_broker
+from rocketmq_broker.command_line import BAD_USAGE, CommandLine, count, port_number
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
@@ -30,76 +30,78 @@ from rocketmq_broker.remoting.event_loop import new_event_loop
 from rocketmq_broker.world import current_world
 
 CANNOT_START = 1
-BAD_SETTINGS = 2
 CANNOT_GO_ON = 3
 STORE_CLEANER_LOGGER = "rocketmq_broker.server.durability.store_cleaner"
 """The logger whose INFO lines, one for each deletion, operators see. Other loggers show WARNING and above."""
 
 
-def main(
-    config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: broker.conf.")] = None,
-    namesrv_addr: Annotated[str | None, typer.Option("-n", "--namesrv-addr", help="Name servers, HOST:PORT;HOST:PORT.")] = None,
-    grpc_port: Annotated[
-        int | None,
-        typer.Option(min=0, max=65535, help="The port for clients of RocketMQ 5 (gRPC); 0 takes any free one."),
-    ] = None,
-    print_config: Annotated[bool, typer.Option("-p", "--print-config", help="Print all settings, and end.")] = False,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and whether it is compiled, and end.")] = False,
-    brokers: Annotated[
-        int | None,
-        typer.Option(help="Run a name server and so many brokers, each a process, with their stores below storePathRootDir."),
-    ] = None,
-    ephemeral: Annotated[
-        bool, typer.Option("--ephemeral", help="For tests: any free ports, printed as JSON; the store is in memory.")
-    ] = False,
-    control: Annotated[
-        bool, typer.Option("--control", help="With --ephemeral: take commands of tests over HTTP on loopback.")
-    ] = False,
-) -> None:
-    """Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p."""
-    if version:
+def main(arguments: Sequence[str]) -> int:
+    """Runs a broker until SIGTERM or Ctrl-C. Returns the exit status."""
+    asked = _read(arguments)
+    if asked.version:
         print(version_text())
-        return
+        return 0
+    given = {"namesrvAddr": asked.namesrv_addr} if asked.namesrv_addr else {}
+    if asked.grpc_port is not None:
+        given["grpcServerPort"] = str(asked.grpc_port)
     try:
-        given = {"namesrvAddr": namesrv_addr} if namesrv_addr else {}
-        if grpc_port is not None:
-            given["grpcServerPort"] = str(grpc_port)
-        loaded = load_settings(config, given, os.environ)
+        loaded = load_settings(asked.config, given, os.environ)
     except ConfigError as error:
         print(printable(str(error)), file=sys.stderr)
-        raise typer.Exit(BAD_SETTINGS) from None
-    if control and not ephemeral:
-        print("--control goes with --ephemeral only", file=sys.stderr)
-        raise typer.Exit(BAD_SETTINGS)
-    if brokers is not None and ephemeral:
-        print("--brokers does not go with --ephemeral", file=sys.stderr)
-        raise typer.Exit(BAD_SETTINGS)
+        return BAD_USAGE
     for warning in loaded.warnings:
         print(printable(f"warning: {warning}"), file=sys.stderr)
-    if print_config:
+    if asked.print_config:
         print(settings_text(loaded.settings), end="")
-        return
+        return 0
     log_to_stderr(logging.WARNING)
     logging.getLogger(STORE_CLEANER_LOGGER).setLevel(logging.INFO)
     _allow_many_connections()
     try:
-        if ephemeral:
-            _run_ephemeral(config, given, is_controlled=control)
-            return
+        if asked.ephemeral:
+            _run_ephemeral(asked.config, given, is_controlled=asked.control)
+            return 0
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            went_well = runner.run(_serve(loaded.settings) if brokers is None else _serve_cluster(loaded.settings, brokers))
+            serving = _serve(loaded.settings) if asked.brokers is None else _serve_cluster(loaded.settings, asked.brokers)
+            went_well = runner.run(serving)
     except StartError as error:
         print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
-        raise typer.Exit(CANNOT_START) from None
+        return CANNOT_START
     except ClusterMistake as error:
-        print(printable(f"The {'broker' if brokers is None else 'cluster'} cannot start: {error}"), file=sys.stderr)
-        raise typer.Exit(CANNOT_START) from None
-    if not went_well:
-        raise typer.Exit(CANNOT_GO_ON)
+        print(printable(f"The {'broker' if asked.brokers is None else 'cluster'} cannot start: {error}"), file=sys.stderr)
+        return CANNOT_START
+    return 0 if went_well else CANNOT_GO_ON
+
+
+def _read(arguments: Sequence[str]) -> Namespace:
+    command_line = CommandLine(
+        "rocketmq-broker",
+        "Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p.",
+    )
+    add = command_line.add_argument
+    add("-c", "--config", type=Path, metavar="FILE", help="settings under RocketMQ's names: broker.conf")
+    add("-n", "--namesrv-addr", metavar="ADDRESSES", help="name servers, HOST:PORT;HOST:PORT")
+    add("--grpc-port", type=port_number, metavar="PORT", help="the port for clients of RocketMQ 5 (gRPC); 0 takes any free one")
+    add("-p", "--print-config", action="store_true", help="print all settings, and end")
+    add("--version", action="store_true", help="print the version and whether it is compiled, and end")
+    add(
+        "--brokers",
+        type=count,
+        metavar="N",
+        help="run a name server and so many brokers, each a process, with their stores below storePathRootDir",
+    )
+    add("--ephemeral", action="store_true", help="for tests: any free ports, printed as JSON; the store is in memory")
+    add("--control", action="store_true", help="with --ephemeral: take commands of tests over HTTP on loopback")
+    asked = command_line.parse_args(arguments)
+    if asked.control and not asked.ephemeral:
+        command_line.error("--control goes with --ephemeral only")
+    if asked.brokers is not None and asked.ephemeral:
+        command_line.error("--brokers does not go with --ephemeral")
+    return asked
 
 
 def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controlled: bool) -> None:
-    # Imported only here: a production broker needs neither the memory nor the start-up time of test code.
+    # Imported only here, as the cluster is: a broker needs neither the memory nor the start-up time of either.
     from rocketmq_broker.protocol.java_properties import parse_properties
     from rocketmq_broker.testing.ephemeral import run_ephemeral
 
@@ -157,6 +159,8 @@ async def _serve(settings: BrokerSettings) -> bool:
 
 async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
     """Runs brokers under a supervisor until a signal ends them. Returns False if none of them could go on."""
+    from rocketmq_broker.cluster.supervisor import Supervision, supervise
+
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
@@ -169,7 +173,7 @@ async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
 
 def run() -> None:
     """Runs the command line."""
-    typer.run(main)
+    sys.exit(main(sys.argv[1:]))
 
 
 if __name__ == "__main__":

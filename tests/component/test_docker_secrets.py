@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rocketmq_broker.acl.plain_acl import parse_plain_acl
+from rocketmq_broker.acl.plain_acl_text import parse_plain_acl
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

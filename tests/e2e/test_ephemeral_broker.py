@@ -93,4 +93,7 @@ def test_clients_of_rocketmq_5_find_their_port_in_the_line() -> None:
 def test_control_alone_makes_no_sense() -> None:
     command = [sys.executable, "-m", "rocketmq_broker", "--control"]
     ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (2, "--control goes with --ephemeral only\n")
+    assert (ended.returncode, ended.stderr) == (
+        2,
+        "rocketmq-broker: --control goes with --ephemeral only. See rocketmq-broker --help\n",
+    )

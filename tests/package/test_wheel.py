@@ -153,7 +153,7 @@ def test_with_its_extra_the_console_serves_a_page(wheel: Path, namesrv_addr: str
 
 def test_the_commands_say_what_they_are(environment: Path, tmp_path: Path) -> None:
     assert re.match(r"rocketmq-broker \d+\.\d+\.\d+, ", run(environment / "rocketmq-broker", "--version", cwd=tmp_path))
-    assert "Usage: rocketmq-namesrv" in run(environment / "rocketmq-namesrv", "--help", cwd=tmp_path)
+    assert "usage: rocketmq-namesrv" in run(environment / "rocketmq-namesrv", "--help", cwd=tmp_path)
     assert "Usage: rocketmq-admin" in run(environment / "rocketmq-admin", "--help", cwd=tmp_path)
 
 

@@ -1,6 +1,6 @@
 """Access control: accounts, their permissions, a request's signature (RocketMQ's module acl). Pure: no file, no socket.
 
-`rocketmq_broker.acl.plain_acl` reads and writes the text of plain_acl.yml. Clients import neither it nor YAML.
+`rocketmq_broker.acl.plain_acl_text` reads and writes plain_acl.yml. Who needs no accounts imports neither it nor YAML.
 """
 
 from rocketmq_broker.acl.access import AccessRules

@@ -39,8 +39,9 @@ from rocketmq_broker.admin.options import (
     target_of,
 )
 from rocketmq_broker.admin.progress.commands import groups, topics
-from rocketmq_broker.admin.session import CANNOT_ASK as BAD_COMMAND_LINE
-from rocketmq_broker.admin.session import Session, Target, run
+from rocketmq_broker.admin.running import CANNOT_ASK as BAD_COMMAND_LINE
+from rocketmq_broker.admin.running import run
+from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.admin.telling import tables
 from rocketmq_broker.admin.telling.printing import complain, print_json, print_listing, say
 from rocketmq_broker.admin.timeline.commands import timeline

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rocketmq_broker.admin.options import BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.session import CANNOT_ASK
+from rocketmq_broker.admin.running import CANNOT_ASK
 from rocketmq_broker.admin.telling.printing import complain, say
 
 Listen = Annotated[

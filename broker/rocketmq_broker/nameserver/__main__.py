@@ -9,11 +9,11 @@ import asyncio
 import logging
 import signal
 import sys
+from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
+from rocketmq_broker.command_line import BAD_USAGE, CommandLine, port_number
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.nameserver.changes import from_addresses
@@ -23,31 +23,37 @@ from rocketmq_broker.remoting.tls import ServerContexts, TlsUnusable
 from rocketmq_broker.world import current_world
 
 CANNOT_START = 1
-BAD_SETTINGS = 2
 
 
-def main(
-    config: Annotated[Path | None, typer.Option("-c", "--config", help="Settings under RocketMQ's names: namesrv.conf.")] = None,
-    port: Annotated[
-        int | None, typer.Option("-p", "--port", min=0, max=65535, help="Port to listen on; 0 takes any [default: 9876]")
-    ] = None,
-    bind_address: Annotated[str | None, typer.Option(help="Address to listen on [default: 127.0.0.1]")] = None,
-    kv_config: Annotated[
-        Path | None, typer.Option(help="File that keeps the kv config [default: ~/namesrv/kvConfig.json]")
-    ] = None,
-) -> None:
-    """Runs a RocketMQ name server until SIGTERM or Ctrl-C. What the command line says counts more than the file."""
+def main(arguments: Sequence[str]) -> int:
+    """Runs a name server until SIGTERM or Ctrl-C. Returns the exit status."""
+    asked = _read(arguments)
     log_to_stderr(logging.WARNING)
+    given = {"listenPort": asked.port, "bindAddress": asked.bind_address, "kvConfigPath": asked.kv_config}
     try:
-        settings = load_settings(config, {"listenPort": port, "bindAddress": bind_address, "kvConfigPath": kv_config})
+        settings = load_settings(asked.config, given)
     except SettingsMistake as error:
         print(printable(str(error)), file=sys.stderr)
-        raise typer.Exit(BAD_SETTINGS) from None
+        return BAD_USAGE
     try:
         asyncio.run(_serve(settings))
     except (OSError, ValueError, TlsUnusable) as error:
         print(printable(f"The name server cannot start on {settings.bind_address}:{settings.port}: {error}"), file=sys.stderr)
-        raise typer.Exit(CANNOT_START) from None
+        return CANNOT_START
+    return 0
+
+
+def _read(arguments: Sequence[str]) -> Namespace:
+    command_line = CommandLine(
+        "rocketmq-namesrv",
+        "Runs a RocketMQ name server until SIGTERM or Ctrl-C. What the command line says counts more than the file.",
+    )
+    add = command_line.add_argument
+    add("-c", "--config", type=Path, metavar="FILE", help="settings under RocketMQ's names: namesrv.conf")
+    add("-p", "--port", type=port_number, help="port to listen on; 0 takes any [default: 9876]")
+    add("--bind-address", metavar="ADDRESS", help="address to listen on [default: 127.0.0.1]")
+    add("--kv-config", metavar="FILE", help="file that keeps the kv config [default: ~/namesrv/kvConfig.json]")
+    return command_line.parse_args(arguments)
 
 
 async def _serve(settings: NameServerSettings) -> None:
@@ -73,7 +79,7 @@ async def _serve(settings: NameServerSettings) -> None:
 
 def run() -> None:
     """Runs the command line."""
-    typer.run(main)
+    sys.exit(main(sys.argv[1:]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,6 @@
-"""The helper process that syncs files, so that the broker's process never waits for the disk.
+"""The process that syncs files, so that the broker's process never waits for the disk: the parent's end.
 
-A thread could wait as well, but the interpreter lock would slow down both. Request and answer:
-
-    LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, 0 if all of them are on disk
-
-The helper ends with its standard input, and so with its parent in every case. It runs as a separate script and
-imports nothing of the broker.
+A thread could wait as well, but the interpreter lock would slow down both. `flush_helper` is the other end.
 """
 
 from __future__ import annotations
@@ -16,12 +11,13 @@ import signal
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+
+from rocketmq_broker.store import flush_helper
+from rocketmq_broker.told_to_stop import STOP_SIGNALS
 
 _INT32 = struct.Struct(">i")
-_KEPT_OPEN = 4
 _PATIENCE_S = 5.0
 """Seconds for the helper to end by itself."""
 
@@ -31,8 +27,9 @@ class FlushProcess:
 
     def __init__(self) -> None:
         """Starts the helper. Raises OSError."""
-        command = [sys.executable, "-E", "-S", "-s", os.fspath(Path(__file__).resolve())]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        command = [sys.executable, "-I", "-S", os.fspath(Path(flush_helper.__file__).resolve())]
+        with _stop_signals_blocked():
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._streams = (self._process.stdin, self._process.stdout)
@@ -71,50 +68,13 @@ class FlushProcess:
             self._process.wait()
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Runs the helper's end: answers requests until there are none."""
-    kept_open: dict[bytes, int] = {}
-    while len(head := requests.read(_INT32.size)) == _INT32.size:
-        message = requests.read(_INT32.unpack(head)[0])
-        error = 0
-        for path in filter(None, message.split(b"\0")):
-            try:
-                os.fdatasync(_opened(kept_open, path))
-            except OSError as failure:
-                error = failure.errno or -1
-        answers.write(_INT32.pack(error))
-        answers.flush()
-
-
-def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
-    file = kept_open.pop(path, None)
-    if file is not None and _is_deleted(file):
-        # And perhaps created again.
-        os.close(file)
-        file = None
-    if file is None:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    kept_open[path] = file
-    if len(kept_open) > _KEPT_OPEN:
-        os.close(kept_open.pop(next(iter(kept_open))))
-    return file
-
-
-def _is_deleted(file: int) -> bool:
-    """Returns whether the open file's name is gone.
-
-    Not by fstat where there is /proc: Linux gives a file a new time at the first write after each fstat, and syncs that, too.
+@contextlib.contextmanager
+def _stop_signals_blocked() -> Iterator[None]:
+    """A child that is started meanwhile has these signals blocked for good: Ctrl-C reaches the whole group, and the parent still
+    needs its last flush. The parent itself gets them afterwards.
     """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:
-        return os.readlink(f"/proc/self/fd/{file}").endswith(" (deleted)")
-    except OSError:
-        return os.fstat(file).st_nlink == 0
-
-
-if __name__ == "__main__":
-    # Ctrl-C reaches the whole group; the parent still needs its last flush.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    with contextlib.suppress(BrokenPipeError):
-        # Unbuffered: the exit must not retry output to a dead parent.
-        serve(sys.stdin.buffer, os.fdopen(sys.stdout.fileno(), "wb", buffering=0, closefd=False))
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

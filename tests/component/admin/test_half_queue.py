@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from rocketmq_broker.admin.asking.requests import BrokerRequests
-from rocketmq_broker.admin.session import Session, Target, run
+from rocketmq_broker.admin.running import run
+from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.admin.timeline.half_queue import UndecidedHalf, UndecidedHalves, undecided_halves
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
 from rocketmq_broker.message import properties as props

@@ -9,8 +9,9 @@ import pytest
 from demo.commit_log import read_traces
 from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.client import ClientError, LocalTransactionState, Producer, TransactionProducer
-from rocketmq_broker.cluster import DrainPace, Supervision, supervise
+from rocketmq_broker.cluster.leaving import DrainPace
 from rocketmq_broker.cluster.spreading import LOOK_EVERY_S
+from rocketmq_broker.cluster.supervisor import Supervision, supervise
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import RequestCode

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from rocketmq_broker.store import flush_process
-from rocketmq_broker.store.flush_process import FlushProcess, serve
+from rocketmq_broker.store.flush_helper import serve
+from rocketmq_broker.store.flush_process import FlushProcess
 
 
 def answers_to(*requests: bytes) -> list[int]:

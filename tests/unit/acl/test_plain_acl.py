@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from rocketmq_broker.acl import Account, AccountMistake
 from rocketmq_broker.acl.permission import Permission
-from rocketmq_broker.acl.plain_acl import PlainAcl, parse_plain_acl, plain_acl_text
+from rocketmq_broker.acl.plain_acl import PlainAcl
+from rocketmq_broker.acl.plain_acl_text import parse_plain_acl, plain_acl_text
 
 EXAMPLE = """
 globalWhiteRemoteAddresses:

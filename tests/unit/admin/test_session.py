@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 import pytest
 import typer
 
-from rocketmq_broker.admin import session
+from rocketmq_broker.admin import running, session
 from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
-from rocketmq_broker.admin.session import CANNOT_ASK, INTERRUPTED, REFUSED, Session, Target
+from rocketmq_broker.admin.running import CANNOT_ASK, INTERRUPTED, REFUSED
+from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo
 from tests.unit.client.peers import Peer, Peers, answer, success
 
@@ -33,7 +34,7 @@ def peers(monkeypatch: pytest.MonkeyPatch) -> OwnPeers:
 
 def exit_code(work: Callable[[Session], Awaitable[None]], target: Target = HERE) -> int:
     with pytest.raises(typer.Exit) as ended:
-        session.run(target, work)
+        running.run(target, work)
     return ended.value.exit_code
 
 
@@ -55,7 +56,7 @@ def test_work_that_succeeds_ends_quietly_and_closes_its_connections(peers: OwnPe
     async def work(session: Session) -> None:
         asked.extend(broker.address for broker in session.brokers)
 
-    session.run(HERE, work)
+    running.run(HERE, work)
     assert asked == ["a:1"]
     assert peers.is_closed
 

@@ -19,7 +19,8 @@ from rocketmq_broker.admin.dead_letters.treating import refuse_what_was_treated,
 from rocketmq_broker.admin.dead_letters.treating import retry as retry_letter
 from rocketmq_broker.admin.errors import AdminError
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, Limit, NameServers, OlderThan, now_ms, target_of
-from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.running import run
+from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.telling.printing import print_json, print_listing, say
 
 ConsumerGroup = Annotated[str | None, typer.Option("-g", "--group", help="The consumer group; any without it.")]

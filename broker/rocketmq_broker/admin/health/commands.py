@@ -23,7 +23,8 @@ from rocketmq_broker.admin.health.name_servers import examine_name_servers
 from rocketmq_broker.admin.health.store_look import examine_store
 from rocketmq_broker.admin.health.versions import Spoken, far_apart, version_text
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, now_ms, target_of
-from rocketmq_broker.admin.session import REFUSED, Target, run_with_remoting
+from rocketmq_broker.admin.running import REFUSED, run_with_remoting
+from rocketmq_broker.admin.session import Target
 from rocketmq_broker.admin.telling.printing import print_objects, say
 from rocketmq_broker.protocol.codes import CURRENT_VERSION, CURRENT_VERSION_NAME
 from rocketmq_broker.remoting.client import RemotingClient

@@ -14,7 +14,8 @@ from rocketmq_broker.admin.messages.printing import print_line, print_messages
 from rocketmq_broker.admin.messages.sending import new_message
 from rocketmq_broker.admin.messages.sending import send as send_message
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.running import run
+from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.telling.printing import print_json, say
 from rocketmq_broker.world import current_world
 

@@ -11,7 +11,8 @@ from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
 from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
-from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.running import run
+from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.telling.printing import print_listing, print_table, time_text
 
 EveryTopic = Annotated[bool, typer.Option("--all", help="Also the broker's own topics, retry topics and dead letters.")]

@@ -8,7 +8,8 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.session import Session, run
+from rocketmq_broker.admin.running import run
+from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.telling.printing import print_json, print_table, say, time_text
 from rocketmq_broker.admin.timeline.event import Timeline
 from rocketmq_broker.admin.timeline.evidence import gather

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.acl import AccessRules, AccountMistake
-from rocketmq_broker.acl.plain_acl import PlainAcl, parse_plain_acl, plain_acl_text
+from rocketmq_broker.acl.plain_acl import PlainAcl
 
 _SUFFIXES: Final = (".yml", ".yaml")
 _OF_MQADMIN: Final = "tools.yml"
@@ -47,6 +47,8 @@ class AccountFiles:
 
     def write(self, path: str, acl: PlainAcl) -> None:
         """Replaces the file at once. Keeps its permissions, and lets only the owner read a new file. On disk when it returns."""
+        from rocketmq_broker.acl.plain_acl_text import plain_acl_text
+
         target = Path(path).resolve()
         part = target.with_name(f".{target.name}.part")
         mode = target.stat().st_mode & 0o777 if target.exists() else _OWNER_ONLY
@@ -80,6 +82,9 @@ def rules_of(files: Mapping[str, PlainAcl]) -> AccessRules:
 
 
 def _parsed(path: Path) -> PlainAcl:
+    # Imported only here and above: a broker without accounts needs no YAML.
+    from rocketmq_broker.acl.plain_acl_text import parse_plain_acl
+
     try:
         return parse_plain_acl(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError:

@@ -1,0 +1,49 @@
+"""A run of a command: failures become a line each, and an exit status."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import typer
+
+from rocketmq_broker.admin.errors import AdminError, CannotAsk
+from rocketmq_broker.admin.session import Session, Target, opened_remoting, session_with
+from rocketmq_broker.admin.telling.printing import complain
+from rocketmq_broker.remoting.client import RemotingClient
+
+REFUSED: Final = 1
+CANNOT_ASK: Final = 2
+INTERRUPTED: Final = 130
+
+
+def run(target: Target, work: Callable[[Session], Awaitable[None]]) -> None:
+    """Does the work with the target's brokers. Raises typer.Exit: 1 if a broker refused, 2 if one could not be asked."""
+
+    async def with_brokers(remoting: RemotingClient) -> list[AdminError]:
+        session = await session_with(remoting, target)
+        await work(session)
+        return session.failures
+
+    run_with_remoting(with_brokers)
+
+
+def run_with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> None:
+    """Does work that finds its brokers by itself, and returns failures. Raises typer.Exit as `run` does."""
+    failures: list[AdminError]
+    try:
+        failures = asyncio.run(_with_remoting(work))
+    except AdminError as error:
+        failures = [error]
+    except KeyboardInterrupt:
+        raise typer.Exit(INTERRUPTED) from None
+    for failure in failures:
+        complain(str(failure))
+    if failures:
+        raise typer.Exit(CANNOT_ASK if any(isinstance(failure, CannotAsk) for failure in failures) else REFUSED)
+
+
+async def _with_remoting(work: Callable[[RemotingClient], Awaitable[list[AdminError]]]) -> list[AdminError]:
+    async with opened_remoting() as remoting:
+        return await work(remoting)
