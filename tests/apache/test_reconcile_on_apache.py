@@ -26,8 +26,9 @@ from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.unit.pipelines.log_writer import order_body
+from tests.waiting import until, wait_until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -70,13 +71,6 @@ async def play(namesrv_addr: str) -> dict[str, str]:
             await producer.send_message_in_transaction(message, decision)
         await until(lambda: len(inbox.messages) == len(ORDERS), PATIENCE_S)
     return answers.transaction_ids
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def has_told_all(address: str, *, shows_op_messages: bool) -> bool:

@@ -18,7 +18,8 @@ from tests.apache.places import Place, Running
 from tests.conformance.mqadmin import comparable as mqadmin_text
 from tests.conformance.mqadmin.scenario import Place as MqadminPlace
 from tests.conformance.mqadmin.session import Mqadmin
-from tests.e2e.clients import Inbox, consumer, running, until, until_there_are
+from tests.e2e.clients import Inbox, consumer, running, until_there_are
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1500)]
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

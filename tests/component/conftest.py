@@ -1,7 +1,6 @@
 """A database of each kind, with the tables of whichever service's tests ask: their conftest gives `migrations`."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,6 @@ from sqlalchemy import Engine
 
 from service_runtime.database.opening import open_database
 from tests.postgresql_server import new_database
-
-_OUTSIDE_WITHIN_S = 60
-
-
-def wait_outside(is_so: Callable[[], bool]) -> None:
-    """Waits in real time: gRPC connects again by its own clock."""
-    deadline_s = time.monotonic() + _OUTSIDE_WITHIN_S
-    while not is_so():
-        assert time.monotonic() < deadline_s
-        time.sleep(0.1)
 
 
 @pytest.fixture

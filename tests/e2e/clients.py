@@ -83,13 +83,6 @@ def consumer(
     return made
 
 
-async def until(condition: Callable[[], bool], timeout_s: float = 60) -> None:
-    """Raises TimeoutError if it never becomes true."""
-    async with asyncio.timeout(timeout_s):
-        while not condition():  # noqa: ASYNC110 (nobody tells)
-            await asyncio.sleep(0.05)
-
-
 async def until_there_are(pull: PullConsumer, topic: str, count: int, timeout_s: float = 60) -> None:
     """Waits until readers see so many messages: Apache's broker answers a send before. Raises TimeoutError."""
     async with asyncio.timeout(timeout_s):

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
@@ -52,14 +52,6 @@ def password_of(secret: str) -> str:
 def authorization(secret: str) -> dict[bytes, bytes]:
     """The header of a request that brings the key."""
     return {b"Authorization": f"Bearer {password_of(secret)}".encode()}
-
-
-def until(condition: Callable[[], bool], timeout_s: float = 120) -> None:
-    """Waits; fails if it is not so in time."""
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.5)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from rocketmq_broker.client import Producer, TransactionProducer
 from rocketmq_broker.message import Message
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import Inbox, consumer, running
 from tests.e2e.tool import Tool
 from tests.undecided import Undecided
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 ONE_QUICK_CHECK = {"transactionTimeOut": "1500", "transactionCheckInterval": "1000", "transactionCheckMax": "1"}

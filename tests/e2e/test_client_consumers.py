@@ -14,7 +14,8 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import QueryConsumerOffsetRequestHeader, QueryConsumerOffsetResponseHeader
 from rocketmq_broker.remoting.client import RemotingClient
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 SUCCESS, LATER = ConsumeStatus

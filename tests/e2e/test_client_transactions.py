@@ -9,7 +9,8 @@ from rocketmq_broker.client import BrokerError, LocalTransactionState, Producer,
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import ResponseCode
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -15,8 +15,9 @@ from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import Inbox, consumer, running
 from tests.e2e.tool import Tool
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 

@@ -18,8 +18,9 @@ import pytest
 from demo.orders import PlacingOutcome
 from demo.processes import PROJECT_ROOT
 from tests.e2e.compose_customers import ORDER_URL, is_ready, order, place_orders
-from tests.e2e.compose_project import EVERYTHING, PORTS, SECRETS, Compose, authorization, password_of, settled, until
+from tests.e2e.compose_project import EVERYTHING, PORTS, SECRETS, Compose, authorization, password_of, settled
 from tests.one_at_a_time import one_at_a_time
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(7200)]
 LISTENERS = {
@@ -218,10 +219,11 @@ def test_the_health_of_a_worker_is_its_own(compose: Compose) -> None:
     assert grown.returncode == 0, grown.stdout
     stopped, running = compose.ids("credit-worker")
     for each in (stopped, running):
-        until(lambda each=each: compose.docker("exec", each, *check).returncode == 0)
+        wait_until(lambda each=each: compose.docker("exec", each, *check).returncode == 0)
     compose.docker("kill", "--signal", "STOP", stopped)
     try:
-        until(lambda: compose.docker("exec", stopped, *check).returncode != 0)  # another worker answers, and that must not count
+        # Another worker answers, and that must not count.
+        wait_until(lambda: compose.docker("exec", stopped, *check).returncode != 0)
         assert compose.docker("exec", running, *check).returncode == 0
     finally:
         compose.docker("kill", "--signal", "CONT", stopped)
@@ -234,7 +236,9 @@ def test_containers_that_are_well_are_asked_every_20_s(compose: Compose) -> None
         return max((moment(check["End"]) - moment(check["Start"])).total_seconds() for check in checks)
 
     moment = datetime.fromisoformat
-    until(lambda: all(longest_check_s(compose.containers()[name]) >= 20 for name in ("redis", "order-database", "order-service")))
+    wait_until(
+        lambda: all(longest_check_s(compose.containers()[name]) >= 20 for name in ("redis", "order-database", "order-service"))
+    )
     states = {compose.containers()[name]["State"]["Health"]["Status"] for name in ("redis", "order-database", "order-service")}
     assert states == {"healthy"}
 
@@ -244,7 +248,7 @@ def test_the_console_shows_the_broker_to_who_knows_its_password(compose: Compose
         assert browser.get("/groups").url.path == "/login"
         token = re.findall(r'name="csrf" value="([^"]+)"', browser.get("/login").text)[0]
         browser.post("/login", data={"csrf": token, "password": password_of("console")}).raise_for_status()
-        until(lambda: "credit_service" in browser.get("/groups").text)
+        wait_until(lambda: "credit_service" in browser.get("/groups").text)
 
 
 def test_an_order_without_the_key_is_refused(compose: Compose) -> None:
@@ -255,14 +259,14 @@ def test_an_order_without_the_key_is_refused(compose: Compose) -> None:
 
 def test_inventory_ships_what_there_is_and_has_the_rest_cancelled(compose: Compose) -> None:
     compose.must("--profile", "inventory", "up", "-d", "--no-build")
-    until(lambda: is_ready(INVENTORY_URL))
+    wait_until(lambda: is_ready(INVENTORY_URL))
     stock = f"{INVENTORY_URL}/stock/tea"
     assert httpx.put(stock, json={"available": 3}, timeout=30).status_code == 401
     httpx.put(stock, json={"available": 3}, headers=authorization("inventory-api-key"), timeout=30).raise_for_status()
     shipped = order("tea", 2)
-    until(lambda: httpx.get(f"{INVENTORY_URL}/orders/{shipped}/shipment", timeout=30).is_success)
+    wait_until(lambda: httpx.get(f"{INVENTORY_URL}/orders/{shipped}/shipment", timeout=30).is_success)
     short = order("tea", 2)
-    until(lambda: httpx.get(f"{ORDER_URL}/orders/{short}", timeout=30).json()["state"] == "CANCELLED")
+    wait_until(lambda: httpx.get(f"{ORDER_URL}/orders/{short}", timeout=30).json()["state"] == "CANCELLED")
     assert httpx.get(stock, timeout=30).json()["available"] == 1
     books = settled(compose)
     assert (books.lost, books.doubled) == (0, 0)
@@ -311,7 +315,7 @@ def test_apache_rocketmq_takes_the_store_over_and_the_same_services_lose_nothing
     with_apache = compose.with_apache(FAILPOINTS="exit-after-local-commit:every=8")
     with_apache.must("build", "-q", "broker", timeout_s=1200)
     with_apache.must("up", "-d", "--no-build", timeout_s=600)
-    until(lambda: is_ready(ORDER_URL))
+    wait_until(lambda: is_ready(ORDER_URL))
     before = settled(compose).orders
     place_orders(PLACED_AT_A_TIME)
     books = settled(compose)

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from demo.scenarios.ledger import Ledgers
 from rocketmq_broker.client import EventLoopThread, Message, Producer, TransactionProducer
 from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
 from tests.undecided import Undecided
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -99,13 +100,6 @@ def loop() -> Iterator[EventLoopThread]:
 def picture(window: Window, name: str, height: int = 720) -> None:
     if PICTURES:
         window.keep_picture(Path(PICTURES) / f"{name}.webp", height)
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_MS / 1000
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def order(up: Up, customer: str) -> str:

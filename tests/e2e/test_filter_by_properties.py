@@ -26,7 +26,8 @@ from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import ResponseCode
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, running, until, until_there_are
+from tests.e2e.clients import PATIENT, Inbox, running, until_there_are
+from tests.waiting import until
 
 KIT = Path(__file__).parents[1] / "conformance" / "java" / "run"
 KIT_SECONDS = 300

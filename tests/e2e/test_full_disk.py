@@ -20,7 +20,8 @@ from rocketmq_broker.client import BrokerError, ClientError, LocalTransactionSta
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import ResponseCode
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

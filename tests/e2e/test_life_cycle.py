@@ -1,7 +1,5 @@
 """Orders that are paid later and orders that are cancelled, through every process."""
 
-import time
-from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -10,6 +8,7 @@ import pytest
 from demo.system import System
 from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.e2e.clients import PATIENT
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -46,13 +45,6 @@ def entries(system: System, customer: str) -> list[tuple[str, int]]:
     found = [(entry["kind"], entry["points"]) for entry in reversed(credit["entries"])]
     assert credit["points"] == sum(points for _, points in found)
     return found
-
-
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 120) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < deadline, f"not so after {timeout_s:g} s"
-        time.sleep(0.2)
 
 
 def test_a_cancelled_order_is_reversed_although_the_service_dies_before_it_sends_commit(system: System) -> None:

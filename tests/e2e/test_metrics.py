@@ -10,7 +10,8 @@ from demo.ports import free_ports
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import Inbox, consumer, running, until
+from tests.e2e.clients import Inbox, consumer, running
+from tests.waiting import until
 
 pytestmark = pytest.mark.e2e
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState

@@ -1,8 +1,6 @@
 """The saga's unhappy path through every process: credited, found short, cancelled, reversed."""
 
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ from demo.ports import free_ports
 from demo.processes import Processes, answers
 from demo.system import System
 from tests.e2e.clients import PATIENT
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -65,13 +64,6 @@ class Shop:
         points = [entry["points"] for entry in answer.get("entries", [])]
         assert answer.get("points", 0) == sum(points)
         return sorted(points)
-
-
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 120) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < deadline, f"not so after {timeout_s:g} s"
-        time.sleep(0.2)
 
 
 def test_an_order_that_is_short_is_cancelled_and_its_credit_reversed_also_after_a_crash(

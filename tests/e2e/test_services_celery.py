@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +34,7 @@ from rocketmq_broker.world import World
 from service_runtime.database.opening import open_database
 from service_runtime.failing.holds import Holds
 from tests.e2e.redis_faults import Relay, locked_against_credits
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -79,7 +80,7 @@ class CreditSide:
         waiting = ThreadPoolExecutor(len(names))
         with locked_against_credits(self.engine):
             futures = [waiting.submit(self.credit_patiently, a_batch(name)) for name in names]
-            until(lambda: int(self.redis_client.hlen("unacked")) == len(names))
+            wait_until(lambda: int(self.redis_client.hlen("unacked")) == len(names))
             yield futures
         waiting.shutdown(wait=False)
 
@@ -97,13 +98,6 @@ def credit_side(processes: Processes, tmp_path: Path) -> Iterator[CreditSide]:
     side.worker.start()
     yield side
     side.close()
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 WORKER_WITH_A_CLOCK_AHEAD = """
@@ -233,13 +227,13 @@ def check_of_the_worker(side: CreditSide) -> str:
 def test_a_worker_takes_tasks_again_after_a_redis_that_hung_while_all_its_tasks_ended(credit_side: CreditSide) -> None:
     with credit_side.tasks_under_way(["ada", "bob"]) as under_way:
         os.kill(credit_side.redis.pid, signal.SIGSTOP)
-    until(lambda: credit_side.worker.output().count("Redis could not be told that a task has ended") == 2)
+    wait_until(lambda: credit_side.worker.output().count("Redis could not be told that a task has ended") == 2)
     os.kill(credit_side.redis.pid, signal.SIGCONT)
     for batch in under_way:
         assert set(batch.result(timeout=120)) <= {CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED}
     credit_side.credit_patiently(a_batch("cy"))
     assert [points(credit_side, name) for name in ("ada", "bob", "cy")] == [64, 64, 64]
-    until(lambda: "tasks, the last one" in check_of_the_worker(credit_side))
+    wait_until(lambda: "tasks, the last one" in check_of_the_worker(credit_side))
 
 
 @pytest.mark.parametrize("follows", [True, None], ids=["cut", "silent"])
@@ -272,7 +266,7 @@ def test_a_redis_that_refuses_acknowledgements_costs_no_place_and_is_told_later(
     assert int(credit_side.redis_client.hlen("unacked")) == 4
     credit_side.redis_client.execute_command("ACL", "SETUSER", "default", "+zrem", "+hdel")
     credit_side.credit(a_batch("ada"))
-    until(lambda: int(credit_side.redis_client.hlen("unacked")) == 0)
+    wait_until(lambda: int(credit_side.redis_client.hlen("unacked")) == 0)
     assert points(credit_side, "ada") == 5 * 64
 
 
@@ -282,7 +276,7 @@ def test_a_worker_whose_loop_hangs_starts_again_under_its_process_id_and_leaves_
     credit_side.credit(a_batch("ada"))
     before = psutil.Process(credit_side.worker.pid).children()
     os.kill(credit_side.worker.pid, signal.SIGALRM)
-    until(lambda: credit_side.worker.output().count("credit worker ready: ") == 2)
+    wait_until(lambda: credit_side.worker.output().count("credit worker ready: ") == 2)
     assert not any(process.is_running() for process in before)
     credit_side.credit_patiently(a_batch("ada"))
     assert points(credit_side, "ada") == 128

@@ -1,7 +1,5 @@
 """The services on a real Apache RocketMQ, with nothing changed but NAMESRV_ADDR."""
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -11,9 +9,9 @@ from demo.books import ShopBooks
 from demo.processes import Processes
 from demo.system import System
 from tests.apache.cluster import apache_rocketmq
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.timeout(500)]
-CREDIT_SECONDS = 60
 
 
 def test_one_order_becomes_one_credit_on_apache_rocketmq_also_through_an_outage(processes: Processes, tmp_path: Path) -> None:
@@ -27,22 +25,15 @@ def test_one_order_becomes_one_credit_on_apache_rocketmq_also_through_an_outage(
 
         assert placed.status_code == httpx.codes.CREATED, placed.text
         books = ShopBooks(system.order_database_url, system.credit_database_url)
-        _wait_until(lambda: books.credited() == 1)
+        wait_until(lambda: books.credited() == 1)
         (credit,) = books.credits()
         assert (credit.order_id, credit.customer, credit.points) == (placed.json()["order"]["order_id"], "ada", 25)
         assert httpx.get(f"{system.credit_url}/customers/ada/credit", timeout=30).json()["points"] == 25
 
         system.worker.kill()
         assert httpx.post(f"{system.order_url}/orders", json=order, timeout=30).status_code == httpx.codes.CREATED
-        _wait_until(lambda: httpx.get(f"{system.credit_url}/healthz", timeout=30).json()["held"] is not None)
+        wait_until(lambda: httpx.get(f"{system.credit_url}/healthz", timeout=30).json()["held"] is not None)
         system.worker.start()
-        _wait_until(lambda: books.credited() == 2)
+        wait_until(lambda: books.credited() == 2)
         for process in reversed(system.services):
             process.stop()
-
-
-def _wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + CREDIT_SECONDS
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)

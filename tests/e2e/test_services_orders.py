@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import httpx
 import psutil
@@ -32,6 +32,7 @@ from rocketmq_broker.protocol.headers import QueryConsumerOffsetRequestHeader, Q
 from rocketmq_broker.remoting.client import RemotingClient
 from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.e2e.clients import PATIENT, running
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -60,13 +61,6 @@ def place(system: System, customer: str, key: str | None = None) -> httpx.Respon
 def credit(system: System, customer: str) -> dict[str, object]:
     answer = httpx.get(f"{system.credit_url}/customers/{customer}/credit", timeout=30)
     return answer.json() if answer.status_code == httpx.codes.OK else {"points": 0, "entries": []}
-
-
-def wait_until(is_so: Callable[[], bool], timeout_s: float = 60) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not is_so():
-        assert time.monotonic() < deadline, f"not so after {timeout_s:g} s"
-        time.sleep(0.2)
 
 
 def send(client: EventLoopThread, system: System, bodies: list[bytes]) -> list[str]:
@@ -160,8 +154,8 @@ def cause_of_holding(system: System) -> str | None:
 
 
 def wait_for_points(system: System, points: int) -> None:
-    wait_until(lambda: credit(system, "ada")["points"] == points, timeout_s=240)
-    wait_until(lambda: cause_of_holding(system) is None, timeout_s=240)
+    wait_until(lambda: credit(system, "ada")["points"] == points, within_s=240)
+    wait_until(lambda: cause_of_holding(system) is None, within_s=240)
 
 
 def place_while_away(system: System, count: int) -> None:
@@ -212,7 +206,7 @@ def test_orders_that_are_held_when_the_service_stops_are_credited_by_the_next_on
     assert "did not shut down cleanly" not in system.credit_service.output()
     system.worker.start()
     system.credit_service.start()
-    wait_until(lambda: credit(system, "ada")["points"] == 10, timeout_s=240)
+    wait_until(lambda: credit(system, "ada")["points"] == 10, within_s=240)
     assert not has_dead_letters(client, system)
 
 
@@ -269,7 +263,7 @@ def test_messages_that_are_no_orders_go_to_the_dead_letters_at_once_and_hold_up_
     poison = [b"{", b'{"order_id": "without the rest"}']
     send(client, system, [an_order_body("1", "ada", 100), *poison, an_order_body("2", "ada", 100)])
     wait_until(lambda: credit(system, "ada")["points"] == 3)
-    wait_until(lambda: len(dead_letters.bodies) == len(poison), timeout_s=120)
+    wait_until(lambda: len(dead_letters.bodies) == len(poison), within_s=120)
     assert sorted(dead_letters.bodies) == sorted(poison)
     assert dead_letters.reconsume_times == {1}, "given back once, and never delivered again"
 
@@ -281,6 +275,6 @@ def test_a_redelivery_changes_nothing_and_another_amount_is_parked(
     wait_until(lambda: credit(system, "ada")["points"] == 1)
     send(client, system, [an_order_body("1", "ada", 100), an_order_body("1", "ada", 900), an_order_body("2", "ada", 100)])
     wait_until(lambda: credit(system, "ada")["points"] == 2)
-    wait_until(lambda: bool(dead_letters.bodies), timeout_s=120)
+    wait_until(lambda: bool(dead_letters.bodies), within_s=120)
     assert dead_letters.bodies == [an_order_body("1", "ada", 900)]
     assert credit(system, "ada")["points"] == 2

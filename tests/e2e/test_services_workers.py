@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from credit_service.adapters.worker_heartbeats import Heartbeat, WorkerHeartbeat
 from demo.ports import free_ports
 from demo.processes import PROJECT_ROOT, Process, Processes, prints
 from demo.system import redis_command
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -54,13 +54,6 @@ def start_worker(processes: Processes, redis: tuple[Process, str], tmp_path: Pat
     return start
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 90
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-
-
 def check(worker: Process) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "credit_service.worker", "--check"]
     return subprocess.run(
@@ -72,7 +65,7 @@ def test_a_worker_is_seen_while_it_lives_and_its_check_is_satisfied_by_no_other(
     start_worker: StartWorker, heartbeats: WorkerHeartbeats
 ) -> None:
     one, two = start_worker("one"), start_worker("two")
-    until(lambda: len(heartbeats.living()) == 2)
+    wait_until(lambda: len(heartbeats.living()) == 2)
     seen = [worker.heartbeat for worker in heartbeats.living()]
     assert [(worker.name, worker.pid, worker.processes) for worker in seen] == [("one", one.pid, 3), ("two", two.pid, 3)]
     assert check(one).returncode == check(two).returncode == 0
@@ -92,21 +85,21 @@ def test_a_worker_that_lost_redis_fails_its_check_and_is_seen_again_when_redis_i
     start_worker: StartWorker, heartbeats: WorkerHeartbeats, redis: tuple[Process, str]
 ) -> None:
     worker = start_worker("one")
-    until(lambda: check(worker).returncode == 0)
+    wait_until(lambda: check(worker).returncode == 0)
     redis[0].kill()
     without_redis = check(worker)
     assert without_redis.returncode == 1
     assert "Redis cannot be asked" in without_redis.stderr
     assert "Traceback" not in without_redis.stderr
     redis[0].start()
-    until(lambda: [living.heartbeat.name for living in heartbeats.living()] == ["one"])
+    wait_until(lambda: [living.heartbeat.name for living in heartbeats.living()] == ["one"])
     assert check(worker).returncode == 0
 
 
 def test_a_heartbeat_is_forgotten_when_the_next_one_does_not_come(redis: tuple[Process, str]) -> None:
     short = WorkerHeartbeats(redis[1], timeout_s=10, life_s=0.2)
     short.beat(Heartbeat(name="one", host="here", pid=1, processes=1, age_s=0), QUEUE)
-    until(lambda: short.living() == [])
+    wait_until(lambda: short.living() == [])
     client = Redis.from_url(redis[1])
     assert list(client.scan_iter("credit_service:*")) == []
     client.close()

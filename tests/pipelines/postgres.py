@@ -3,8 +3,7 @@
 import os
 import shutil
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,6 +11,7 @@ from tempfile import TemporaryDirectory
 import psutil
 
 from demo.ports import free_ports
+from tests.waiting import wait_until
 
 PASSWORD = "s3cret&p@ss"
 PASSWORD_IN_URL = "s3cret%26p%40ss"
@@ -67,11 +67,11 @@ class PostgresServer:
         """Stops all its processes: connections are accepted still, by the kernel, and nothing is answered."""
         server = psutil.Process(self._server_pid())
         server.suspend()
-        _wait_until(lambda: _is_frozen(server))  # from now on it has no new children
+        wait_until(lambda: _is_frozen(server))  # from now on it has no new children
         for child in server.children():
             with suppress(psutil.NoSuchProcess):
                 child.suspend()
-        _wait_until(lambda: all(map(_is_frozen, server.children())))
+        wait_until(lambda: all(map(_is_frozen, server.children())))
 
     def thaw(self) -> None:
         """Its processes go on where they were."""
@@ -79,7 +79,7 @@ class PostgresServer:
         for process in (*server.children(), server):
             with suppress(psutil.NoSuchProcess):
                 process.resume()
-        _wait_until(lambda: not _is_frozen(server))
+        wait_until(lambda: not _is_frozen(server))
 
     def _server_pid(self) -> int:
         return int((self._data / "postmaster.pid").read_text().split()[0])
@@ -104,13 +104,6 @@ def _is_frozen(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return process.status() in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
     return True  # it answers nobody
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "PostgreSQL's processes take no signal"
-        time.sleep(0.01)
 
 
 @contextmanager

@@ -20,9 +20,10 @@ from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.source import CommitLogSource
 from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.e2e.test_dead_letters import Database
 from tests.e2e.tool import Tool
+from tests.waiting import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -4,8 +4,6 @@ import asyncio
 import json
 import shutil
 import sqlite3
-import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from rocketmq_broker.message import Message, MessageExt
 from tests.e2e.clients import PATIENT, running
 from tests.e2e.tool import Tool
 from tests.pipelines.test_reconcile_command import pipelines
+from tests.waiting import wait_until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -113,17 +112,10 @@ async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> st
     return str(sent.message_id)
 
 
-def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-
-
 def break_it_in_every_way(shop: Shop) -> dict[str, str]:
     """What the plan is to do about each."""
     fine, lost = shop.place(), shop.place("bob")
-    until(lambda: shop.credited() == {fine, lost})
+    wait_until(lambda: shop.credited() == {fine, lost})
     shop.lose_credit(lost)
     shop.copy_order(fine, "unannounced", "T-unannounced")
     for order_id, decision in (("rolled-back", ROLLBACK), ("discarded", UNKNOWN)):
@@ -134,7 +126,7 @@ def break_it_in_every_way(shop: Shop) -> dict[str, str]:
     shop.lose_credit("dead")
     shop.add_credit("invented", "carol", CENTS)
     shop.in_credits("UPDATE balances SET points = 99 WHERE customer = 'ada'")
-    until(shop.is_consumed)
+    wait_until(shop.is_consumed)
     return {
         lost: "publish", "unannounced": "publish", "rolled-back": "publish", "discarded": "resume", "dead": "retry",
         "invented": "reverse", "ada": "rebuild_balance", "bob": "rebuild_balance", "carol": "rebuild_balance",
@@ -175,7 +167,7 @@ def test_a_history_broken_in_every_way_is_repaired(shop: Shop, tmp_path: Path) -
     code, told = run("repair", "--apply", "plan.json")
     summary = "9 done, 0 done before, 0 failed, 0 for a person. Audit: plan.json.audit.jsonl"
     assert (code, told.splitlines()[-1]) == (0, summary), told
-    until(lambda: set(wanted) - {"ada", "bob", "carol"} <= shop.credited())
+    wait_until(lambda: set(wanted) - {"ada", "bob", "carol"} <= shop.credited())
     ledger = shop.in_credits("SELECT order_id, kind, points FROM credits ORDER BY id")
 
     code, told = run("repair", "--apply", "plan.json")

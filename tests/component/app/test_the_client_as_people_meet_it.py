@@ -24,6 +24,7 @@ from rocketmq_broker.client import (
     SendStatus,
     TransactionProducer,
 )
+from tests.waiting import until
 
 TOPIC = "orders"
 
@@ -34,12 +35,6 @@ async def namesrv_addr(new_broker: Callable[..., Broker]) -> AsyncIterator[str]:
     await broker.start()
     yield ";".join(broker.name_servers)
     await broker.stop()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 def consumer_of(namesrv_addr: str, group: str = "credits") -> PushConsumer:

@@ -18,7 +18,8 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.headers import DeleteTopicRequestHeader
 from rocketmq_broker.world import current_world
 from tests.component.cluster.conftest import RunningCluster
-from tests.e2e.clients import PATIENT, Inbox, consumer, running, until
+from tests.e2e.clients import PATIENT, Inbox, consumer, running
+from tests.waiting import until
 
 PATIENCE_S = 120
 """A client that is told of no change finds a broker that came back at its next look, every 30 s."""

@@ -19,8 +19,8 @@ from rocketmq_broker.client import ConsumeContext, EventLoopThread, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.messaging.apache_consumer import ApacheConsumer, pause_before
 from service_runtime.messaging.service_consumer import ServiceConsumer
-from tests.component.conftest import wait_outside
 from tests.component.credit_service.conftest import ORDER
+from tests.waiting import wait_until
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
 
@@ -132,7 +132,7 @@ def test_orders_are_credited_once_over_a_restart_of_the_broker(shop: CreditShop)
     shop.rocketmq.crash()
     assert shop.consumer.why_unready()
     shop.rocketmq.restart()
-    wait_outside(lambda: shop.consumer.why_unready() is None)
+    wait_until(lambda: shop.consumer.why_unready() is None)
     shop.crediting.may_go_on.set()
     shop.send("2")
     shop.wait(lambda: shop.entries("1") and shop.entries("2"), "both credits")

@@ -17,9 +17,9 @@ from rocketmq_broker.client import EventLoopThread, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
-from tests.component.conftest import wait_outside
 from tests.component.inventory_service.conftest import created
 from tests.component.inventory_service.test_order_listener import Teller
+from tests.waiting import wait_until
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
 
@@ -44,7 +44,7 @@ def test_orders_are_shipped_and_a_shortage_that_cannot_be_told_holds_its_message
         body = created(order_id, {"tea": 2}).body
         producer.send(Message.of(order_created.TOPIC, body, tags=order_created.TAG))
         rocketmq.wait_until(lambda: sqlite_stock_room.find_shipment(order_id), what="the shipment")  # noqa: B023
-    wait_outside(lambda: bool(teller.told))
+    wait_until(lambda: bool(teller.told))
     consumer.stop(10)
     states = [shipment.state for shipment in map(sqlite_stock_room.find_shipment, ("1", "2")) if shipment is not None]
     assert (states, teller.told) == ([ShipmentState.SHIPPED, ShipmentState.SHORT], [("2", "tea")])

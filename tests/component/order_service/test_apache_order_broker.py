@@ -29,8 +29,8 @@ from rocketmq_broker.message import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, read_hits
-from tests.component.conftest import wait_outside
 from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, a_cancellation, an_order
+from tests.waiting import wait_until
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
 
@@ -198,7 +198,7 @@ def test_a_broker_that_came_back_checks_back_at_once(shop: GrpcShop, monkeypatch
     assert shop.broker.why_unready()
     shop.rocketmq.restart()
     with ThreadPoolExecutor(max_workers=1) as threads:
-        wait_outside(lambda: threads.submit(shop.broker.why_unready).result() is None)
+        wait_until(lambda: threads.submit(shop.broker.why_unready).result() is None)
     shop.wait_for_check_back(lambda: bool(shop.rocketmq.messages("orders")))
 
 
@@ -214,7 +214,7 @@ def test_an_order_that_is_short_is_cancelled_by_a_message_that_comes_with_apache
     consumer.start()
     shortage = StockShort(version=1, order_id="order-1", missing="tea")
     shop.rocketmq.producer("inventory_service").send(Message.of(stock_short.TOPIC, shortage.encode(), tags=stock_short.TAG))
-    wait_outside(lambda: bool(shop.rocketmq.messages("order_cancellations")))
+    wait_until(lambda: bool(shop.rocketmq.messages("order_cancellations")))
     order = shop.store.find_order("order-1")
     consumer.stop(10)
     assert order is not None

@@ -19,6 +19,7 @@ from benchmarks.reconciliation.books import write_books
 from pipelines.errors import SparkUnavailable
 from pipelines.spark import kept
 from pipelines.spark.kept import connected_session
+from tests.waiting import wait_until
 
 PROJECT = Path(__file__).resolve().parents[3]
 PATIENCE_S = 60.0
@@ -47,7 +48,7 @@ def test_the_jvm_ends_with_its_keeper(tmp_path: Path, end: Ending) -> None:
         assert any(child.name() == "java" for child in children)
         end(keeper)
         keeper.wait(PATIENCE_S)
-        waited(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
+        wait_until(lambda: not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children))
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH")
@@ -75,7 +76,7 @@ def keeping(file: Path) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "pipelines", "keep-spark", str(file), "--with-stdin"]
     with subprocess.Popen(command, cwd=PROJECT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as keeper:
         try:
-            waited(file.exists)
+            wait_until(file.exists)
             yield keeper
         finally:
             keeper.kill()
@@ -90,10 +91,3 @@ def findings_of(folder: Path, *options: str) -> list[dict[str, Any]]:
     done = subprocess.run(command, cwd=PROJECT, env=connect, stdout=subprocess.PIPE, timeout=PATIENCE_S, check=False)
     findings: list[dict[str, Any]] = msgspec.json.decode(done.stdout)["findings"]
     return findings
-
-
-def waited(is_so: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < until_s
-        time.sleep(0.05)

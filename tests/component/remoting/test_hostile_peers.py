@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,6 +14,7 @@ from rocketmq_broker.protocol import FrameDecoder, RemotingCommand, ResponseCode
 from rocketmq_broker.remoting import Connection, ConnectionLimits, RemotingClient, RemotingServer
 from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
 from rocketmq_broker.remoting.dispatcher import Dispatcher, Steps
+from tests.waiting import until
 
 PING, WORK, LARGE = 1, 2, 3
 KIBIBYTE = 1024
@@ -44,12 +45,6 @@ async def ping(server: RemotingServer) -> None:
     answer = await client.invoke(f"127.0.0.1:{server.port}", PING, timeout_ms=30_000)
     assert answer.code == ResponseCode.SUCCESS
     await client.close()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
 
 
 async def is_ended(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

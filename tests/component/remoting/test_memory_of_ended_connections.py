@@ -7,7 +7,7 @@ import gc
 import struct
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
@@ -20,6 +20,7 @@ from rocketmq_broker.remoting.dispatcher import Dispatcher, Steps
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from rocketmq_broker.remoting.tls import ClientTls, ServerContexts, ServerTls, client_context
 from tests.certificates import Authority
+from tests.waiting import until
 
 HALF_A_FRAME = struct.pack(">I", 1 << 20) + bytes(512 << 10)
 NO_FRAME = b"\x00\x00\x00\x10\x00\xff\xff\xff" + bytes(512 << 10)
@@ -77,12 +78,6 @@ async def server(watching: Watching, authority: Authority) -> AsyncIterator[Remo
     await server.start()
     yield server
     await server.stop()
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110 (nobody tells us)
-            await asyncio.sleep(0.001)
 
 
 def held_bytes(server: RemotingServer) -> int:

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -27,6 +27,7 @@ from rocketmq_broker.remoting import (
     RemotingServer,
     RemotingTimeout,
 )
+from tests.waiting import until
 
 HEADER = GetMaxOffsetRequestHeader(topic="t", queue_id=3)
 
@@ -80,12 +81,6 @@ async def client() -> AsyncIterator[RemotingClient]:
 
 def address(server: RemotingServer) -> str:
     return f"127.0.0.1:{server.port}"
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(30):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.001)
 
 
 @pytest.mark.parametrize("serialize_type", SerializeType)

@@ -16,6 +16,7 @@ from flask import Flask, request
 from rocketmq_broker.world import World
 from service_runtime.http.http_connection import Patience
 from service_runtime.http.http_server import HttpServer
+from tests.waiting import wait_until
 
 Serve = Callable[..., HttpServer]
 NEVER = Patience(to_ask_s=3600, to_end_request_s=3600, to_read_answer_s=3600)
@@ -53,15 +54,6 @@ def connect() -> Iterator[Callable[..., socket.socket]]:
             return client
 
         yield opened
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for what happens sooner or later."""
-    for _ in range(6000):
-        if holds():
-            return
-        threading.Event().wait(0.01)
-    pytest.fail("it did not happen within a minute")
 
 
 Connect = Callable[..., socket.socket]
@@ -138,7 +130,7 @@ def test_a_client_that_reads_its_answer_too_slowly_is_cut_off(serve: Serve, conn
     server = serve(patience=Patience(to_ask_s=3600, to_end_request_s=3600, to_read_answer_s=0.5))
     client = connect(server, b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
     assert client.recv(1) == b"H"
-    until(lambda: not server._connections())
+    wait_until(lambda: not server._connections())
 
 
 def test_an_idle_connection_is_closed_after_a_while(serve: Serve, connect: Connect) -> None:

@@ -1,7 +1,6 @@
 import logging
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ from rocketmq_broker.world import World
 from service_runtime.http import listening
 from service_runtime.http.http_server import HttpServer
 from service_runtime.starting.start import CannotStart
+from tests.waiting import wait_until
 
 Serve = Callable[..., HttpServer]
 
@@ -110,7 +110,7 @@ def test_requests_that_wait_for_a_thread_are_answered_although_the_server_stops(
     with ThreadPoolExecutor(4) as threads:
         asked = [threads.submit(httpx.get, server.url, timeout=60) for _ in range(3)]
         assert requests.running.acquire(timeout=60)
-        _until(lambda: len(server._server.task_dispatcher.queue) == 2)
+        wait_until(lambda: len(server._server.task_dispatcher.queue) == 2)
         stopped = threads.submit(server.stop)
         requests.let_go()
         assert [answer.result(60).status_code for answer in asked] == [200] * 3
@@ -124,7 +124,7 @@ def test_nobody_connects_any_more_while_requests_end(serve: Serve) -> None:
         asked = threads.submit(httpx.get, server.url, timeout=60)
         assert requests.running.acquire(timeout=60)
         stopped = threads.submit(server.stop)
-        _until(lambda: not _accepts(server))
+        wait_until(lambda: not _accepts(server))
         assert not stopped.done()
         requests.let_go()
         assert asked.result(60).status_code == 200
@@ -253,10 +253,3 @@ def _accepts(server: HttpServer) -> bool:
     except ConnectionError:
         return False
     return True
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.005)

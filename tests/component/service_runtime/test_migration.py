@@ -3,8 +3,6 @@
 import itertools
 import os
 import textwrap
-import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +14,7 @@ from sqlalchemy import Connection, Engine, func, select, text
 from service_runtime.database.engine import DatabaseUnusable, create_database_engine
 from service_runtime.database.migration import ADVISORY_LOCK, LocksHeld, Migrated, migrate
 from service_runtime.database.opening import migrate_database, open_database
+from tests.waiting import wait_until
 
 ENV = """
 from alembic import context
@@ -117,7 +116,7 @@ def test_a_migration_behind_a_long_reader_lets_others_pass_and_runs_when_the_rea
             migrating = threads.submit(
                 migrate_database, database_url, migrations=service.migrations, start_timeout_s=20, lock_wait_s=120
             )
-            _until(lambda: _waits_for_its_lock(onlooker))
+            wait_until(lambda: _waits_for_its_lock(onlooker))
             _read(other)
             assert not migrating.done()
         assert migrating.result(60) == Migrated("0001", "0002")
@@ -262,10 +261,3 @@ def _read(connection: Connection) -> None:
 def _waits_for_its_lock(onlooker: Connection) -> bool:
     asked = "SELECT count(*) FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND NOT granted"
     return bool(onlooker.scalar(text(asked)))
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.01)

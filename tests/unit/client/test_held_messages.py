@@ -19,7 +19,7 @@ from rocketmq_broker.message import MessageExt
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message
 from tests.unit.client.push.test_consumption import Return
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 LONG_S = 60
 Make = Callable[[MessageListener], Consumption]

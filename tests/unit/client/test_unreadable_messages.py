@@ -3,10 +3,8 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-import asyncio
 import time
 import zlib
-from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -24,6 +22,7 @@ from rocketmq_broker.message.errors import BodyTooLong, CorruptRecord
 from rocketmq_broker.message.record import Record, decode_record, encode_record, host_bytes, to_message
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.world import World
+from tests.waiting import until
 
 QUEUE = MessageQueue("orders", "broker-a", 0)
 
@@ -114,12 +113,6 @@ class Return:
 def pulled() -> list[MessageExt]:
     records = [record(0, b"a", 0), record(1, bomb(2000)), record(2, b"b", 0)]
     return messages_of(records, "broker-a", longest_body=1000)[0]
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("is_orderly", [False, True])

@@ -14,7 +14,7 @@ import pytest
 from demo.processes import Process, Processes, prints
 from demo.system import System
 from demo.up.keeper import Health, Keeper
-from tests.component.demo.up.waiting import wait_until
+from tests.waiting import wait_until
 
 RUNS = "import time; print('ready', flush=True); time.sleep(600)"
 

@@ -14,7 +14,7 @@ from demo.errors import DemoError
 from demo.processes import Process, Processes
 from demo.system import System
 from demo.up.second_opinion import Opinion, SecondOpinion, reconciliation
-from tests.component.demo.up.waiting import wait_until
+from tests.waiting import wait_until
 
 AGREE, DIFFER = '{"is_consistent": true}', '{"is_consistent": false}'
 

@@ -8,7 +8,7 @@ import logging
 import ssl
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,7 @@ from rocketmq_broker.remoting.tls import (
 )
 from rocketmq_broker.remoting.tls.handshakes import Handshakes
 from tests.certificates import Authority, Certificate
+from tests.waiting import until
 
 ECHO = 7
 
@@ -93,12 +94,6 @@ async def place() -> AsyncIterator[Place]:
 
 def serving(certificate: Certificate, **settings: object) -> ServerTls:
     return ServerTls(cert_path=certificate.cert_path, key_path=certificate.key_path, **settings)  # type: ignore[arg-type]
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
-        while not is_so():  # noqa: ASYNC110 (nobody tells us)
-            await asyncio.sleep(0.001)
 
 
 async def test_a_permissive_server_takes_both_kinds(place: Place, authority: Authority, certificate: Certificate) -> None:

@@ -13,7 +13,7 @@ from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import UnregisterClientRequestHeader
 from rocketmq_broker.remoting.errors import ConnectionClosed
 from tests.unit.client.peers import Peers, answer, success
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 PRODUCER = HeartbeatData(client_id="c", producer_data_set=[ProducerData(group_name="p")])
 BOTH = HeartbeatData(

@@ -11,7 +11,7 @@ from rocketmq_broker.client.instance.name_servers import NameServers
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketmq_broker.testing.virtual_time import VirtualTime
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 TEMPLATE = "TBW102"
 

@@ -18,7 +18,7 @@ from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.message import MessageExt
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message, offsets
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 SUCCESS, LATER = ConsumeStatus
 

@@ -14,7 +14,7 @@ from rocketmq_broker.client.push.listener_runners import (
     runner_of,
 )
 from rocketmq_broker.world import World
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 Outcome = tuple[object, BaseException | None]
 

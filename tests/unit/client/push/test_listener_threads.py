@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from rocketmq_broker.client.push.listener_runners import ListenerNotRun, ListenerThreads, NoThreadLeft
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 
 async def test_results_and_errors_come_back_on_the_event_loop() -> None:

@@ -11,7 +11,7 @@ from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.world import World
 from tests.unit.client.messages import QUEUE, message
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 
 class Store:

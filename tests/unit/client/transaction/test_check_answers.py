@@ -17,7 +17,7 @@ from rocketmq_broker.protocol.command import RemotingCommand, encode_request
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 from rocketmq_broker.world import World
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 

@@ -26,7 +26,7 @@ from rocketmq_broker.client.producer.message_sender import MessageSender, SendRe
 from rocketmq_broker.client.producer.producer import RunningProducer
 from rocketmq_broker.message import sysflag
 from rocketmq_broker.protocol.headers import EndTransactionRequestHeader
-from tests.unit.client.waiting import until
+from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 MESSAGE = Message.of("orders", b"order 1")

@@ -11,7 +11,6 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.schedule.expiry_clock import BELIEVED_AFTER_MS
 from rocketmq_broker.store.log.segments import Segments
 from rocketmq_broker.transaction.checking.check_policy import CheckPolicy
-from tests.unit.client.waiting import until
 from tests.unit.server.transaction_broker import (
     DISCARD_TOPIC,
     HALF_TOPIC,
@@ -22,6 +21,7 @@ from tests.unit.server.transaction_broker import (
     Producer,
     TransactionBroker,
 )
+from tests.waiting import until
 
 COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 
