@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rocketmq_broker.app import Broker, StartError
+from rocketmq_broker.app.busy_polling import busy_poll_s, usable_processors
 from rocketmq_broker.app.serving import settings_text
 from rocketmq_broker.build_info import is_compiled, version_text
 from rocketmq_broker.cluster.errors import ClusterMistake
@@ -61,9 +62,7 @@ def main(arguments: Sequence[str]) -> int:
         if asked.ephemeral:
             _run_ephemeral(asked.config, given, is_controlled=asked.control)
             return 0
-        with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            serving = _serve(loaded.settings) if asked.brokers is None else _serve_cluster(loaded.settings, asked.brokers)
-            went_well = runner.run(serving)
+        went_well = _run(loaded.settings) if asked.brokers is None else _run_cluster(loaded.settings, asked.brokers)
     except StartError as error:
         print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
         return CANNOT_START
@@ -98,6 +97,16 @@ def _read(arguments: Sequence[str]) -> Namespace:
     if asked.brokers is not None and asked.ephemeral:
         command_line.error("--brokers does not go with --ephemeral")
     return asked
+
+
+def _run(settings: BrokerSettings) -> bool:
+    busy_poll = busy_poll_s(settings, usable_processors())
+    with asyncio.Runner(loop_factory=lambda: new_event_loop(busy_poll)) as runner:
+        return runner.run(_serve(settings))
+
+
+def _run_cluster(settings: BrokerSettings, brokers: int) -> bool:
+    return asyncio.run(_serve_cluster(settings, brokers))
 
 
 def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controlled: bool) -> None:

@@ -59,6 +59,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     register_name_server_period: Milliseconds = 30_000
     server_max_connections: Positive = 20_000
     server_max_buffered_bytes: Annotated[int, Meta(ge=2 * LONGEST_FRAME_BYTES)] = 256 * 1024 * 1024
+    busy_poll_micros: Annotated[int, Meta(ge=0, le=10_000)] = 300
     region_id: str = "DefaultRegion"
     trace_on: bool = True
 

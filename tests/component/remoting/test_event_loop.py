@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import selectors
 import socket
 from collections.abc import Iterator
 
 import pytest
 
+from rocketmq_broker.remoting import event_loop
 from rocketmq_broker.remoting.event_loop import OnceAnswered, new_event_loop
 
 
@@ -66,3 +68,67 @@ def what_happens(loop: asyncio.AbstractEventLoop, ours: socket.socket, peers: so
     loop.run_forever()
     loop.close()
     return happened
+
+
+class RecordedSystem:
+    """The system's answers with the seconds that each takes, and what it was asked. A question without waiting takes 0.1 ms."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *answers: tuple[float, bool]) -> None:
+        self.asked: list[float | None] = []
+        self._answers = list(answers)
+        self._now_s = 0.0
+        monkeypatch.setattr(event_loop, "perf_counter", lambda: self._now_s)
+        monkeypatch.setattr(os, "sched_yield", lambda: None)
+        monkeypatch.setattr(selectors.DefaultSelector, "select", self._select)
+
+    def _select(self, timeout: float | None = None) -> list[str]:
+        self.asked.append(timeout)
+        if timeout == 0:
+            self._now_s += 0.000_1
+            return []
+        took_s, is_ready = self._answers.pop(0)
+        self._now_s += took_s
+        return ["file"] if is_ready else []
+
+
+def test_after_a_short_wait_the_next_asks_for_a_moment_before_it_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OnceAnswered(0.000_3) as selector:
+        system = RecordedSystem(monkeypatch, (0.000_1, True), (5.0, True), (5.0, True))
+        for _ in range(3):
+            selector.select(None)
+    assert system.asked == [None, 0, 0, 0, None, None]
+
+
+def test_what_comes_in_that_moment_is_found_without_a_sleep(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, peers = pair
+    with OnceAnswered(3600) as selector:
+        selector.register(ours, selectors.EVENT_READ)
+        peers.send(b"x")
+        assert ready(selector, None) == [ours]
+        ours.recv(1)
+        asked: list[float | None] = []
+        select = selectors.DefaultSelector.select
+        monkeypatch.setattr(
+            selectors.DefaultSelector, "select", lambda it, timeout: (asked.append(timeout), select(it, timeout))[1]
+        )
+        monkeypatch.setattr(os, "sched_yield", lambda: peers.send(b"y"))
+        assert ready(selector, None) == [ours]
+        assert asked == [0]
+
+
+def test_a_wait_with_an_end_is_shorter_by_that_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OnceAnswered(0.000_3) as selector:
+        system = RecordedSystem(monkeypatch, (0.000_1, True), (0.01, False), (0.000_1, True), (0.0, False))
+        for timeout in (None, 0.01, None, 0.000_1):
+            selector.select(timeout)
+    assert [timeout for timeout in system.asked if timeout != 0] == [None, pytest.approx(0.009_7), None]
+
+
+def test_without_busy_polling_each_wait_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    with OnceAnswered() as selector:
+        system = RecordedSystem(monkeypatch, (0.0, True), (0.0, True))
+        for _ in range(2):
+            selector.select(None)
+    assert system.asked == [None, None]

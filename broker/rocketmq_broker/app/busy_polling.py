@@ -1,0 +1,48 @@
+"""Whether the broker asks for a moment before it sleeps: it needs a processor for that, beside those who talk with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.config import BrokerSettings
+
+_ENOUGH_PROCESSORS: Final = 2
+
+
+def busy_poll_s(settings: BrokerSettings, processors: float) -> float:
+    """Returns the seconds of a broker that may use so many processors. 0 beside gRPC, whose threads need the interpreter."""
+    if processors < _ENOUGH_PROCESSORS or settings.grpc_server_port >= 0:
+        return 0.0
+    return settings.busy_poll_micros / 1e6
+
+
+def usable_processors(root: Path = Path("/")) -> float:
+    """Returns how many processors this process may use: its affinity, and the quota of its control group (cgroup v1 and v2)."""
+    own = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min([float(own), *_quotas(root)])
+
+
+def _quotas(root: Path) -> Iterator[float]:
+    """A container sees its own group as the root, or, with cgroup v1, by its path on the host."""
+    try:
+        groups = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for _, controllers, path in (line.split(":", 2) for line in groups if line.count(":") > 1):
+        if not controllers:
+            yield from _quotas_in(root / "sys/fs/cgroup", path, "cpu.max")
+        elif "cpu" in controllers.split(","):
+            yield from _quotas_in(root / "sys/fs/cgroup/cpu", path, "cpu.cfs_quota_us", "cpu.cfs_period_us")
+
+
+def _quotas_in(mount: Path, path: str, *names: str) -> Iterator[float]:
+    for folder in {mount, mount / path.lstrip("/")}:
+        try:
+            quota, period = " ".join((folder / name).read_text() for name in names).split()
+            if int(quota) > 0:
+                yield int(quota) / int(period)
+        except (OSError, ValueError):  # no such group; or `max`, and there is no quota
+            continue
