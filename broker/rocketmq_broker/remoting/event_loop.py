@@ -41,13 +41,13 @@ class OnceAnswered(selectors.DefaultSelector):
     def _wait(self, timeout: float | None) -> Ready:
         began = perf_counter()
         if self._was_short:
-            until = began + self._busy_poll_s
-            while perf_counter() < until:
+            moment = self._busy_poll_s if timeout is None else min(self._busy_poll_s, timeout)
+            while perf_counter() < began + moment:
                 os.sched_yield()
                 if ready := super().select(0):
                     return ready
             if timeout is not None:
-                timeout = max(0.0, timeout - self._busy_poll_s)
+                timeout -= moment
         ready = super().select(timeout)
         self._was_short = perf_counter() - began < self._busy_poll_s
         return ready

@@ -13,12 +13,12 @@ DIFFERENT = {
 }
 SETTINGS_OF_OUR_OWN = re.compile(
     r"bindAddress|namesrvListenPort|metrics.*|tls\..*|rocketmq\.acl\..*|diskSpace.*Ratio|serverMax.*|max(Topic|SubscriptionGroup)Num"
-    r"|transactionCheckAnswerTimeOut|grpcServerPort"
+    r"|transactionCheckAnswerTimeOut|grpcServerPort|busyPollMicros"
 )
 """Those of metrics and gRPC are RocketMQ 5's; those of TLS, accounts and the disk's levels are settings of RocketMQ's JVM.
 
 RocketMQ asks once in each transactionCheckInterval, answered or not. It has no bounds of connections, of the bytes they hold, of
-topics and of groups.
+topics and of groups; and its threads sleep at once.
 """
 SETTINGS_THAT_DIFFER = {
     "namesrvAddr",
