@@ -10,7 +10,6 @@ import gc
 import logging
 import os
 import resource
-import signal
 import sys
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +26,7 @@ from rocketmq_broker.command_line import BAD_USAGE, CommandLine, count, port_num
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
-from rocketmq_broker.remoting.event_loop import new_event_loop
+from rocketmq_broker.remoting.event_loop import event_of_stop_signals, new_event_loop
 from rocketmq_broker.world import current_world
 
 CANNOT_START = 1
@@ -62,7 +61,9 @@ def main(arguments: Sequence[str]) -> int:
         if asked.ephemeral:
             _run_ephemeral(asked.config, given, is_controlled=asked.control)
             return 0
-        went_well = _run(loaded.settings) if asked.brokers is None else _run_cluster(loaded.settings, asked.brokers)
+        went_well = (
+            _run(loaded.settings) if asked.brokers is None else asyncio.run(_serve_cluster(loaded.settings, asked.brokers))
+        )
     except StartError as error:
         print(printable(f"The broker cannot start: {error}"), file=sys.stderr)
         return CANNOT_START
@@ -105,10 +106,6 @@ def _run(settings: BrokerSettings) -> bool:
         return runner.run(_serve(settings))
 
 
-def _run_cluster(settings: BrokerSettings, brokers: int) -> bool:
-    return asyncio.run(_serve_cluster(settings, brokers))
-
-
 def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controlled: bool) -> None:
     # Imported only here, as the cluster is: a broker needs neither the memory nor the start-up time of either.
     from rocketmq_broker.protocol.java_properties import parse_properties
@@ -140,9 +137,7 @@ def collector_paused() -> Iterator[None]:
 
 async def _serve(settings: BrokerSettings) -> bool:
     """Runs the broker until a signal ends it. Returns False if the broker ended because it could not go on."""
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = event_of_stop_signals()
     refuse_a_single_broker(settings.store_root)
     broker = Broker(settings)
     with collector_paused():
@@ -170,9 +165,7 @@ async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
     """Runs brokers under a supervisor until a signal ends them. Returns False if none of them could go on."""
     from rocketmq_broker.cluster.supervisor import Supervision, supervise
 
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = event_of_stop_signals()
 
     def say(name: str, text: str) -> None:
         print(f"{name:8} | {text}", flush=True)

@@ -7,7 +7,6 @@ if __name__ == "__main__":
 
 import asyncio
 import logging
-import signal
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.nameserver.changes import from_addresses
 from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.nameserver.settings import NameServerSettings, SettingsMistake, load_settings
+from rocketmq_broker.remoting.event_loop import event_of_stop_signals
 from rocketmq_broker.remoting.tls import ServerContexts, TlsUnusable
 from rocketmq_broker.world import current_world
 
@@ -57,9 +57,7 @@ def _read(arguments: Sequence[str]) -> Namespace:
 
 
 async def _serve(settings: NameServerSettings) -> None:
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = event_of_stop_signals()
     contexts = ServerContexts(settings.tls)
     server = NameServer(
         settings.bind_address,

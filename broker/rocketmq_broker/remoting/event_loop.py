@@ -16,6 +16,8 @@ import os
 import selectors
 from time import perf_counter
 
+from rocketmq_broker.told_to_stop import STOP_SIGNALS
+
 Ready = list[tuple[selectors.SelectorKey, int]]
 
 
@@ -56,3 +58,11 @@ class OnceAnswered(selectors.DefaultSelector):
 def new_event_loop(busy_poll_s: float = 0.0) -> asyncio.AbstractEventLoop:
     """Returns asyncio's event loop with this selector, for `asyncio.Runner(loop_factory=...)`."""
     return asyncio.SelectorEventLoop(OnceAnswered(busy_poll_s))
+
+
+def event_of_stop_signals() -> asyncio.Event:
+    """Returns an event of the running loop that SIGTERM and Ctrl-C set, from now on."""
+    stopping = asyncio.Event()
+    for number in STOP_SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    return stopping

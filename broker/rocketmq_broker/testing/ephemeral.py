@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 from collections.abc import Mapping
 
+from rocketmq_broker.remoting.event_loop import event_of_stop_signals
 from rocketmq_broker.testing.control import Control
 from rocketmq_broker.testing.http import ControlServer
 from rocketmq_broker.testing.rocketmq import RocketMQ
@@ -26,9 +26,7 @@ def run_ephemeral(settings: Mapping[str, str], *, is_controlled: bool) -> None:
 
 
 async def _serve(rocketmq: RocketMQ, is_controlled: bool) -> None:
-    stopping = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    stopping = event_of_stop_signals()
     async with rocketmq:
         server = ControlServer(Control(rocketmq))
         where = await server.start() if is_controlled else None

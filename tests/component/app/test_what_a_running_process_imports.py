@@ -21,6 +21,13 @@ def imports(told: str) -> set[str]:
     return {name.strip() for _, _, name in lines}
 
 
+def imported_by(*arguments: str) -> set[str]:
+    """The modules of a Python that ends by itself."""
+    command = [sys.executable, "-X", "importtime", *arguments]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60)
+    return imports(done.stderr)
+
+
 def imports_of(*command: str, ready: str, told_in: Path) -> set[str]:
     """The modules of a program that runs, from its start until it says that it is ready."""
     with told_in.open("w") as told:
@@ -38,10 +45,7 @@ def imports_of(*command: str, ready: str, told_in: Path) -> set[str]:
 
 def foreign(modules: set[str]) -> set[str]:
     """The libraries among them; `platform` looks for `org`, Jython's."""
-    nothing = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", ""], capture_output=True, text=True, check=True, timeout=60
-    )
-    names = {module.split(".")[0] for module in modules - imports(nothing.stderr)}
+    names = {module.split(".")[0] for module in modules - imported_by("-c", "")}
     return names - sys.stdlib_module_names - {"rocketmq_broker", "org", "msvcrt", "nt"}
 
 
@@ -76,10 +80,6 @@ def test_a_supervisor_needs_no_tables_on_a_screen(tmp_path: Path) -> None:
 
 
 def test_the_flush_process_needs_what_python_starts_with() -> None:
-    def imported_by(*program: str) -> set[str]:
-        command = [sys.executable, "-I", "-S", "-X", "importtime", *program]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True, timeout=60)
-        return imports(done.stderr)
-
     # `os` comes with `site`, which it goes without.
-    assert imported_by(flush_helper.__file__) <= imported_by("-c", "import os") | {"__future__"}
+    alone = ("-I", "-S")
+    assert imported_by(*alone, flush_helper.__file__) <= imported_by(*alone, "-c", "import os") | {"__future__"}

@@ -11,9 +11,10 @@ from rocketmq_broker.admin import running, session
 from rocketmq_broker.admin.asking.brokers import BrokerAddress, find_brokers
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
-from rocketmq_broker.admin.running import CANNOT_ASK, INTERRUPTED, REFUSED
+from rocketmq_broker.admin.running import CANNOT_ASK, REFUSED
 from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo
+from rocketmq_broker.told_to_stop import INTERRUPTED
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 HERE = Target(broker_addr="a:1")
