@@ -119,11 +119,10 @@ format: setup ## Format and sort imports
 
 LOCK = uv pip compile --quiet --no-strip-extras --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 
-lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, what each image needs of it, what compiles the broker, what Spark Connect needs, and what writes the SBOM
+lock: ## Renew the lock files from both pyproject.toml (needs uv): everything, what each image needs of it, what compiles the broker, and what writes the SBOM
 	$(LOCK) broker/pyproject.toml --extra console --extra grpc --group pyproject.toml:demo --group pyproject.toml:dev -o requirements.lock
 	$(LOCK) broker/pyproject.toml --extra console --extra grpc -c requirements.lock -o docker/broker.lock
 	$(LOCK) broker/pyproject.toml --group pyproject.toml:services -c requirements.lock -o docker/services.lock
 	$(LOCK) broker/pyproject.toml --extra console --extra grpc --group pyproject.toml:demo -c requirements.lock -o docker/demo.lock
 	$(LOCK) --group pyproject.toml:compile -c requirements.lock -o docker/compile.lock
-	$(LOCK) --group pyproject.toml:connect -c requirements.lock -o docker/connect.lock
 	$(LOCK) --group pyproject.toml:release -o docker/release.lock

@@ -75,13 +75,10 @@ def _address(name: str, url: str, password_file: str) -> DatabaseAddress:
 
 @dataclass(frozen=True, slots=True)
 class SparkOptions:
-    """The options for Spark's master, its memory, the log of its JVM, or a Spark that is kept."""
+    """The options for Spark's master, its memory, and the log of its JVM."""
 
     master: Master = None
     memory: Annotated[str | None, typer.Option(help="heap of Spark's JVM on this machine, such as 4g")] = None
-    connect: Annotated[Path | None, typer.Option(help="use the Spark that keep-spark keeps with this file: for small books")] = (
-        None
-    )
     spark_log: SparkLog = None
 
 

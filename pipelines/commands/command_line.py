@@ -28,7 +28,6 @@ from pipelines.commands.arguments import (
     Topic,
 )
 from pipelines.commands.breaks import commands
-from pipelines.commands.keep_spark import keep_spark_command
 from pipelines.commands.option_groups import with_groups
 from pipelines.commands.repair import repair_command
 from pipelines.commands.running import Judge, TimedOutcome, reconciled_embedded, spark_judge
@@ -64,7 +63,6 @@ application = typer.Typer(
 application.add_typer(commands, name="breaks")
 application.command("repair")(repair_command)
 application.command("watch")(watch_command)
-application.command("keep-spark")(keep_spark_command)
 
 
 @application.command("reconcile")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipelines.commands.arguments import EVERYTHING, IncrementOptions, SparkOptions
@@ -22,7 +21,6 @@ from pipelines.sources.databases.adbc import key_bounds
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table, check_tables
 from pipelines.sources.reading import Reading
-from pipelines.spark.kept import connected_session
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
 
@@ -59,7 +57,7 @@ def spark_judge(
 
         def judge(cut_off: CutOff) -> TimedOutcome:
             begun_s = time.monotonic()
-            with _shown(progress, reading.spark, options):
+            with shown_tasks(progress, reading.spark, "Comparing orders and credits"):
                 if state is None:
                     outcome = reconcile(reading, books, cut_off, output)
                 else:
@@ -80,12 +78,6 @@ def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: C
     return TimedOutcome(outcome, None, time.monotonic() - begun_s)
 
 
-def _shown(progress: Console, spark: SparkSession, options: SparkOptions) -> AbstractContextManager[None]:
-    """Shows Spark's tasks; a kept Spark tells none."""
-    what = "Comparing orders and credits"
-    return shown_tasks(progress, spark, what) if options.connect is None else shown_step(progress, what)
-
-
 def _check(books: Books) -> None:
     for log in books.logs:
         log.check()
@@ -97,14 +89,10 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
     """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     _check(books)
     is_small = _are_small(books)
-    if options.connect is not None and not is_small:
-        raise EngineUnfit("a kept Spark is set for small books: leave --connect out")
     with ExitStack() as stack:
         with shown_step(progress, "Starting Spark"):
             spark = stack.enter_context(
                 spark_session(options.master, options.spark_log, is_small=is_small, memory=options.memory)
-                if options.connect is None
-                else connected_session(options.connect)
             )
         yield Reading(spark, is_small)
 

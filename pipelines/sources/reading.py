@@ -8,7 +8,6 @@ from typing import Any, Final
 
 import pyarrow
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.functions import arrow_udtf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -52,11 +51,8 @@ class Reading:
 
     def rows(self, frame: DataFrame) -> list[dict[str, Any]]:
         """Returns all rows, which fit in memory."""
-        if isinstance(frame, ClassicDataFrame):
-            rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-            return rows
-        # Over Spark Connect toArrow has the whole plan analyzed once more, for types that these rows do not need.
-        return [row.asDict() for row in frame.collect()]
+        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+        return rows
 
     def together(self, frame: DataFrame, *keys: str) -> DataFrame:
         """Returns the frame in one partition for small books: then nothing has to be shuffled.

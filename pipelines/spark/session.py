@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -72,15 +72,14 @@ def spark_session(
     *,
     is_small: bool = False,
     memory: str | None = None,
-    more: Mapping[str, str] | None = None,
 ) -> Iterator[SparkSession]:
     """Yields a session on `master` (None: spark-submit's, or else local[*]), stopped after the block.
 
     The output of Spark's JVM goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows.
-    `memory` is the heap of the JVM, such as 4g; `more` are further settings. Raises SparkUnavailable.
+    `memory` is the heap of the JVM, such as 4g. Raises SparkUnavailable.
     """
     _require_java()
-    configuration = settings(master, is_small=is_small, memory=memory) | dict(more or {})
+    configuration = settings(master, is_small=is_small, memory=memory)
     if _is_local(configuration):
         _let_local_workers_import_this_package()
     if is_small:

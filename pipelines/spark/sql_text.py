@@ -1,7 +1,6 @@
 """Pieces of SQL for `selectExpr`, `where` and `expr`.
 
-A text takes one call to the JVM, where a Column takes one for each function in it. Over Spark Connect neither asks the server
-before the rows are wanted; `SparkSession.sql` would ask it each time.
+A text takes one call to the JVM, where a Column takes one for each function in it.
 """
 
 from __future__ import annotations

@@ -52,14 +52,6 @@ def test_what_compiles_the_broker_is_what_the_tests_compile_with() -> None:
     assert {"mypy", "msgspec", "librt", "setuptools"} <= compiler.keys() & tested.keys()
 
 
-def test_spark_connects_packages_are_locked_apart_with_the_versions_that_the_tests_have() -> None:
-    connect, tested = pins(ROOT / "docker" / "connect.lock"), pins(ROOT / "requirements.lock")
-    wanted = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["connect"])
-    assert wanted <= connect.keys()
-    assert "pandas" not in tested
-    assert shared(tested, connect) == shared(connect, tested)
-
-
 def test_what_writes_the_sbom_is_locked_apart_from_what_the_tests_need() -> None:
     wanted = names(tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["release"])
     assert wanted <= pins(ROOT / "docker" / "release.lock").keys()

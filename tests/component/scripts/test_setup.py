@@ -39,7 +39,6 @@ class FreshCheckout:
         self.folder = folder
         self.write("requirements.lock", "a==1 \\\nb==1 \\\nc[x]==1 \\\npyspark==1 \\\n")
         self.write("docker/demo.lock", "a==1 \\\npyspark==1 \\\n")
-        self.write("docker/connect.lock", "d==1 \\\n")
         self.write("scripts/setup", (ROOT / "scripts" / "setup").read_text())
         self.write("bin/python", PYTHON)
         self.write("bin/java", JAVA)
@@ -80,7 +79,6 @@ def test_it_says_which_step_it_is_at_and_how_many_packages_are_there(checkout: F
     assert said[1].startswith("setup: step 2 of 4: 4 packages of requirements.lock")
     assert re.fullmatch(r"setup: \d of 4 packages fetched", said[2])
     assert said[3] == "setup: 4 of 4 packages installed"
-    assert said[4].startswith("setup: step 2 of 4: 1 packages of docker/connect.lock")
     assert said[-1].startswith("setup: ready: Python 3.11.2, Java 17")
 
 
@@ -98,7 +96,7 @@ def test_the_demo_gets_its_own_packages_and_the_others_are_added_when_a_target_n
     checkout.run("demo")
     assert checkout.calls() == []
     checkout.run()
-    assert checkout.calls() == ["pip requirements.lock", "pip docker/connect.lock"]
+    assert checkout.calls() == ["pip requirements.lock"]
     checkout.run("demo")
     assert checkout.calls() == []
 

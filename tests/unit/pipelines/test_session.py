@@ -1,5 +1,6 @@
 """Spark's settings for small and large books, here and on a cluster."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,13 @@ def test_large_books_get_the_whole_compiler_and_the_memory_asked_for() -> None:
 
 def test_a_cluster_keeps_its_own_jvm_settings() -> None:
     assert "spark.driver.extraJavaOptions" not in settings("spark://host:7077", is_small=True)
+
+
+@pytest.mark.parametrize("master", [None, "local[4]", "spark://host:7077"])
+@pytest.mark.parametrize("is_small", [True, False])
+def test_no_secret_is_a_setting_because_settings_are_arguments_of_the_jvm(master: str | None, is_small: bool) -> None:
+    sparks_own_rule = re.compile(r"secret|password|token|access[.]?key", re.IGNORECASE)
+    assert not [name for name in settings(master, is_small=is_small, memory="6g") if sparks_own_rule.search(name)]
 
 
 def test_on_one_machine_workers_are_forked_by_our_daemon_and_on_a_cluster_by_spark_s() -> None:
