@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,7 +36,9 @@ _MAGIC_POSITION = 4
 _UNTIL_SYS_FLAG = struct.Struct(">iiiiiqqi")
 _HOST_V6_MORE = 12
 """Bytes by which an IPv6 host is longer than an IPv4 one."""
-_KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]+)")
+_KEYS = re.compile(properties.KEYS.encode() + rb"\x01([^\x00-\x1f]{1,32767})")
+MAX_KEYS = 100_000
+"""Keys that are reported of one damaged stretch: a client can fill a body with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,7 @@ class _Segment:
         begins, ends = self._offset + position, goes_on_until
         if (unused := self._unused_at(position)) is not None:
             begins += unused
-        elif next_record(self._data, self._offset, position + 1, len(self._data), None) is not None:
+        elif _resembles_a_log(self._data, self._offset, position + 1):
             # Records lie there, or a client's bytes that look like them: nothing tells them apart.
             ends = max(ends, self._offset + len(self._data))
         if ends > begins:
@@ -286,10 +288,11 @@ class _Segment:
 def keys_in(damaged: bytes) -> tuple[str, ...]:
     """Returns the keys of messages in bytes that are no intact record.
 
-    The property's name tells keys from other bytes; of very long stretches only the beginning is searched.
+    The property's name tells keys from other bytes. Of very long stretches only the beginning is searched, and at most MAX_KEYS
+    keys are returned.
     """
-    found = [match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED])]
-    return tuple(dict.fromkeys(key for keys in found for key in keys))
+    found = (match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED]))
+    return tuple(dict.fromkeys(islice((key for keys in found for key in keys), MAX_KEYS)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,20 +362,23 @@ def record_at(data: mmap.mmap | bytes, segment_offset: int, position: int) -> Lo
     if magic != MESSAGE_MAGIC or commit_log_offset != segment_offset + position:
         return None
     if sys_flag & sysflag.HOSTS_V6:
-        return _record_with_long_hosts(data, position, size)
+        is_possible = _claim_at(data, segment_offset, position) is not None
+        return _record_with_long_hosts(data, position, size) if is_possible else None
     body_at = position + HEAD_V4.size
     topic_at = body_at + body_length + 1
     if body_length < 0 or topic_at + 2 > len(data):
         return None
     properties_at = topic_at + data[topic_at - 1] + 2
+    ends = properties_at + int.from_bytes(data[properties_at - 2 : properties_at], "big")
+    # A body full of heads may claim its length for each of them: nothing is copied before all lengths agree.
+    if ends != position + size or ends > len(data):
+        return None
     body = data[body_at : topic_at - 1]
-    encoded = data[properties_at : position + size]
-    properties_length = int.from_bytes(data[properties_at - 2 : properties_at], "big")
-    if properties_at + properties_length != position + size or len(encoded) != properties_length or body_crc(body) != crc:
+    if body_crc(body) != crc:
         return None
     return LogRecord(
         size, commit_log_offset, queue_id, queue_offset, sys_flag, born_timestamp, store_timestamp, prepared_transaction_offset,
-        body, data[topic_at : properties_at - 2], encoded,
+        body, data[topic_at : properties_at - 2], data[properties_at:ends],
     )  # fmt: skip
 
 
@@ -393,22 +399,47 @@ def _record_with_long_hosts(data: mmap.mmap | bytes, position: int, size: int) -
 def next_record(data: mmap.mmap | bytes, segment_offset: int, position: int, until: int, units: QueueUnits | None) -> int | None:
     """Returns the position of the first record at or after `position` and before `until` to which a consume queue points.
 
-    Without `units` all bytes that look like an intact record count. A record continues after its magic, so the mapping's last
-    byte is left out: Python before 3.11.5 reads the byte after the last one searched (gh-105235), and after the mapping's end
-    that is a segmentation fault.
+    Without `units` all bytes that look like an intact record count: only for bytes of trusted clients, whose bodies are not full
+    of heads.
     """
-    last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
-    at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)
-    while at >= 0:
-        begins = at - _MAGIC_POSITION
+    for begins in _magic_codes(data, position, until):
         if units is None:
             is_found = record_at(data, segment_offset, begins) is not None
         else:
             is_found = _is_vouched_for(data, segment_offset, begins, units)
         if is_found:
             return begins
-        at = data.find(_MAGIC, at + 1, last_magic_end)
     return None
+
+
+def _resembles_a_log(data: mmap.mmap | bytes, segment_offset: int, position: int) -> bool:
+    """Returns whether an intact record seems to begin at or after `position`.
+
+    Records do not overlap. So many overlapping claims that their checksums would take more than twice the bytes there are count
+    as a record, unchecked: a client can write a body of such claims, and the work for it would grow with its square.
+    """
+    unchecked = 2 * (len(data) - position)
+    for begins in _magic_codes(data, position, len(data)):
+        claim = _claim_at(data, segment_offset, begins)
+        if claim is None or not claim.has_own_offset:
+            continue
+        unchecked -= claim.size
+        if unchecked < 0 or record_at(data, segment_offset, begins) is not None:
+            return True
+    return False
+
+
+def _magic_codes(data: mmap.mmap | bytes, position: int, until: int) -> Iterator[int]:
+    """Yields the positions from `position` to before `until` where a magic code stands as in a record that begins there.
+
+    A record continues after its magic, so the mapping's last byte is left out: Python before 3.11.5 reads the byte after the last
+    one searched (gh-105235), and after the mapping's end that is a segmentation fault.
+    """
+    last_magic_end = min(until + _MAGIC_POSITION + len(_MAGIC), len(data)) - 1
+    at = data.find(_MAGIC, position + _MAGIC_POSITION, last_magic_end)
+    while at >= 0:
+        yield at - _MAGIC_POSITION
+        at = data.find(_MAGIC, at + 1, last_magic_end)
 
 
 def _end_of_data(descriptor: int) -> int:

@@ -24,6 +24,9 @@ _FILE_NAME: Final = re.compile(r"[0-9]{20}")
 _MOST_QUEUES: Final = 1_000
 """Queues that are read for the end of the log: those written last."""
 
+_MAX_QUEUE_OFFSET: Final = (1 << 62) // _UNIT.size
+"""What bytes claim may be more than a file's position can be."""
+
 Files = list[tuple[int, Path]]
 """The files of a queue in order, each with the position of its first byte in the queue."""
 
@@ -44,7 +47,7 @@ class QueueUnits:
 
     def point_to(self, commit_log_offset: int, size: int, topic: bytes, queue_id: int, queue_offset: int) -> bool:
         """Returns whether the unit of this queue offset points to a record of this size at this place."""
-        if queue_offset < 0:
+        if not 0 <= queue_offset <= _MAX_QUEUE_OFFSET:
             return False
         position = queue_offset * _UNIT.size
         files = self._files(topic, queue_id)

@@ -3,6 +3,7 @@ import mmap
 import os
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rocketmq_broker.message import sysflag
-from rocketmq_broker.message.record import HEAD_V4, encode_blank, encode_record
-from rocketmq_commitlog.commit_log import Damage, LogRange, LogRecord, first_record, scan, segments, split_log
+from rocketmq_broker.message import sysflag, topics
+from rocketmq_broker.message.record import HEAD_V4, MESSAGE_MAGIC, body_crc, encode_blank, encode_record
+from rocketmq_commitlog import commit_log
+from rocketmq_commitlog.commit_log import MAX_KEYS, Damage, LogRange, LogRecord, first_record, keys_in, scan, segments, split_log
 from rocketmq_commitlog.errors import UnreadableStore
+from rocketmq_commitlog.queue_units import QueueUnits
 from tests.unit.pipelines.log_writer import HOST, LogWriter
 
 
@@ -224,6 +227,64 @@ def test_hostile_bodies_are_bodies_however_the_log_is_cut(
         assert {found.commit_log_offset for found in records} >= set(written) - hit
 
 
+def overlapping(log: LogWriter, length: int, *, lengths_agree: bool) -> bytes:
+    """A body of heads whose records overlap: each reaches to the body's end, or pretends so, and no checksum is right."""
+    first = log.end + HEAD_V4.size
+    tail = b"\x06orders\0\0"
+    count = (length - len(tail)) // HEAD_V4.size
+    end = count * HEAD_V4.size + len(tail)
+    heads = []
+    for number in range(count):
+        at = number * HEAD_V4.size
+        size = end - at if lengths_agree else 1_000
+        body_length = end - at - HEAD_V4.size - len(tail)
+        heads.append(HEAD_V4.pack(size, MESSAGE_MAGIC, 1, 0, 0, 0, first + at, 0, 1, HOST, 1, HOST, 0, 0, body_length))
+    return b"".join(heads) + tail
+
+
+@pytest.mark.parametrize("lengths_agree", [True, False])
+@pytest.mark.parametrize("has_queues", [True, False])
+def test_heads_in_a_body_cost_no_more_than_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lengths_agree: bool, has_queues: bool
+) -> None:
+    log = LogWriter(tmp_path, has_queues=has_queues)
+    log.half("a")
+    body = overlapping(log, 200_000, lengths_agree=lengths_agree)
+    carrier = log.append("orders", "carrier", None, 1, body=body)
+    if has_queues:
+        log.half("b")
+    log.damage(carrier, b"\xee" * 40)
+    work = CountedWork()
+    monkeypatch.setattr(commit_log, "body_crc", work.body_crc)
+    data = CountedBytes((tmp_path / "commitlog" / f"{0:020d}").read_bytes())
+    data.work = work
+    monkeypatch.setattr(commit_log, "_mapped", lambda path: nullcontext(data))
+    assert offsets(tmp_path)[0] == 0
+    assert work.bytes < 30 * len(body)
+
+
+class CountedWork:
+    """Counts the bytes that were copied or summed up."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def body_crc(self, body: bytes) -> int:
+        self.bytes += len(body)
+        return body_crc(body)
+
+
+class CountedBytes(bytes):
+    """Bytes that count what is copied of them."""
+
+    work: CountedWork
+
+    def __getitem__(self, place: Any) -> Any:
+        part = super().__getitem__(place)
+        self.work.bytes += len(part) if isinstance(part, bytes) else 1
+        return part
+
+
 def test_a_record_inside_a_body_is_not_taken_for_one(tmp_path: Path) -> None:
     log = LogWriter(tmp_path, segment_size=4096)
     first = log.half("a")
@@ -272,6 +333,11 @@ def test_the_search_for_a_record_stays_within_the_file(tmp_path: Path, pages: in
     assert (scanned.returncode, scanned.stdout, scanned.stderr) == (0, "[[]]\n", "")
 
 
+def test_a_queue_offset_that_no_file_can_hold_proves_nothing(tmp_path: Path) -> None:
+    LogWriter(tmp_path).half("a")
+    assert not QueueUnits(tmp_path).point_to(0, 100, topics.HALF_TOPIC.encode(), 0, (1 << 63) - 1)
+
+
 def test_keys_that_can_still_be_read_in_damage_are_told(tmp_path: Path) -> None:
     log = LogWriter(tmp_path, segment_size=4096)
     first = log.half("a-1 a-2")
@@ -280,6 +346,11 @@ def test_keys_that_can_still_be_read_in_damage_are_told(tmp_path: Path) -> None:
     log.damage(first + 4, b"\xee")
     log.damage(second + 4, b"\xee")
     assert [item.keys for item in read(tmp_path) if isinstance(item, Damage)] == [("a-1", "a-2", "b")]
+
+
+def test_of_a_body_full_of_keys_some_are_told() -> None:
+    assert len(keys_in(b"KEYS\x01" + b" ".join(b"%x" % number for number in range(200_000)) + b"\x02")) < 20_000
+    assert len(keys_in(b"".join(b"KEYS\x01%x\x02" % number for number in range(MAX_KEYS + 10)))) == MAX_KEYS
 
 
 @pytest.mark.timeout(60)
