@@ -26,6 +26,7 @@ def message_metrics(families: Families, sources: MetricsSources) -> Iterator[Met
     yield from _dead_letters(families, sources)
     yield from _lag(families, sources)
     yield _inflight(families, sources)
+    yield _pops_refused(families, sources)
 
 
 def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metric]:
@@ -139,6 +140,14 @@ def _inflight(families: Families, sources: MetricsSources) -> Metric:
     text = f"Messages that a group popped and has not acknowledged yet, the {MOST_LAGS} largest"
     largest = nlargest(MOST_LAGS, values, key=lambda value: value[1])
     return families.gauges("rocketmq_consumer_inflight_messages", text, names, largest)
+
+
+def _pops_refused(families: Families, sources: MetricsSources) -> Metric:
+    refused = steadily(lambda: list(sources.statistics.traffic.pops_refused.items()))
+    values = [((group, topic.decode(errors="replace")), count) for (topic, group), count in refused]
+    names = ("consumer_group", "topic")
+    text = "Pops that were refused because too many messages are in hand; doctor says whose"
+    return families.counters("rocketmq_pops_refused_total", text, names, values)
 
 
 def _client(channel: ClientChannel) -> Labels:

@@ -10,6 +10,8 @@ from rocketmq_broker.admin.health import commands
 from rocketmq_broker.client import Message
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.server.popping import PoppedMessage, Popping
+from rocketmq_broker.server.popping.hidden_messages import CheckPoint
+from rocketmq_broker.server.popping.pop_log import PopEntry
 from rocketmq_broker.testing import SyncRocketMQ
 from tests.unit.admin.command_line import CommandLine
 
@@ -104,3 +106,14 @@ def test_the_queue_of_orderly_pops_counts_its_attempts(rocketmq: SyncRocketMQ, a
     first, _ = admin.rows("groups", "--group", "credits")
     assert (first["consumerOffset"], first["inHand"], first["attempts"]) == (0, 1, 3)
     assert "again and again" in admin.stdout_of_failure("doctor")
+
+
+def test_the_doctor_names_a_group_that_gets_no_more_because_it_acknowledges_nothing(
+    rocketmq: SyncRocketMQ, admin: CommandLine
+) -> None:
+    three_orders(rocketmq)
+    assert "refuses pops" not in admin.said("doctor")
+    entry = PopEntry("credits", "orders", 0, 0, 3, list(range(10_000)), now_ms(rocketmq), HALF_A_MINUTE_MS)
+    popping(rocketmq).check_points.hidden.hide(CheckPoint(entry, 0))
+    said = admin.stdout_of_failure("doctor")
+    assert "It refuses pops: the group credits has 10000 messages of queue 0 of topic orders in hand" in said

@@ -10,6 +10,9 @@ import pytest
 from rocketmq_broker.client import ConsumeStatus, MessageExt
 from rocketmq_broker.message import topics
 from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.server.popping import waiting_pops
+from rocketmq_broker.server.popping.hidden_messages import CheckPoint
+from rocketmq_broker.server.popping.pop_log import PopEntry
 from rocketmq_broker.testing import RocketMQ
 from tests.component.proxy.api_client import ApiClient, Telemetry, connected
 
@@ -208,3 +211,67 @@ async def test_a_filter_that_the_broker_does_not_take_is_refused_by_its_own_code
 
 async def test_a_topic_that_a_send_may_make_is_waited_for(rocketmq: RocketMQ, client: ApiClient) -> None:
     assert not await receive(client, poll_s=0.1)
+
+
+async def refused(client: ApiClient, **fields: Any) -> api.Status:
+    """The status of a call that gets no message because it is refused."""
+    named = {"group": GROUP, "message_queue": api.MessageQueue(topic=ORDERS, id=-1), "invisible_duration": seconds(30)}
+    (answer,) = await client.stream("ReceiveMessage", **{**named, **fields})
+    status: api.Status = answer.status
+    return status
+
+
+async def test_a_group_that_acknowledges_nothing_is_refused_in_words(rocketmq: RocketMQ, client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    serving = rocketmq._broker._serving
+    assert serving is not None
+    for queue_id in range(10):
+        entry = PopEntry("group", "orders", 100 + queue_id, 0, 0, list(range(10_000)), 1 << 42, 1000)
+        serving.popping.check_points.hidden.hide(CheckPoint(entry, -1 - queue_id))
+    status = await refused(client, long_polling_timeout=seconds(5))
+    assert status.code == api.TOO_MANY_REQUESTS
+    assert "the group group has 100000 messages of topic orders in hand" in status.message
+    other = await client.stream(
+        "ReceiveMessage",
+        group=api.Resource(name="other"),
+        message_queue=api.MessageQueue(topic=ORDERS, id=-1),
+        invisible_duration=seconds(30),
+    )
+    assert [answer.message.body for answer in other if answer.HasField("message")] == [b"hello"]
+
+
+async def test_a_client_has_a_share_of_the_calls_that_wait(
+    rocketmq: RocketMQ, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await client.send("orders", b"first", message_id="id-1")
+    assert await ack(client, *await receive(client)) == [api.OK]
+    monkeypatch.setattr(waiting_pops, "MOST_OF_AN_OWNER", 1)
+    first = asyncio.create_task(receive(client, poll_s=20))
+    serving = rocketmq._broker._serving
+    assert serving is not None
+    await rocketmq.wait_until(lambda: serving.popping.waiting.count == 1)
+    assert (await refused(client, long_polling_timeout=seconds(20))).code == api.TOO_MANY_REQUESTS
+    async with connected(rocketmq.grpc_endpoint, x_mq_client_id="client-2") as other:
+        second = asyncio.create_task(receive(other, poll_s=20))
+        await rocketmq.wait_until(lambda: serving.popping.waiting.count == 2)
+        for number in range(2):
+            await client.send("orders", b"more", message_id=f"more-{number}")
+        assert [len(found) for found in await asyncio.gather(first, second)] == [1, 1]
+
+
+async def test_an_attempt_id_longer_than_any_clients_is_refused(client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    status = await refused(client, attempt_id="a" * 256)
+    assert (status.code, status.message) == (api.BAD_REQUEST, "the attempt id has 256 characters, more than 255")
+
+
+async def test_a_handle_of_a_message_that_nobody_received_is_refused(client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    (message,) = await receive(client)
+    handle = message.system_properties.receipt_handle
+    message.system_properties.receipt_handle = f"{handle.rpartition(' ')[0]} 99"
+    assert await ack(client, message) == [api.INVALID_RECEIPT_HANDLE]
+    changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(30))
+    assert changed.status.code == api.INVALID_RECEIPT_HANDLE
+    message.system_properties.receipt_handle = handle
+    assert await ack(client, message) == [api.OK]

@@ -231,6 +231,12 @@ def test_what_a_group_popped_and_has_not_acknowledged_is_in_flight(scrape: Scrap
     assert scrape("rocketmq_consumer_inflight_messages", is_retry="true", **labels) is None
 
 
+def test_refused_pops_are_counted_by_group_and_topic(scrape: Scraper) -> None:
+    assert scrape("rocketmq_pops_refused_total", consumer_group="credits", topic="orders") is None
+    scrape.statistics.traffic.pops_refused[b"orders", "credits"] = 2
+    assert scrape("rocketmq_pops_refused_total", consumer_group="credits", topic="orders") == 2
+
+
 def test_clients_are_counted_by_language_and_version(scrape: Scraper) -> None:
     for number in range(2):
         connection = Producer(f"127.0.0.1:{number}").connection

@@ -98,6 +98,7 @@ def desk(desk: Desk) -> Desk:
             statistics=desk.statistics,
             put_times=desk.put_times,
             delayed_delivery=desk.delayed,
+            in_hand=InHand(HiddenMessages(), desk.offsets, desk.store),
             settings_text="listenPort=10911\n",
             delete_expired=lambda: None,
             clock=desk.clock,

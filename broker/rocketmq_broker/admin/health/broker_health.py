@@ -64,6 +64,7 @@ async def examine_broker(
         *announced(subject, broker, is_elsewhere=is_elsewhere),
         _disk(subject, figures, configured),
         *_refusing(subject, configured),
+        *_refusing_pops(subject, figures),
         *await _waiting(subject, requests),
     ]
     return BrokerFound(findings, version)
@@ -109,6 +110,15 @@ def _refusing(subject: str, configured: Mapping[str, str]) -> Iterator[HealthFin
     if configured.get("rejectTransactionMessage") == "true":
         what = "It refuses half messages (rejectTransactionMessage=true)."
         yield wrong(subject, what, "Set rejectTransactionMessage=false if that is not meant.")
+
+
+def _refusing_pops(subject: str, figures: Mapping[str, str]) -> Iterator[HealthFinding]:
+    if refusal := figures.get("popMessageRefusal"):
+        what_to_do = (
+            "See why these consumers do not acknowledge: rocketmq-admin groups shows what each has in hand. Messages come again, "
+            "and count no longer, when their invisible times end."
+        )
+        yield wrong(subject, f"It refuses pops: {refusal}.", what_to_do)
 
 
 async def _waiting(subject: str, requests: BrokerRequests) -> list[HealthFinding]:

@@ -25,7 +25,15 @@ from rocketmq_broker.proxy.messages.stored import of_stored
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.popping import LONGEST_INVISIBLE_MS, HandleExpired, IllegalHandle, PoppedMessage, Popping, TooManyPops
+from rocketmq_broker.server.popping import (
+    LONGEST_INVISIBLE_MS,
+    MAX_ATTEMPT_ID_LENGTH,
+    HandleExpired,
+    IllegalHandle,
+    PoppedMessage,
+    Popping,
+    TooManyPops,
+)  # fmt: skip
 from rocketmq_broker.store import StoreUnwritable
 
 logger = logging.getLogger(__name__)
@@ -64,7 +72,7 @@ class Receiving:
 
         Messages that the client has not taken when it ends the call are visible again at once.
         """
-        popped = await self._pop(caller, request)
+        popped = await self._pop(caller, session, request)
         untaken = list(popped)
         try:
             status = OK if popped else api.Status(code=api.MESSAGE_NOT_FOUND, message="no new message")
@@ -113,7 +121,7 @@ class Receiving:
         await _of_popping(self._popping.to_dead_letters(group, topic, self._renewals.take(group, request.receipt_handle)))
         return service.ForwardMessageToDeadLetterQueueResponse(status=OK)
 
-    async def _pop(self, caller: Caller, request: service.ReceiveMessageRequest) -> list[PoppedMessage]:
+    async def _pop(self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> list[PoppedMessage]:
         group, topic = request.group.name, request.message_queue.topic.name
         self._refuse(caller, topic, group)
         poll_ms = (
@@ -127,6 +135,9 @@ class Receiving:
             self._routes.topic(topic)
             await asyncio.sleep(min(poll_ms / 1000, _NO_TOPIC_YET_S))
             return []
+        if len(request.attempt_id) > MAX_ATTEMPT_ID_LENGTH:
+            reason = f"the attempt id has {len(request.attempt_id)} characters, more than {MAX_ATTEMPT_ID_LENGTH}"
+            raise CallRefused(api.BAD_REQUEST, reason)
         expression, kind = expression_of(request.filter_expression)
         return await _of_popping(
             self._popping.pop(
@@ -139,6 +150,7 @@ class Receiving:
                 expression_type=kind,
                 fifo=self._routes.is_fifo(topic),
                 attempt_id=request.attempt_id if request.HasField("attempt_id") else None,
+                owner=session,
             )
         )
 

@@ -70,7 +70,7 @@ class Renewals:
 
     def _renew(self, group: str, renewed: _Renewed, now_ms: int) -> bool:
         try:
-            handle, _ = self._popping.renew(group, renewed.topic, ReceiptHandle.parse(renewed.handle), INVISIBLE_MS)
+            handle, _ = self._popping.handed_out.renew(group, renewed.topic, ReceiptHandle.parse(renewed.handle), INVISIBLE_MS)
         except (PopError, RequestRefused):
             return False  # acknowledged, or given to another by now
         except StoreUnwritable as error:

@@ -15,6 +15,7 @@ from rocketmq_broker.protocol.headers import GetBrokerConfigResponseHeader
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler
 from rocketmq_broker.server.durability.put_times import PutTimes
+from rocketmq_broker.server.popping import InHand
 from rocketmq_broker.server.schedule.delayed_delivery import DelayedDelivery
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.store import MessageStore
@@ -54,6 +55,7 @@ class BrokerInfoProcessor:
         statistics: BrokerStatistics,
         put_times: PutTimes,
         delayed_delivery: DelayedDelivery,
+        in_hand: InHand,
         settings_text: str,
         delete_expired: Callable[[], None],
         clock: Callable[[], int],
@@ -63,6 +65,7 @@ class BrokerInfoProcessor:
         self._statistics = statistics
         self._put_times = put_times
         self._delayed = delayed_delivery
+        self._in_hand = in_hand
         self._settings_text = settings_text
         self._delete_expired = delete_expired
         self._clock = clock
@@ -147,7 +150,9 @@ class BrokerInfoProcessor:
             "remainHowManyDataToFlush": _bytes(unflushed),
             "earliestMessageTimeStamp": str(self._store.earliest_store_time()),
         }
-        # RocketMQ's brokers give neither.
+        # RocketMQ's brokers give none of these three.
+        if refusals := self._in_hand.refusals():
+            figures["popMessageRefusal"] = "; ".join(refusals)
         if (refusal := self._store.writability.refusal) is not None:
             figures["putMessageRefusal"] = refusal
         if failures := self._store.writability.flush_failures:

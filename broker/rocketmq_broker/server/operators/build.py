@@ -38,6 +38,7 @@ def build_operators(
             statistics=context.statistics,
             put_times=context.group_commit.put_times,
             delayed_delivery=delayed_delivery,
+            in_hand=in_hand,
             settings_text=settings_text,
             delete_expired=cleaner.ask,
             clock=context.clock,

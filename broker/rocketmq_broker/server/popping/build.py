@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from rocketmq_broker.server.popping.assignment_processor import AssignmentProcessor, RouteOf
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.server.assignments.assignment_processor import AssignmentProcessor, RouteOf
+from rocketmq_broker.server.assignments.request_modes import FILE_NAME, RequestModes
 from rocketmq_broker.server.popping.check_points import CheckPoints
+from rocketmq_broker.server.popping.handed_out import HandedOut
 from rocketmq_broker.server.popping.in_hand import InHand
+from rocketmq_broker.server.popping.next_messages import NextMessages
 from rocketmq_broker.server.popping.pop_log import PopLog
 from rocketmq_broker.server.popping.pop_processor import PopProcessor
 from rocketmq_broker.server.popping.popping import Popping
-from rocketmq_broker.server.popping.request_modes import FILE_NAME, RequestModes
 from rocketmq_broker.server.popping.reviver import Reviver
 from rocketmq_broker.server.pulling.reading_rules import ReadingRules
 from rocketmq_broker.server.pulling.young_queues import YoungQueues, young_queue_bytes
@@ -36,21 +39,40 @@ def build_popping(
         statistics=context.statistics,
         clock=context.clock,
     )
-    popping = Popping(
-        in_hand=InHand(check_points.hidden, context.offsets, context.store),
+    alarm = Alarm()
+    next_messages = NextMessages(
         store=context.store,
         check_points=check_points,
         reviver=reviver,
         rules=ReadingRules(context.topic_table, context.subscription_groups, broker_permission),
         young_queues=YoungQueues(context.store, young_queue_bytes()),
+        group_commit=context.group_commit,
+        statistics=context.statistics,
+        max_bytes=max_bytes,
+        clock=context.clock,
+        random=context.random,
+    )
+    handed_out = HandedOut(
+        check_points=check_points,
+        reviver=reviver,
+        group_commit=context.group_commit,
+        broker_name=context.identity.name,
+        clock=context.clock,
+        alarm=alarm,
+    )
+    popping = Popping(
+        next_messages=next_messages,
+        handed_out=handed_out,
+        check_points=check_points,
+        in_hand=InHand(check_points.hidden, context.offsets, context.store),
+        reviver=reviver,
         message_filters=context.clients.message_filters,
         group_commit=context.group_commit,
         statistics=context.statistics,
         broker_name=context.identity.name,
-        max_bytes=max_bytes,
         clock=context.clock,
-        random=context.random,
         longest_sleep_s=longest_sleep_s,
+        alarm=alarm,
     )
     modes_file = ConfigFile(context.store.config.config_directory / FILE_NAME, context.store.files)
     assignments = AssignmentProcessor(

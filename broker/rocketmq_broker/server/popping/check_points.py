@@ -70,17 +70,22 @@ class CheckPoints:
         """Returns the queue offset of the group's next message; None for a group that is new here."""
         return self._offsets.get(*queue)
 
+    def popped_up_to(self, queue: GroupQueue) -> int:
+        """Returns the queue offset after the messages that the group popped. Orderly pops move the group's offset late."""
+        locked = self.ordered(queue).values()
+        return max(self.position(queue) or 0, *(hidden.check_point.entry.next_offset for hidden in locked), 0)
+
     def set_position(self, queue: GroupQueue, offset: int) -> None:
         """Corrects the offset of a group to one that the queue has. Raises RequestRefused."""
         self._commits.commit(*queue, offset)
 
-    def hide(self, entry: PopEntry) -> int:
+    def hide(self, entry: PopEntry, attempt_id: str | None = None) -> int:
         """Hides messages from a group, for the first time or for another one. Also raises RequestRefused."""
         queue = entry.queue
         if self._offsets.get(*queue) is None:
             self._commits.commit(*queue, entry.start_offset)
         appended = self._log.append(entry, self._clock())
-        check_point = CheckPoint(entry, appended.queue_offset)
+        check_point = CheckPoint(entry, appended.queue_offset, attempt_id)
         offset_before = self._offsets.get(*queue)
         self._note(appended.end_position, queue, self._apply(check_point), offset_before)
         return appended.end_position
@@ -162,4 +167,5 @@ class CheckPoints:
         start_offset = entry.start_offset if check_point.is_ordered else entry.next_offset
         invisible_ms = max(hidden.visible_ms for _, hidden in left) - entry.pop_time_ms
         offsets = [offset for offset, _ in left]
-        self.hide(replace(entry, start_offset=start_offset, offsets=offsets, invisible_ms=invisible_ms))
+        again = replace(entry, start_offset=start_offset, offsets=offsets, invisible_ms=invisible_ms)
+        self.hide(again, check_point.attempt_id)

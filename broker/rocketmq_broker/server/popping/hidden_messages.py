@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
 
-_FEW: Final = 1000
+MAX_OF_A_QUEUE: Final = 10_000
+"""Messages of a queue hidden from one group (popInflightMessageThreshold)."""
+MAX_OF_A_GROUP: Final = 100_000
+"""Messages of a topic hidden from one group: a fifth of all."""
+MAX_IN_ALL: Final = 500_000
+"""They take some 100 bytes each, and the next start reads them."""
+MAX_WITH_RESERVE: Final = 2 * MAX_IN_ALL
+"""Beyond MAX_IN_ALL a group hides messages of a topic only while it has fewer than `FEW` of them, so that no group is stopped
+by what others hoard."""
+FEW: Final = 32
+_FEW_STALE: Final = 1000
 
 
 @dataclass(slots=True, eq=False)
@@ -18,6 +29,8 @@ class CheckPoint:
 
     entry: PopEntry
     log_offset: int
+    attempt_id: str | None = None
+    """Of an orderly pop: its repetition gets the messages again. A restart forgets it."""
     left: int = 0
     """The number of its messages that are still hidden by it."""
 
@@ -41,6 +54,8 @@ class HiddenMessages:
 
     def __init__(self) -> None:
         self._by_queue: dict[GroupQueue, dict[int, Hidden]] = {}
+        self._by_group: Counter[tuple[str, str]] = Counter()
+        """By group and topic."""
         self._live: dict[int, CheckPoint] = {}
         self._due: list[tuple[int, int, CheckPoint]] = []
         self._number = 0
@@ -73,16 +88,39 @@ class HiddenMessages:
             messages[offset] = hidden
             hidden.check_point.left += 1
             self._live[hidden.check_point.log_offset] = hidden.check_point
-        self.count += (hidden is not None) - (before is not None)
+        self._count(queue, (hidden is not None) - (before is not None))
         if not messages:
             del self._by_queue[queue]
         return before
+
+    def refusal(self, queue: GroupQueue) -> str | None:
+        """Returns why the group may hide no other message of the queue; None if it may."""
+        of_group = self._by_group[queue.group, queue.topic]
+        if len(self.of(queue)) >= MAX_OF_A_QUEUE:
+            what = f"queue {queue.queue_id} of topic {queue.topic}"
+            return _too_many(queue.group, len(self.of(queue)), what, MAX_OF_A_QUEUE)
+        if of_group >= MAX_OF_A_GROUP:
+            return _too_many(queue.group, of_group, f"topic {queue.topic}", MAX_OF_A_GROUP)
+        if self.count >= (MAX_IN_ALL if of_group >= FEW else MAX_WITH_RESERVE):
+            return _IN_ALL.format(count=self.count)
+        return None
+
+    def refusals(self) -> Iterator[str]:
+        """Yields what `refusal` says of the groups that are refused now, for operators."""
+        if self.count >= MAX_IN_ALL:
+            yield _IN_ALL.format(count=self.count)
+        for (group, topic), count in list(self._by_group.items()):
+            if count >= MAX_OF_A_GROUP:
+                yield _too_many(group, count, f"topic {topic}", MAX_OF_A_GROUP)
+        for queue, count in list(self.counts()):
+            if count >= MAX_OF_A_QUEUE:
+                yield _too_many(queue.group, count, f"queue {queue.queue_id} of topic {queue.topic}", MAX_OF_A_QUEUE)
 
     def watch(self, check_point: CheckPoint, due_ms: int) -> None:
         """Lets `take_due` look at the check point at that time."""
         self._number += 1
         heapq.heappush(self._due, (due_ms, self._number, check_point))
-        if len(self._due) > 2 * len(self._live) + _FEW:
+        if len(self._due) > 2 * len(self._live) + _FEW_STALE:
             self._due = [due for due in self._due if due[2].left]
             heapq.heapify(self._due)
 
@@ -115,7 +153,26 @@ class HiddenMessages:
                 hidden.visible_ms += step_ms
         self._due = [(due_ms + step_ms, number, check_point) for due_ms, number, check_point in self._due]
 
+    def _count(self, queue: GroupQueue, change: int) -> None:
+        key = queue.group, queue.topic
+        self.count += change
+        self._by_group[key] += change
+        if not self._by_group[key]:
+            del self._by_group[key]
+
     def _leave(self, check_point: CheckPoint) -> None:
         check_point.left -= 1
         if not check_point.left:
             self._live.pop(check_point.log_offset, None)
+
+
+_IN_ALL: Final = (
+    f"consumers have {{count}} messages in hand, more than {MAX_IN_ALL}: until there are fewer again, a group gets messages of a "
+    f"topic only while it has fewer than {FEW} of them"
+)
+
+
+def _too_many(group: str, count: int, what: str, limit: int) -> str:
+    return (
+        f"the group {group} has {count} messages of {what} in hand, of {limit} that it may have: it must acknowledge some first"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
+from itertools import islice
 from typing import Final
 
 from rocketmq_broker.message import topics
@@ -13,6 +14,7 @@ from rocketmq_broker.server.popping.pop_log import GroupQueue
 from rocketmq_broker.server.popping.popped import attempt_of
 from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
+_REFUSALS_SHOWN: Final = 5
 _LOOKED_AT: Final = 16
 """The first messages in hand of a queue, whose attempts are counted."""
 
@@ -35,6 +37,10 @@ class InHand:
         for queue, messages in self._hidden.counts():
             found[queue.group, queue.topic] += messages
         return found
+
+    def refusals(self) -> list[str]:
+        """Returns why pops are refused now, in a few sentences."""
+        return list(islice(self._hidden.refusals(), _REFUSALS_SHOWN))
 
     def progress(self, group: str, topic: str, queue_id: int) -> PopProgress | None:
         """Returns what is known of them; None if there are none, and no popped message waits for another attempt."""

@@ -72,6 +72,9 @@ class Popped:
     is_unfinished: bool = False
     """Whether messages were passed over because of a filter, and others behind them are not looked at yet."""
 
+    refusal: str | None = None
+    """Why the group gets no other message of a queue that has some."""
+
     @property
     def is_answer(self) -> bool:
         """Returns whether the pop need not wait."""

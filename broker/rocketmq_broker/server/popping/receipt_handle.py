@@ -12,12 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rocketmq_broker.message import topics
+from rocketmq_broker.protocol.codes import PopResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.popping.errors import IllegalHandle
 
 ORDERED: Final = 999
 """The revive queue of orderly pops (KeyBuilder.POP_ORDER_REVIVE_QUEUE)."""
 LONGEST: Final = 1024
 """Characters. The longest broker name leaves a handle far below it."""
+LONGEST_INVISIBLE_MS: Final = 12 * 3600 * 1000
+"""Twelve hours, as RocketMQ's proxy allows at most: far less than messages are kept."""
 
 _NORMAL, _RETRY = "0", "1"
 
@@ -70,6 +74,13 @@ class ReceiptHandle:
     def renewed(self, pop_time_ms: int, invisible_ms: int) -> ReceiptHandle:
         """Returns the handle after a change of the invisible time."""
         return replace(self, pop_time_ms=pop_time_ms, invisible_ms=invisible_ms)
+
+
+def refuse_invisible_time(invisible_ms: int, *, least_ms: int) -> None:
+    """Raises RequestRefused for an invisible time that no pop or change may ask for."""
+    if not least_ms <= invisible_ms <= LONGEST_INVISIBLE_MS:
+        remark = f"an invisible time of {invisible_ms} ms; {least_ms} to {LONGEST_INVISIBLE_MS} are possible"
+        raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
 
 
 def retry_mark(*, is_retry: bool) -> str:

@@ -28,6 +28,8 @@ class TrafficCounts:
     """Half messages, by the topic that their messages are for."""
     pulled: dict[tuple[bytes, str], Traffic] = field(default_factory=dict)
     """By topic and consumer group."""
+    pops_refused: dict[tuple[bytes, str], int] = field(default_factory=dict)
+    """Pops of a group that has too many messages in hand, by topic and consumer group."""
 
 
 def count(counts: dict[Key, Traffic], key: Key, messages: int, size: int) -> None:

@@ -13,7 +13,9 @@ from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.record import decode_record
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.popping import HandleExpired, IllegalHandle, PoppedMessage
+from rocketmq_broker.server.popping import HandleExpired, IllegalHandle, PoppedMessage, TooManyPops
+from rocketmq_broker.server.popping.hidden_messages import CheckPoint
+from rocketmq_broker.server.popping.pop_log import PopEntry
 from rocketmq_broker.testing import RocketMQ
 from tests.component.server.popping.conftest import Pops, Send, bodies
 
@@ -247,7 +249,7 @@ async def test_a_group_whose_offset_is_set_back_gets_hidden_messages_no_second_t
         ("credits", "orders", {"max_messages": 0}, 29),
         ("credits", "orders", {"invisible_ms": 0}, 29),
         ("credits", "orders", {"invisible_ms": 12 * 3600 * 1000 + 1}, 29),
-        ("g" * 120, "orders", {}, 29),
+        ("credits", "orders", {"attempt_id": "a" * 256}, 29),
         ("credits", "orders", {"expression": "||"}, ResponseCode.SUBSCRIPTION_PARSE_FAILED),
     ],
 )
@@ -264,7 +266,7 @@ async def test_a_group_that_begins_at_the_end_gets_what_comes_later(
     rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await send("before")
-    monkeypatch.setattr(pops()._young_queues, "_most_bytes", 0)
+    monkeypatch.setattr(pops()._next._young_queues, "_most_bytes", 0)
     assert await pop(pops) == []
     await send("after")
     assert bodies(await pop(pops)) == ["after"]
@@ -281,3 +283,96 @@ async def test_a_topic_deleted_meanwhile_brings_nothing_back(
     await rocketmq.advance(seconds=11)
     assert pops().check_points.hidden.count == 0
     await producer.send(Message.of("orders", "2"))
+
+
+def hoard(pops: Pops, count: int, group: str = "hoarders", topic: str = "orders") -> None:
+    """Has a group pop so many messages, each pop of some queue, and acknowledge none."""
+    hidden = pops().check_points.hidden
+    for start in range(0, count, 10_000):
+        offsets = list(range(100, 100 + min(10_000, count - start)))
+        entry = PopEntry(group, topic, 1000 + start // 10_000, 0, offsets[-1] + 1, offsets, 1 << 42, 12 * 3600 * 1000)
+        hidden.hide(CheckPoint(entry, -1 - hidden.count))
+
+
+async def test_what_one_group_does_not_acknowledge_stops_no_other_group(
+    pops: Pops, send: Send, caplog: pytest.LogCaptureFixture
+) -> None:
+    await send("1", "2")
+    hoard(pops, 500_000)
+    for _ in range(2):
+        with pytest.raises(TooManyPops, match="the group hoarders has 500000 messages of topic orders in hand"):
+            await pops().pop("hoarders", "orders", poll_ms=1000)
+    assert bodies(await pop(pops)) == ["1", "2"]
+    assert caplog.text.count("pops of group hoarders in topic orders are refused") == 1
+
+
+async def test_a_group_keeps_popping_a_little_at_a_time_when_others_fill_the_broker(pops: Pops, send: Send) -> None:
+    for number in range(6):
+        hoard(pops, 90_000, f"hoarders-{number}")
+    await send(*map(str, range(33)))
+    first = await pop(pops)
+    with pytest.raises(TooManyPops, match="fewer than 32"):
+        await pop(pops)
+    await pops().ack("credits", "orders", first[0].handle)
+    assert bodies(await pop(pops)) == ["32"]
+
+
+async def test_a_group_with_its_share_in_hand_waits_where_nothing_else_is_to_be_had(pops: Pops, send: Send) -> None:
+    await send("1")
+    await pop(pops)
+    hoard(pops, 100_000, "credits")
+    assert await pop(pops, poll_ms=10) == []
+
+
+async def test_a_pop_is_refused_for_a_queue_of_which_its_group_has_too_much_in_hand(pops: Pops, send: Send) -> None:
+    await send("1", "2")
+    await send("3", queue_id=1)
+    await pop(pops, queue_id=0, max_messages=1)
+    entry = PopEntry("credits", "orders", 0, 1, 1, list(range(100, 10_100)), 1 << 42, 1000)
+    pops().check_points.hidden.hide(CheckPoint(entry, -1))
+    assert bodies(await pop(pops)) == ["3"]
+    with pytest.raises(TooManyPops, match="10001 messages of queue 0 of topic orders"):
+        await pop(pops)
+
+
+async def test_an_orderly_group_gets_again_what_it_has_in_hand_however_much_that_is(
+    rocketmq: RocketMQ, pops: Pops, send: Send
+) -> None:
+    await send("1", "2")
+    assert bodies(await pop(pops, fifo=True)) == ["1", "2"]
+    hoard(pops, 100_000, "credits")
+    await rocketmq.advance(seconds=11)
+    assert bodies(await pop(pops, fifo=True)) == ["1", "2"]
+
+
+@pytest.mark.parametrize("offset", [-1, 1, 2, 1 << 40])
+async def test_a_handle_of_a_message_that_no_pop_gave_is_refused(pops: Pops, send: Send, offset: int) -> None:
+    await send("1", "2")
+    (message,) = await pop(pops, max_messages=1)
+    made_up = f"{message.handle.rpartition(' ')[0]} {offset}"
+    for work in (
+        pops().ack("credits", "orders", made_up),
+        pops().change_invisible_time("credits", "orders", made_up, 0),
+        pops().to_dead_letters("credits", "orders", made_up),
+    ):
+        with pytest.raises(HandleExpired, match="no pop of the group credits gave message"):
+            await work
+    assert bodies(await pop(pops)) == ["2"]
+
+
+async def test_a_message_of_an_orderly_pop_is_acknowledged_twice_while_another_one_locks_the_queue(
+    pops: Pops, send: Send
+) -> None:
+    await send("1", "2")
+    _, second = await pop(pops, fifo=True)
+    for _ in range(2):
+        await pops().ack("credits", "orders", second.handle)
+
+
+async def test_an_attempt_of_an_orderly_pop_outlives_a_change_of_the_invisible_time(pops: Pops, send: Send) -> None:
+    await send("1")
+    (message,) = await pop(pops, fifo=True, attempt_id="attempt")
+    await pops().change_invisible_time("credits", "orders", message.handle, 20_000)
+    assert await pop(pops, fifo=True, attempt_id="another") == []
+    (again,) = await pop(pops, fifo=True, attempt_id="attempt")
+    assert again.attempt == 1

@@ -25,8 +25,8 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks
+from rocketmq_broker.server.assignments.request_modes import RequestModes
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
-from rocketmq_broker.server.popping.request_modes import RequestModes
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
 MOST_ASKED_AT_ONCE: Final = 1000

@@ -1,0 +1,91 @@
+"""What consumers do with the messages that they popped, by receipt handles (RocketMQ's AckMessageProcessor and
+ChangeInvisibleTimeProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rocketmq_broker.remoting.alarm import Alarm
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.popping.check_points import CheckPoints
+from rocketmq_broker.server.popping.errors import HandleExpired, IllegalHandle
+from rocketmq_broker.server.popping.hidden_messages import Hidden
+from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
+from rocketmq_broker.server.popping.receipt_handle import ReceiptHandle, refuse_invisible_time
+from rocketmq_broker.server.popping.reviver import Reviver
+from rocketmq_broker.server.topics.names import refuse_offsets
+
+
+class HandedOut:
+    """The messages that consumers have in hand. Each method returns the commit log offset after its entry, and raises
+    IllegalHandle, HandleExpired, RequestRefused, StoreUnwritable."""
+
+    def __init__(
+        self,
+        *,
+        check_points: CheckPoints,
+        reviver: Reviver,
+        group_commit: GroupCommit,
+        broker_name: str,
+        clock: Callable[[], int],
+        alarm: Alarm,
+    ) -> None:
+        """`alarm` rings when an invisible time was changed."""
+        self._check_points = check_points
+        self._reviver = reviver
+        self._group_commit = group_commit
+        self._broker_name = broker_name
+        self._clock = clock
+        self._alarm = alarm
+
+    def settle(self, group: str, topic: str, handle: ReceiptHandle) -> int | None:
+        """Acknowledges a message. Returns None if it was acknowledged already."""
+        queue, offset, hidden = self._find(group, topic, handle)
+        if hidden is None:
+            return None
+        end_position = self._check_points.settle(queue, [offset])
+        self._group_commit.appended()
+        return end_position
+
+    def renew(self, group: str, topic: str, handle: ReceiptHandle, invisible_ms: int) -> tuple[ReceiptHandle, int]:
+        """Changes the end of an invisible time. Returns the new handle, too."""
+        refuse_invisible_time(invisible_ms, least_ms=0)
+        queue, offset, hidden = self._find(group, topic, handle)
+        if hidden is None:
+            raise HandleExpired(f"the message {handle.offset} of queue {handle.queue_id} was acknowledged")
+        now_ms, entry = self._clock(), hidden.check_point.entry
+        if hidden.check_point.is_ordered:
+            renewed = handle.renewed(entry.pop_time_ms, now_ms + invisible_ms - entry.pop_time_ms)
+            start_offset = entry.start_offset
+        else:
+            # Within one millisecond, too, the new handle differs from the old one.
+            renewed = handle.renewed(max(now_ms, entry.pop_time_ms + 1), invisible_ms)
+            start_offset = entry.next_offset  # the group's offset stays
+        end_position = self._check_points.hide(
+            PopEntry(*queue, start_offset, entry.next_offset, [offset], renewed.pop_time_ms, renewed.invisible_ms, entry.attempt),
+            hidden.check_point.attempt_id,
+        )
+        self._group_commit.appended()
+        self._alarm.ring()
+        return renewed, end_position
+
+    def give_up(self, group: str, topic: str, handle: ReceiptHandle) -> int | None:
+        """Stores a message in the group's dead-letter topic, and settles it. Returns None if it was acknowledged already."""
+        queue, offset, hidden = self._find(group, topic, handle)
+        return None if hidden is None else self._reviver.give_up(queue, offset, hidden)
+
+    def _find(self, group: str, topic: str, handle: ReceiptHandle) -> tuple[GroupQueue, int, Hidden | None]:
+        """Returns where the handle's message is, and what hides it; None if it was acknowledged within its invisible time."""
+        refuse_offsets(group, topic)
+        if handle.broker_name != self._broker_name:
+            raise IllegalHandle(f"the handle is for the broker {handle.broker_name}; this is {self._broker_name}")
+        queue = GroupQueue(group, handle.stored_in(group, topic).decode(), handle.queue_id)
+        hidden = self._check_points.hidden.of(queue).get(handle.offset)
+        message = f"message {handle.offset} of queue {handle.queue_id}"
+        if hidden is None and not 0 <= handle.offset < self._check_points.popped_up_to(queue):
+            raise HandleExpired(f"no pop of the group {group} gave {message} of topic {queue.topic}")
+        if hidden is None and self._clock() >= handle.expires_ms:
+            raise HandleExpired(f"the invisible time of {message} is over")
+        if hidden is not None and hidden.check_point.entry.pop_time_ms != handle.pop_time_ms:
+            raise HandleExpired(f"{message} has another handle by now")
+        return queue, handle.offset, hidden

@@ -1,0 +1,232 @@
+"""Takes messages for a pop: from which queues, in which order, and how many (RocketMQ's PopMessageProcessor)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.record import queue_offset_of
+from rocketmq_broker.protocol.codes import PopResponseCode, ResponseCode
+from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.durability.group_commit import GroupCommit
+from rocketmq_broker.server.popping.check_points import CheckPoints
+from rocketmq_broker.server.popping.hidden_messages import Hidden
+from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
+from rocketmq_broker.server.popping.popped import Popped, PoppedQueue
+from rocketmq_broker.server.popping.receipt_handle import refuse_invisible_time
+from rocketmq_broker.server.popping.reviver import Reviver
+from rocketmq_broker.server.popping.waiting_pops import PopRequest
+from rocketmq_broker.server.pulling.reading_rules import ReadingRules
+from rocketmq_broker.server.pulling.young_queues import YoungQueues
+from rocketmq_broker.server.schedule.broker_clock import BrokerClock
+from rocketmq_broker.server.statistics.statistics import BrokerStatistics
+from rocketmq_broker.server.statistics.traffic import count
+from rocketmq_broker.server.topics.names import refuse_offsets
+from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
+from rocketmq_broker.world import Chance
+
+MOST_MESSAGES: Final = 32
+"""Of one pop, as in RocketMQ."""
+MAX_ATTEMPT_ID_LENGTH: Final = 255
+"""Characters. Apache's clients send a UUID."""
+RETRIES_FIRST_PERCENT: Final = 20
+"""Of the pops look into the retry topic first; the others do so when they have room (popFromRetryProbability)."""
+_MOVED: Final = (
+    GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL,
+)  # fmt: skip
+_MOST_FILTERING_NS: Final = 10_000_000
+"""Of one pop's expression: no other client waits longer for it."""
+_MOST_QUEUES: Final = 1_000
+"""Queues that one pop looks into; it begins with any of them."""
+
+
+class NextMessages:
+    """Takes a group's next messages, and hides them. Use it on the event loop's thread."""
+
+    def __init__(
+        self,
+        *,
+        store: MessageStore,
+        check_points: CheckPoints,
+        reviver: Reviver,
+        rules: ReadingRules,
+        young_queues: YoungQueues,
+        group_commit: GroupCommit,
+        statistics: BrokerStatistics,
+        max_bytes: int,
+        clock: BrokerClock,
+        random: Chance,
+    ) -> None:
+        self._store = store
+        self._check_points = check_points
+        self._hidden = check_points.hidden
+        self._reviver = reviver
+        self._rules = rules
+        self._young_queues = young_queues
+        self._group_commit = group_commit
+        self._statistics = statistics
+        self._max_bytes = max_bytes
+        self._clock = clock
+        self._random = random
+
+    def take(self, request: PopRequest) -> Popped:
+        """Takes messages for a pop, or looks if there are some. Raises RequestRefused, StoreUnwritable."""
+        queues = self._queues(request)
+        popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages, bytes_left=self._max_bytes)
+        for topic, queue_id, is_retry in self._order(request, queues):
+            queue = GroupQueue(request.group, topic, queue_id)
+            if popped.filtering_ns > _MOST_FILTERING_NS:
+                popped.is_unfinished = True
+                break
+            if not popped.room or popped.bytes_left <= 0:
+                break
+            locked = self._check_points.ordered(queue) if request.is_ordered else {}
+            refusal = None if locked else self._hidden.refusal(queue)
+            if refusal is not None:
+                if self._has_next(request, queue, locked):
+                    popped.refusal = refusal
+            elif request.only_asks:
+                popped.is_told = popped.is_told or self._has_next(request, queue, locked)
+            elif request.is_ordered:
+                self._take_in_order(request, queue, locked, popped)
+            else:
+                self._take_from(request, queue, popped, is_retry=is_retry)
+        return popped
+
+    def _order(self, request: PopRequest, queues: int) -> Iterator[tuple[str, int, bool]]:
+        """Yields the queues in the order in which the pop looks into them: topic, queue id, and whether it is the retry topic."""
+        chance = self._random.randrange(100)
+        retry_topic = topics.pop_retry_topic(request.group, request.topic)
+        has_retries = not request.is_ordered and self._store.max_offset(retry_topic.encode(), 0) > 0
+        has_retries = has_retries and retry_topic != request.topic
+        if has_retries and chance < RETRIES_FIRST_PERCENT:
+            yield retry_topic, 0, True
+        if request.queue_id >= 0:
+            yield request.topic, request.queue_id, False
+        else:
+            first = self._random.randrange(queues)
+            for number in range(min(queues, _MOST_QUEUES)):
+                yield request.topic, (first + number) % queues, False
+        if has_retries and chance >= RETRIES_FIRST_PERCENT:
+            yield retry_topic, 0, True
+
+    def _has_next(self, request: PopRequest, queue: GroupQueue, locked: Mapping[int, Hidden]) -> bool:
+        """Returns whether a pop would find a message in the queue; a new group, with any that is there, as in RocketMQ."""
+        if locked and not _is_same_attempt(request, locked):
+            return all(hidden.visible_ms <= self._clock() for hidden in locked.values())
+        topic, known = queue.topic.encode(), self._check_points.position(queue)
+        first = self._store.min_offset(topic, queue.queue_id) if known is None else known
+        return bool(locked) or self._store.max_offset(topic, queue.queue_id) > first
+
+    def _take_from(self, request: PopRequest, queue: GroupQueue, popped: Popped, *, is_retry: bool) -> None:
+        start_offset, found = self._look(request, queue, popped, is_retry=is_retry)
+        if found.next_begin_offset <= start_offset:
+            return
+        hidden = self._hidden.of(queue)  # a group whose offset was set back does not get them a second time meanwhile
+        records = [record for record in found.records if queue_offset_of(record) not in hidden]
+        self._hide(request, queue, records, popped, start_offset, found.next_begin_offset, is_retry=is_retry)
+
+    def _take_in_order(self, request: PopRequest, queue: GroupQueue, locked: Mapping[int, Hidden], popped: Popped) -> None:
+        is_same_attempt = _is_same_attempt(request, locked)
+        if any(hidden.visible_ms > popped.pop_time_ms for hidden in locked.values()) and not is_same_attempt:
+            return
+        if locked:
+            entry = next(iter(locked.values())).check_point.entry
+            read = {offset: self._reviver.read(queue, offset) for offset in list(locked)[: popped.room]}
+            if lost := [offset for offset, record in read.items() if record is None]:
+                popped.end_position = self._check_points.settle(queue, lost)
+            records = [record for record in read.values() if record is not None]
+            attempt = entry.attempt + (not is_same_attempt)
+            self._hide(request, queue, records, popped, entry.start_offset, entry.next_offset, attempt=attempt)
+        else:
+            start_offset, found = self._look(request, queue, popped)
+            if found.next_begin_offset > start_offset:
+                attempt = 1 if found.records else 0  # without a message nothing locks the queue
+                self._hide(request, queue, found.records, popped, start_offset, found.next_begin_offset, attempt=attempt)
+
+    def _hide(
+        self,
+        request: PopRequest,
+        queue: GroupQueue,
+        records: list[bytes],
+        popped: Popped,
+        start_offset: int,
+        next_offset: int,
+        *,
+        is_retry: bool = False,
+        attempt: int = 0,
+    ) -> None:
+        offsets = [queue_offset_of(record) for record in records]
+        entry = PopEntry(*queue, start_offset, next_offset, offsets, popped.pop_time_ms, popped.invisible_ms, attempt)
+        popped.end_position = self._check_points.hide(entry, request.attempt_id)
+        self._group_commit.appended()
+        if records:
+            popped.queues.append(PoppedQueue(queue.topic, queue.queue_id, is_retry, start_offset, records, attempt))
+            popped.room -= len(records)
+            popped.bytes_left -= sum(map(len, records))
+            self._count(queue, records)
+
+    def _count(self, queue: GroupQueue, records: list[bytes]) -> None:
+        messages, size = len(records), sum(map(len, records))
+        count(self._statistics.traffic.pulled, (queue.topic.encode(), queue.group), messages, size)
+        self._statistics.flows.got(queue.topic.encode(), queue.group, messages, size)
+        self._statistics.messages_got += messages
+
+    def _position(self, request: PopRequest, queue: GroupQueue, *, is_retry: bool) -> int:
+        """Returns the queue offset of the group's next message. A new group's is kept for good from here on."""
+        known = self._check_points.position(queue)
+        if known is not None:
+            return known
+        topic = queue.topic.encode()
+        if is_retry or not request.begins_at_end or self._young_queues.has(topic, queue.queue_id):
+            return self._store.min_offset(topic, queue.queue_id)
+        end = self._store.max_offset(topic, queue.queue_id)
+        self._check_points.hide(PopEntry(*queue, end, end, [], self._clock(), 0))
+        self._group_commit.appended()
+        return end
+
+    def _look(
+        self, request: PopRequest, queue: GroupQueue, popped: Popped, *, is_retry: bool = False
+    ) -> tuple[int, PulledMessages]:
+        """Reads the group's next messages. Returns the offset where reading began, and what was found."""
+        tags_codes, sql = request.message_filter
+        start_offset = self._position(request, queue, is_retry=is_retry)
+        while True:
+            found = self._store.pull(
+                queue.topic.encode(), queue.queue_id, start_offset, popped.room, popped.bytes_left, tags_codes, sql
+            )
+            popped.filtering_ns += found.cost_ns
+            if found.status not in _MOVED or found.next_begin_offset == start_offset:
+                popped.rest += max(found.max_offset - found.next_begin_offset, 0)
+                popped.is_unfinished |= not found.records and start_offset < found.next_begin_offset < found.max_offset
+                return start_offset, found
+            start_offset = found.next_begin_offset
+            self._check_points.set_position(queue, start_offset)
+
+    def _queues(self, request: PopRequest) -> int:
+        """Returns the number of the topic's queues. Raises RequestRefused unless the group may pop there."""
+        refuse_offsets(request.group, request.topic)
+        queues = self._rules.refuse_forbidden(request.group, request.topic, max(request.queue_id, 0), verb="popping")
+        if not 1 <= request.max_messages <= MOST_MESSAGES:
+            remark = f"{request.max_messages} messages in one pop; 1 to {MOST_MESSAGES} are possible"
+            raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
+        refuse_invisible_time(request.invisible_ms, least_ms=1)
+        if len(request.attempt_id or "") > MAX_ATTEMPT_ID_LENGTH:
+            remark = f"the attempt id has {len(request.attempt_id or '')} characters, more than {MAX_ATTEMPT_ID_LENGTH}"
+            raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
+        retry_topic = topics.pop_retry_topic(request.group, request.topic)
+        if self._rules.has_group(retry_topic.removeprefix(topics.RETRY_PREFIX)) and not request.topic.startswith(
+            topics.RETRY_PREFIX
+        ):
+            remark = f"the retry topic would be {retry_topic}, and that is another group's: name the group otherwise"
+            raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
+        return queues
+
+
+def _is_same_attempt(request: PopRequest, locked: Mapping[int, Hidden]) -> bool:
+    """Returns whether the pop repeats the one that locked the queue last."""
+    if request.attempt_id is None or not locked:
+        return False
+    last = max((hidden.check_point for hidden in locked.values()), key=lambda check_point: check_point.log_offset)
+    return last.attempt_id == request.attempt_id
