@@ -86,7 +86,7 @@ class OrderClient:
         `patience_s` bounds the repetitions of one order, first after `first_wait_s`; `transport` replaces the network.
         """
         headers = {b"Authorization": f"Bearer {api_key}".encode()} if api_key else {}
-        self._client = httpx.Client(base_url=url, timeout=15, headers=headers, transport=transport)
+        self._client = httpx.Client(base_url=url, timeout=15, headers=headers, transport=transport, trust_env=False)
         self._patience_s = patience_s
         self._first_wait_s = first_wait_s
 

@@ -16,6 +16,7 @@ from typing import IO, Self
 
 import httpx
 
+from demo.asking import ask
 from demo.errors import DemoError
 
 PROJECT_ROOT = Path(__file__).resolve().parent.parent
@@ -259,7 +260,7 @@ def answers(url: str) -> Callable[[Process], bool]:
 
     def is_ready(process: Process) -> bool:
         try:
-            return httpx.get(url, timeout=2).status_code == httpx.codes.OK
+            return ask("GET", url, timeout_s=2).status_code == httpx.codes.OK
         except httpx.TransportError:
             return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, settings
 from demo.ports import free_ports
 from demo.processes import Process, Processes
 from demo.system import QUICK_CHECKS, System, add_broker
+from service_runtime.starting.start import exempt_loopback_from_proxies
 from tests.played_worlds import pytest_terminal_summary
 from tests.side_by_side import pytest_xdist_make_scheduler
 
@@ -32,6 +34,12 @@ settings.load_profile("tests")
 # A shell starts what it puts in the background with SIGINT ignored, and children would inherit that: Ctrl-C could not be tested.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A company's proxy is for pip: what tests and their processes ask listens on this machine. NO_PROXY does not suffice for
+# ALL_PROXY: httpx refuses a SOCKS proxy before it looks at the address.
+exempt_loopback_from_proxies(os.environ)
+for name in ("ALL_PROXY", "all_proxy"):
+    os.environ.pop(name, None)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import httpx
 
+from demo.asking import ask
 from demo.books import ShopBooks
 from demo.errors import DemoError
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
@@ -52,7 +53,7 @@ def services_of(environment: Mapping[str, str]) -> RunningServices:
 def check_services(services: RunningServices) -> None:
     """Raises DemoError unless the order service answers and both databases can be read."""
     try:
-        httpx.get(f"{services.order_url}/healthz", timeout=30)
+        ask("GET", f"{services.order_url}/healthz", timeout_s=30)
     except (httpx.TransportError, httpx.InvalidURL) as error:
         raise DemoError(f"no order service answers at {services.order_url} (ORDER_SERVICE_URL): {error}") from None
     with ShopBooks(services.order_database_url, services.credit_database_url) as books:

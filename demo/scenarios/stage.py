@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import httpx
 from redis import Redis
 
+from demo.asking import ask
 from demo.books import CREDIT_DATABASE
 from demo.commit_log import ORDERS_TOPIC, Trace, read_traces, read_traces_of
 from demo.errors import DemoError
@@ -101,7 +102,7 @@ class Stage:
         else:
             self.note(f"POST /orders: one {article} for {self.run.customer}")
         try:
-            response = httpx.post(f"{self.system.order_url}/orders", json=body, timeout=_REQUEST_S)
+            response = ask("POST", f"{self.system.order_url}/orders", body, timeout_s=_REQUEST_S)
         except httpx.TransportError as error:
             self.note(f"no answer: {error}")
             self._find_transaction()
@@ -266,7 +267,7 @@ class Stage:
 
     def _ask(self, method: str, url: str, body: Mapping[str, object]) -> None:
         try:
-            response = httpx.request(method, url, json=body, timeout=_REQUEST_S)
+            response = ask(method, url, body, timeout_s=_REQUEST_S)
         except httpx.TransportError as error:
             raise DemoError(f"{method} {url} was not answered: {error}") from None
         self.note(f"{method} {httpx.URL(url).path} is answered {response.status_code}")

@@ -10,6 +10,7 @@ from typing import Self
 
 import httpx
 
+from demo.asking import ask
 from demo.orders import make_orders
 from demo.system import System
 from demo.up.keeper import Keeper
@@ -45,6 +46,6 @@ class RegularOrders:
     def _place(self, seed: int) -> None:
         (request,) = make_orders(1, refused_every=10, limit_cents=1_000_000, seed=seed)
         try:
-            httpx.post(self._url, json=request.as_json(), timeout=15)
+            ask("POST", self._url, request.as_json(), timeout_s=15)
         except httpx.TransportError:
             return

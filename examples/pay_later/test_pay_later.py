@@ -94,11 +94,11 @@ def test_a_worker_of_gunicorn_that_is_killed_leaves_its_orders_to_the_next_one(r
             told = iter(shop.stderr)
             address = next(found[1] for line in told if (found := re.search(r"Listening at: (http://\S+)", line)))
             worker = next(int(found[1]) for line in told if (found := re.search(r"Booting worker with pid: (\d+)", line)))
-            with httpx.Client(base_url=address, timeout=60) as customer:
+            with httpx.Client(base_url=address, timeout=60, trust_env=False) as customer:
                 place(customer)
                 os.kill(worker, signal.SIGKILL)
                 assert next(line for line in told if "Booting worker" in line)
-            with httpx.Client(base_url=address, timeout=60) as customer:
+            with httpx.Client(base_url=address, timeout=60, trust_env=False) as customer:
                 assert pay(customer) == 200
         finally:
             shop.terminate()

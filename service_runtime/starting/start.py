@@ -1,10 +1,11 @@
 """The start of a process: its settings, its log, its message if it cannot start, and its end by signals."""
 
 import logging
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from types import FrameType, MappingProxyType
 from typing import Any, Final, Generic, TypeVar
@@ -23,6 +24,7 @@ S = TypeVar("S", bound=NamedSettings)
 M = TypeVar("M", bound=NamedSettings)
 
 _MIGRATE: Final = "migrate"
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,7 @@ def run_program(
 
 def _run(program: str, settings_class: type[S], work: Callable[[S], None], arguments: Sequence[str]) -> int:
     log_to_stderr()
+    exempt_loopback_from_proxies(os.environ)
     try:
         settings = CliApp.run(settings_class, cli_args=list(arguments))
     except ValidationError as error:
@@ -92,6 +95,19 @@ def _run(program: str, settings_class: type[S], work: Callable[[S], None], argum
     except (CannotStart, DatabaseUnusable) as error:
         return say(program, str(error), 1)
     return 0
+
+
+def exempt_loopback_from_proxies(environment: MutableMapping[str, str]) -> None:
+    """Adds this machine's loopback to NO_PROXY: no proxy can reach it.
+
+    The libraries that send traces (requests) and speak gRPC follow HTTP_PROXY and its like. Both spellings are set: gRPC reads
+    only the lower-case one, and of programs that read both some prefer the one, some the other.
+    """
+    given = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    names = [name.strip() for name in given.split(",") if name.strip()]
+    if "*" not in names:
+        names += [name for name in _LOOPBACK if name not in names]
+    environment["no_proxy"] = environment["NO_PROXY"] = ",".join(names)
 
 
 def log_to_stderr() -> None:

@@ -25,6 +25,7 @@ from demo.processes import PROJECT_ROOT
 from demo.scenarios.failpoints import FAILPOINTS, FailpointFolder
 from demo.scenarios.ledger import Ledgers
 from rocketmq_broker.client import EventLoopThread, Message, Producer, TransactionProducer
+from tests.dead_proxies import DEAD_PROXIES
 from tests.e2e.browser import DESKTOP, PATIENCE_MS, PHONE, Window, chromium
 from tests.undecided import Undecided
 from tests.waiting import wait_until
@@ -43,7 +44,10 @@ class Up:
         self.data = folder / "data"
         self._output = folder / "output"
         with self._output.open("wb") as output:
-            self.popen = subprocess.Popen(self.command, cwd=PROJECT_ROOT, stdout=output, stderr=subprocess.STDOUT)
+            environment = {**os.environ, **DEAD_PROXIES}
+            self.popen = subprocess.Popen(
+                self.command, cwd=PROJECT_ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT
+            )
         self.address = self.wait_for(r"(http://\S+)  \(after")
         self.wait_for("Everything is ready")
         self.addresses = json.loads((self.data / "running.json").read_text())["addresses"]

@@ -14,6 +14,7 @@ import pytest
 
 from demo.processes import PROJECT_ROOT
 from pipelines.judging.classes import Finding
+from tests.dead_proxies import DEAD_PROXIES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(1300)]
 MARK = "DEMO_TEST_RUN"
@@ -30,7 +31,7 @@ class DemoRun:
             self.popen = subprocess.Popen(
                 [sys.executable, "-m", "demo", "--orders", "80", "--lost-commit-every", "25", *options],
                 cwd=PROJECT_ROOT,
-                env={**os.environ, MARK: self.mark, "COLUMNS": "160", "TMPDIR": str(folder)},
+                env={**os.environ, **DEAD_PROXIES, MARK: self.mark, "COLUMNS": "160", "TMPDIR": str(folder)},
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -13,6 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from demo.system import System
+from tests.dead_proxies import DEAD_PROXIES
 from tests.e2e.clients import PATIENT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -83,6 +84,7 @@ def test_an_order_is_one_trace_from_the_request_to_the_credit_row(system: System
             "TRACES_ENABLED": "true",
             "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
             "OTEL_BSP_SCHEDULE_DELAY": "200",
+            **DEAD_PROXIES,
         }
     system.start()
     order = {"customer": "ada", "items": [{"name": "tea", "quantity": 1, "price_cents": 250}]}
