@@ -41,6 +41,7 @@ def main(
     log_to_stderr(logging.WARNING)
     stamina.instrumentation.set_on_retry_hooks([])
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    os.umask(0o077)  # databases, logs and findings are for this user only
     console = Console()
     plan = DemoPlan(orders=orders, concurrency=concurrency, lost_commit_every=lost_commit_every, brokers=brokers)
     home: Path | None = None
@@ -66,7 +67,7 @@ def _new_home(keep: Path | None) -> Path:
     if keep is None:
         return Path(tempfile.mkdtemp(prefix="transactional-messages-"))
     try:
-        keep.mkdir(parents=True)
+        keep.mkdir(mode=0o700, parents=True)
     except OSError as error:
         raise DemoError(f"the folder {keep} of --keep cannot be made: {error.strerror}") from None
     return keep.resolve()

@@ -1,6 +1,7 @@
 """Runs `python -m pipelines`."""
 
 import logging
+import os
 
 from pipelines.commands.command_line import application
 from rocketmq_broker.logs import log_to_stderr
@@ -8,5 +9,6 @@ from rocketmq_broker.told_to_stop import until_interrupted
 
 if __name__ == "__main__":
     log_to_stderr(logging.WARNING)
+    os.umask(0o077)  # findings, breaks, plans, states and logs name customers: new files are for this user only
     with until_interrupted():
         application(prog_name="python -m pipelines")

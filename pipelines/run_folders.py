@@ -29,14 +29,17 @@ _FROM_HERE: Final = -100
 def replaced_together(output: Path, kind: str, names: Sequence[str]) -> Iterator[Path]:
     """Yields a folder for outputs of these names; after the block, all replace the last run's in one step.
 
-    If the block raises, all stay unchanged. `kind` separates the outputs of several programs in one folder. Raises OSError.
+    If the block raises, all stay unchanged. Only their owner can read the outputs. `kind` separates the outputs of several
+    programs in one folder. Raises OSError.
     """
     runs = output / f".{kind}"
-    runs.mkdir(parents=True, exist_ok=True)
+    output.mkdir(mode=0o700, parents=True, exist_ok=True)
+    runs.mkdir(mode=0o700, exist_ok=True)
     fresh = runs / f"run-{secrets.token_hex(4)}"
-    fresh.mkdir()
+    fresh.mkdir(mode=0o700)
     try:
         yield fresh
+        _close_to_others(fresh)
         _sync(fresh)
         _adopt(output, runs, names)
         before = os.readlink(runs / _LATEST) if (runs / _LATEST).is_symlink() else ""
@@ -95,6 +98,12 @@ def _linked(source: str, target: str) -> str:
     except OSError:
         shutil.copy2(source, target)
     return target
+
+
+def _close_to_others(folder: Path) -> None:
+    """Makes all that is in the folder readable by its owner only: it names customers. Spark and Arrow go by the umask."""
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def _sync(folder: Path) -> None:

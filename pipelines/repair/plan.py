@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -83,12 +84,13 @@ class RepairPlan(msgspec.Struct, frozen=True):
 
 
 def write_plan(plan: RepairPlan, path: Path) -> None:
-    """Writes the plan as JSON, whole or not at all. Raises PlanUnusable."""
+    """Writes the plan as JSON, whole or not at all; only its owner can read it. Raises PlanUnusable."""
     text = visible_json(msgspec.json.format(msgspec.json.encode(plan), indent=2).decode())
     fresh = path.with_name(f".{path.name}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with fresh.open("wb") as file:
+        fresh.unlink(missing_ok=True)
+        with open(fresh, "xb", opener=partial(os.open, mode=0o600)) as file:
             file.write(text.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())

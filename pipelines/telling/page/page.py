@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,11 +21,13 @@ from rocketmq_broker.message.text.printable import visible_name
 
 
 def write_page(path: Path, outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
-    """Writes the page, and replaces an older one. Raises UnwritableOutput."""
+    """Writes the page for its owner's eyes, and replaces an older one. Raises UnwritableOutput."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.new")
-        fresh.write_text(page_of(outcome, cut_off, tolerance), encoding="utf-8")
+        fresh.unlink(missing_ok=True)
+        with open(fresh, "x", encoding="utf-8", opener=partial(os.open, mode=0o600)) as file:
+            file.write(page_of(outcome, cut_off, tolerance))
         fresh.replace(path)
     except OSError as error:
         raise UnwritableOutput(f"report {path}: {error.strerror}") from None

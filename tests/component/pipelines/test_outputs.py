@@ -1,8 +1,10 @@
-"""Parquet that is replaced as a whole, whenever a run is broken off."""
+"""Parquet that is replaced as a whole, whenever a run is broken off; and who may read what a run writes."""
 
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +20,10 @@ from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import FindingTotal, Money
 from pipelines.outputs import write_outputs
+from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.page.rows import row
+
+PROJECT = Path(__file__).resolve().parents[3]
 
 NAMES = ("findings", "summary")
 
@@ -47,6 +52,37 @@ def as_an_older_version_writes(output: Path) -> None:
         (output / name).unlink()
         shutil.copytree(found, output / name)
     shutil.rmtree(output / ".reconciliation")
+
+
+@pytest.fixture
+def generous_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+def open_to_others(folder: Path) -> list[Path]:
+    return [path for path in everything(folder) if not path.is_symlink() and path.stat().st_mode & 0o077]
+
+
+@pytest.mark.usefixtures("generous_umask")
+def test_findings_name_customers_and_are_for_their_owner_only(tmp_path: Path) -> None:
+    write(tmp_path / "out", 1)
+    assert open_to_others(tmp_path) == []
+
+
+@pytest.mark.usefixtures("generous_umask")
+def test_whatever_a_command_writes_is_for_its_owner_only(shop: ShopDatabases, tmp_path: Path) -> None:
+    shop.add_orders(["a", "b"])
+    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
+    made = tmp_path / "made"
+    options = ["--engine", "sqlite", "--report", "made/page.html", "--breaks", "made/breaks.db", "--output", "made/out"]
+    command = [sys.executable, "-m", "pipelines", "reconcile", "--grace-seconds", "0", *options]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **databases}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert {"page.html", "breaks.db", "findings"} <= {path.name for path in everything(made)}
+    assert [*open_to_others(made), *([made] if made.stat().st_mode & 0o077 else [])] == []
 
 
 def test_the_next_run_replaces_findings_and_summary(tmp_path: Path) -> None:
