@@ -1,5 +1,6 @@
 """Topic names: system topics, topics derived from a group, and the rules of names (RocketMQ's TopicValidator)."""
 
+import hashlib
 import re
 from functools import lru_cache
 from typing import Final
@@ -31,6 +32,7 @@ REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
 DEAD_LETTER_PREFIX: Final = "%DLQ%"
 
 MAX_TOPIC_LENGTH: Final = 127
+_DIGEST_LENGTH: Final = 32
 MAX_GROUP_LENGTH: Final = 255
 MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
 """Bounded because a consumer group's name is part of its retry topic's name. RocketMQ 4.9 allows 255 letters, and loses what such
@@ -85,9 +87,19 @@ def retry_topic(consumer_group: str) -> str:
 def pop_retry_topic(consumer_group: str, topic: str) -> str:
     """Returns the topic for the group's popped messages that were not acknowledged in time (KeyBuilder.buildPopRetryTopicV1).
 
-    A retry topic is its own.
+    A retry topic is its own. A name that no record of the commit log can hold is cut, and ends with a digest of the whole:
+    RocketMQ 5 stores such a message in another form, which 4.9 cannot read.
     """
-    return topic if topic.startswith(RETRY_PREFIX) else f"{RETRY_PREFIX}{consumer_group}_{topic}"
+    if topic.startswith(RETRY_PREFIX):
+        return topic
+    name = f"{RETRY_PREFIX}{consumer_group}_{topic}"
+    return name if len(name) <= MAX_TOPIC_LENGTH else _cut(name)
+
+
+@lru_cache(4096)
+def _cut(name: str) -> str:
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST_LENGTH]
+    return f"{name[: MAX_TOPIC_LENGTH - 1 - _DIGEST_LENGTH]}_{digest}"
 
 
 def dead_letter_topic(consumer_group: str) -> str:

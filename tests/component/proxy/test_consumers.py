@@ -10,11 +10,12 @@ import pytest
 from rocketmq_broker.client import ConsumeStatus, MessageExt
 from rocketmq_broker.message import topics
 from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.server.popping import waiting_pops
 from rocketmq_broker.server.popping.hidden_messages import CheckPoint
 from rocketmq_broker.server.popping.pop_log import PopEntry
 from rocketmq_broker.testing import RocketMQ
-from tests.component.proxy.api_client import ApiClient, Telemetry, connected
+from tests.component.proxy.api_client import SERVICE, ApiClient, Telemetry, connected
 
 GROUP = api.Resource(name="group")
 ORDERS = api.Resource(name="orders")
@@ -183,6 +184,50 @@ async def test_a_handle_of_nobody_is_refused_in_words(client: ApiClient, name: s
     assert response.status.code == api.INVALID_RECEIPT_HANDLE
 
 
+async def test_a_refused_handle_says_so_by_the_name_of_its_code(client: ApiClient) -> None:
+    await client.send("orders", b"hello")
+    (message,) = await receive(client)
+    assert await ack(client, message) == [api.OK]
+    changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(30))
+    assert changed.status.message.startswith("INVALID_RECEIPT_HANDLE: the message 0 of queue")
+
+
+@pytest.mark.parametrize("invisible_s", [0, 9.999])
+async def test_a_call_asks_for_ten_seconds_of_invisible_time_at_least(client: ApiClient, invisible_s: float) -> None:
+    await client.send("orders", b"hello")
+    status = await refused(client, invisible_duration=seconds(invisible_s))
+    assert (status.code, status.message) == (
+        api.ILLEGAL_INVISIBLE_TIME,
+        f"an invisible time of {int(invisible_s * 1000)} ms; 10000 to 43200000 are possible",
+    )
+    (message,) = await receive(client, invisible_s=10)
+    changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(invisible_s))
+    assert changed.status.code == api.OK
+
+
+async def test_a_client_that_names_no_polling_time_is_answered_half_a_request_timeout_before_its_deadline(
+    rocketmq: RocketMQ, client: ApiClient
+) -> None:
+    await client.send("orders", b"hello")
+    assert await ack(client, *await receive(client)) == [api.OK]
+    telemetry = client.telemetry()
+    subscription = api.Subscription(group=GROUP, subscriptions=[api.SubscriptionEntry(topic=ORDERS)])
+    await telemetry.settle(api.Settings(client_type=api.SIMPLE_CONSUMER, subscription=subscription, request_timeout=seconds(100)))
+    call = client.channel.unary_stream(SERVICE + "ReceiveMessage")(
+        service.ReceiveMessageRequest(
+            group=GROUP, message_queue=api.MessageQueue(topic=ORDERS, id=-1), batch_size=1, invisible_duration=seconds(10)
+        ).SerializeToString(),
+        metadata=client.metadata,
+        timeout=65,
+    )
+    serving = rocketmq._broker._serving
+    assert serving is not None
+    await rocketmq.wait_until(lambda: serving.popping.waiting.count == 1)
+    await rocketmq.advance(seconds=15)
+    statuses = [service.ReceiveMessageResponse.FromString(data).status.code async for data in call]
+    assert statuses[0] == api.MESSAGE_NOT_FOUND
+
+
 @pytest.mark.parametrize("invisible_s", [-1, 12 * 3600 + 1])
 async def test_an_impossible_invisible_time_is_refused_and_the_handle_stays_good(client: ApiClient, invisible_s: float) -> None:
     await client.send("orders", b"hello")
@@ -275,3 +320,21 @@ async def test_a_handle_of_a_message_that_nobody_received_is_refused(client: Api
     assert changed.status.code == api.INVALID_RECEIPT_HANDLE
     message.system_properties.receipt_handle = handle
     assert await ack(client, message) == [api.OK]
+
+
+async def test_a_group_and_a_topic_with_long_names_receive_what_was_not_acknowledged(
+    rocketmq: RocketMQ, client: ApiClient
+) -> None:
+    topic, group = api.Resource(name="t" * 100), api.Resource(name="g" * 60)
+    await client.send(topic.name, b"hello")
+    for attempt in (1, 2, 3):
+        answers = await client.stream(
+            "ReceiveMessage",
+            group=group,
+            message_queue=api.MessageQueue(topic=topic, id=-1),
+            batch_size=32,
+            invisible_duration=seconds(10),
+        )
+        (message,) = [answer.message for answer in answers if answer.HasField("message")]
+        assert (message.topic.name, message.body, message.system_properties.delivery_attempt) == (topic.name, b"hello", attempt)
+        await rocketmq.advance(seconds=11)

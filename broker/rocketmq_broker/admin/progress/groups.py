@@ -71,6 +71,7 @@ async def _figures(broker: BrokerRequests, group: str) -> GroupFigures:
     queues = await progress_of(broker, group)
     retries = topics.pop_retry_topic(group, "")
     names = {queue.topic.removeprefix(retries) for queue in queues} - {topics.retry_topic(group)}
+    names -= {topics.pop_retry_topic(group, name) for name in names if not name.startswith(topics.RETRY_PREFIX)}
     return GroupFigures(
         group=group,
         online=len(await consumers(broker, group)),

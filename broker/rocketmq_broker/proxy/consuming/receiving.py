@@ -39,6 +39,8 @@ from rocketmq_broker.store import StoreUnwritable
 logger = logging.getLogger(__name__)
 
 MOST_ACKED_AT_ONCE: Final = 1024
+MIN_INVISIBLE_MS: Final = 10_000
+"""Of a call that receives, as in Apache's proxy (minInvisibleTimeMillsForRecv). A change may be shorter."""
 _BEFORE_THE_DEADLINE_MS: Final = 500
 """So long before a call's deadline it is answered."""
 _NO_TOPIC_YET_S: Final = 1.0
@@ -124,13 +126,7 @@ class Receiving:
     async def _pop(self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> list[PoppedMessage]:
         group, topic = request.group.name, request.message_queue.topic.name
         self._refuse(caller, topic, group)
-        poll_ms = (
-            min(_milliseconds(request.long_polling_timeout), LONG_POLLING_MS)
-            if request.HasField("long_polling_timeout")
-            else LONG_POLLING_MS
-        )
-        if caller.remaining_ms is not None:
-            poll_ms = max(0, min(poll_ms, caller.remaining_ms - _BEFORE_THE_DEADLINE_MS))
+        poll_ms = _poll_ms(caller, session, request)
         if not self._routes.is_there(topic):
             self._routes.topic(topic)
             await asyncio.sleep(min(poll_ms / 1000, _NO_TOPIC_YET_S))
@@ -138,13 +134,14 @@ class Receiving:
         if len(request.attempt_id) > MAX_ATTEMPT_ID_LENGTH:
             reason = f"the attempt id has {len(request.attempt_id)} characters, more than {MAX_ATTEMPT_ID_LENGTH}"
             raise CallRefused(api.BAD_REQUEST, reason)
+        hidden_ms = INVISIBLE_MS if request.auto_renew else _invisible_ms(request.invisible_duration, least_ms=MIN_INVISIBLE_MS)
         expression, kind = expression_of(request.filter_expression)
         return await _of_popping(
             self._popping.pop(
                 group,
                 topic,
                 max_messages=min(max(request.batch_size, 1), RECEIVE_BATCH_SIZE),
-                invisible_ms=INVISIBLE_MS if request.auto_renew else _invisible_ms(request.invisible_duration, least_ms=1),
+                invisible_ms=hidden_ms,
                 poll_ms=poll_ms,
                 expression=expression,
                 expression_type=kind,
@@ -199,7 +196,8 @@ async def _of_popping(work: Awaitable[T]) -> T:
     try:
         return await work
     except (IllegalHandle, HandleExpired) as error:
-        raise CallRefused(api.INVALID_RECEIPT_HANDLE, str(error)) from None
+        # Apache's clients show their users no more than this text; programs look for the code's name in it.
+        raise CallRefused(api.INVALID_RECEIPT_HANDLE, f"INVALID_RECEIPT_HANDLE: {error}") from None
     except TooManyPops as error:
         raise CallRefused(api.TOO_MANY_REQUESTS, str(error)) from None
     except StoreUnwritable as error:
@@ -207,6 +205,23 @@ async def _of_popping(work: Awaitable[T]) -> T:
     except RequestRefused as error:
         # Names are checked before. What remains is an expression that this broker does not take.
         raise refused(error.code, error.remark, api.ILLEGAL_FILTER_EXPRESSION) from None
+
+
+def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> int:
+    """Returns how long a call waits for messages.
+
+    Clients before 5.0.4 do not say: it is the time to their deadline, less half of their request timeout, as in Apache's proxy.
+    """
+    if request.HasField("long_polling_timeout"):
+        poll_ms = min(_milliseconds(request.long_polling_timeout), LONG_POLLING_MS)
+        before_the_deadline_ms = _BEFORE_THE_DEADLINE_MS
+    else:
+        request_timeout = session.settings.request_timeout if session.settings is not None else Duration()
+        poll_ms = LONG_POLLING_MS
+        before_the_deadline_ms = max(_milliseconds(request_timeout) // 2, _BEFORE_THE_DEADLINE_MS)
+    if caller.remaining_ms is not None:
+        poll_ms = min(poll_ms, caller.remaining_ms - before_the_deadline_ms)
+    return max(poll_ms, 0)
 
 
 def _invisible_ms(duration: Duration, *, least_ms: int) -> int:

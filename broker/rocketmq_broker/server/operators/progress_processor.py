@@ -185,7 +185,7 @@ class ProgressProcessor:
         group = self._consumers.find(group_name)
         if group is None or not group.subscriptions or topic in group.subscriptions:
             return True
-        return topic.removeprefix(topics.pop_retry_topic(group_name, "")) in group.subscriptions
+        return any(topic == topics.pop_retry_topic(group_name, subscribed) for subscribed in group.subscriptions)
 
     def _progress(self, group: str, names: Iterable[str | None]) -> Generator[None, None, ConsumeStats]:
         stats = ConsumeStats()

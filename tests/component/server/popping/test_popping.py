@@ -376,3 +376,17 @@ async def test_an_attempt_of_an_orderly_pop_outlives_a_change_of_the_invisible_t
     assert await pop(pops, fifo=True, attempt_id="another") == []
     (again,) = await pop(pops, fifo=True, attempt_id="attempt")
     assert again.attempt == 1
+
+
+async def test_a_group_and_a_topic_may_both_have_the_longest_names(rocketmq: RocketMQ, producer: Producer, pops: Pops) -> None:
+    topic, groups = "t" * 127, ["g" * 120, "g" * 119 + "h"]
+    await producer.create_topic(topic, 1)
+    await producer.send(Message.of(topic, "1"))
+    for group in groups:
+        assert bodies(await pops().pop(group, topic, invisible_ms=10_000)) == ["1"]
+    await rocketmq.advance(seconds=11)
+    for group in groups:
+        (again,) = await pops().pop(group, topic)
+        assert again.attempt == 2
+        await pops().ack(group, topic, again.handle)
+    assert not pops().check_points.hidden.count
