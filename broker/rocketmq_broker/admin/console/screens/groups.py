@@ -9,6 +9,7 @@ from rocketmq_broker.admin.console.screen import Screen
 from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag, groups_of, progress_of
+from rocketmq_broker.message import topics
 from rocketmq_broker.protocol.bodies import ClientConnection
 
 
@@ -18,6 +19,11 @@ class GroupFacts(NamedTuple):
     group: str
     queues: list[tuple[str, QueueLag]]
     members: list[tuple[str, ClientConnection]]
+
+    @property
+    def can_be_reset(self) -> bool:
+        """True if a person may move its offsets: a group of the broker's own is the broker's to move."""
+        return not topics.is_system_group(self.group)
 
 
 async def find_groups(visit: Visit) -> list[tuple[str, GroupFigures]]:

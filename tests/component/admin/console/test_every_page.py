@@ -1,0 +1,83 @@
+"""Every page that a link leads to is there, whatever the broker has: each kind of finding, both languages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from html import unescape
+
+import pytest
+
+from rocketmq_broker.client import LocalTransactionState, Message
+from rocketmq_broker.testing import SyncRocketMQ
+from tests.component.admin.console.test_screens import Shop, order, refuse
+from tests.component.admin.test_in_hand import pop
+from tests.unit.admin.console.visitor import Visitor
+
+COMMIT, UNKNOWN = LocalTransactionState.COMMIT_MESSAGE, LocalTransactionState.UNKNOWN
+FINDINGS = {
+    "abandoned": "nobody can be asked about, because no producer of leavers is online",
+    "discarded": "discarded messages of losers wait for a person",
+    "dead-letters": "2 dead letters of mails wait for a person",
+    "again": "Messages come to the group credits again and again",
+    "fine": "It answers; it speaks the protocol of",
+}
+"""What waits for a person at the broker of these tests, and a finding that needs nobody."""
+
+
+@pytest.fixture
+def rocketmq_settings() -> Mapping[str, object]:
+    return {"transactionCheckMax": 1}
+
+
+@pytest.fixture
+def troubled(rocketmq: SyncRocketMQ, visitor: Visitor) -> SyncRocketMQ:
+    """A broker with a message in each place where one can wait for a person, and one treated in each way."""
+    for number in range(3):
+        producer = rocketmq.transaction_producer("losers", Shop(UNKNOWN, UNKNOWN))
+        producer.send_message_in_transaction(Message.of("orders", b"lost", keys=[f"lost-{number}"]))
+    for number in range(3):
+        rocketmq.producer("makers").send(Message.of("letters", b"\xff odd", keys=[f"letter-{number}"], tags="t"))
+    rocketmq.consumer("mails", "letters", refuse, max_reconsume_times=0)
+    rocketmq.producer("makers").send(Message.of("orders", b"again", keys=["again"]))
+    pop(rocketmq)
+    for _ in range(4):
+        rocketmq.advance(seconds=31)
+        pop(rocketmq)
+    rocketmq.advance(minutes=5)
+    visitor.posts("/discarded", "/discarded/resume")
+    visitor.posts("/dead-letter?message=letter-0&group=mails", "/dead-letter/dismiss", reason="odd")
+    order(rocketmq, COMMIT, key="paid")
+    order(rocketmq, UNKNOWN, key="by-hand")
+    visitor.posts("/transaction?word=by-hand", "/transaction/decide", decision="ROLLBACK", reason="late", is_sure="yes")
+    left = rocketmq.transaction_producer("leavers", Shop(UNKNOWN))
+    left.send_message_in_transaction(Message.of("orders", b"paid", keys=["left"]))
+    left.shutdown()
+    for _ in range(4):
+        rocketmq.advance(seconds=31)
+        pop(rocketmq)
+    order(rocketmq, UNKNOWN, UNKNOWN, key="open")
+    return rocketmq
+
+
+def test_the_overview_shows_each_kind_of_finding(troubled: SyncRocketMQ, visitor: Visitor) -> None:
+    seen = visitor.sees("/")
+    assert [kind for kind, words in FINDINGS.items() if words not in seen] == []
+    assert '<a href="/dead-letters">' in visitor.html("/")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_link_of_each_page_leads_to_a_page(language: str, troubled: SyncRocketMQ, visitor: Visitor) -> None:
+    first = f"/?lang={language}"
+    pages, waiting, failed = {first}, [first], {}
+    while waiting:
+        path = waiting.pop()
+        answer = visitor.client.get(path)
+        if answer.status_code != 200:
+            failed[path] = answer.status_code
+        found = {unescape(href) for href in re.findall(r'href="(/[^"]*)"', answer.text)}
+        fresh = {href for href in found if not href.startswith("/static/")} - pages
+        pages |= fresh
+        waiting += sorted(fresh)
+    assert failed == {}
+    assert len(pages) > 40
