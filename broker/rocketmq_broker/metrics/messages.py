@@ -55,6 +55,13 @@ def client_metrics(families: Families, sources: MetricsSources) -> Iterator[Metr
         ("consumer_group", "consume_mode", "language", "version", "protocol_type"),
         by_consumer.items(),
     )
+    differing = steadily(lambda: [group.name for group in consumers if group.is_divided])
+    yield families.gauges(
+        "rocketmq_consumer_subscriptions_differ",
+        "1 for a group whose members subscribe to different messages: some reach no member",
+        ("consumer_group",),
+        [((group,), 1) for group in differing],
+    )
     yield families.gauge("rocketmq_topic_number", "Topics", steadily(lambda: len(list(sources.topic_table))))
     yield families.gauge(
         "rocketmq_consumer_group_number", "Subscription groups", steadily(lambda: len(list(sources.subscription_groups.groups)))

@@ -151,3 +151,21 @@ class TestWhatWaitsForAPerson:
 )
 def test_which_addresses_are_the_machines_own(address: str, expected: bool) -> None:
     assert is_loopback(address) is expected
+
+
+def test_members_of_a_group_that_subscribe_to_different_topics_are_named(
+    rocketmq: SyncRocketMQ, admin: CommandLine, caplog: pytest.LogCaptureFixture
+) -> None:
+    producer = rocketmq.producer("shops")
+    for topic in ("orders", "refunds"):
+        producer.create_topic(topic)
+        rocketmq.consumer("credits", topic, lambda messages, context: ConsumeStatus.CONSUME_SUCCESS, instance_name=topic)
+    rocketmq.advance(seconds=31)
+    for said in (admin.stdout_of_failure("doctor"), admin.said("groups")):
+        assert "members of the consumer group credits subscribe to different messages" in said
+        assert "Give all members of the group the same subscriptions, or each program a group of its own." in said
+    (row,) = (row for row in admin.rows("groups", "--all") if row["group"] == "credits")
+    assert "to refunds (*)" in row["disagreement"]
+    assert "to orders (*)" in row["disagreement"]
+    loggers = {record.name for record in caplog.records if "subscribe to different messages" in record.getMessage()}
+    assert loggers == {"rocketmq_broker.server.clients.consumer_groups", "rocketmq_broker.client.instance.heartbeats"}

@@ -174,6 +174,14 @@ async def unknown_group(rocketmq: RocketMQ) -> None:
     await rocketmq.advance(seconds=30)
 
 
+async def different_subscriptions(rocketmq: RocketMQ) -> None:
+    producer = await rocketmq.producer("shop")
+    for topic in ("orders", "refunds"):
+        await producer.create_topic(topic)
+        await rocketmq.consumer("credits", topic, consume, instance_name=topic)
+    await rocketmq.advance(minutes=1)
+
+
 class OnlyHalf:
     def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
         return COMMIT
@@ -222,6 +230,7 @@ MISTAKES: Final[Mapping[str, Mistake]] = {
     ),
     "a message listener that returns nothing": consuming(lambda messages, context: None),
     "a message listener that raises": consuming(lambda messages, context: 1 / 0),
+    "two programs in one consumer group, with different subscriptions": different_subscriptions,
     "a consumer without a listener": without_listener,
     "a consumer without a subscription": without_subscription,
     "to `subscribe` twice, for two tags": subscribed_twice,

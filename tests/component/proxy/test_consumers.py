@@ -223,6 +223,9 @@ async def test_a_client_that_names_no_polling_time_is_answered_half_a_request_ti
     serving = rocketmq._broker._serving
     assert serving is not None
     await rocketmq.wait_until(lambda: serving.popping.waiting.count == 1)
+    due_ms = serving.popping.waiting.next_due_ms()
+    assert due_ms is not None
+    assert 0 < due_ms - serving.context.clock.steady_ms() <= 15_000
     await rocketmq.advance(seconds=15)
     statuses = [service.ReceiveMessageResponse.FromString(data).status.code async for data in call]
     assert statuses[0] == api.MESSAGE_NOT_FOUND

@@ -16,7 +16,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.metrics import BrokerCollector, MetricsSources
 from rocketmq_broker.metrics.sources import steadily
 from rocketmq_broker.metrics.storage import size_on_disk
-from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType
+from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, SubscriptionData
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
@@ -235,6 +235,16 @@ def test_refused_pops_are_counted_by_group_and_topic(scrape: Scraper) -> None:
     assert scrape("rocketmq_pops_refused_total", consumer_group="credits", topic="orders") is None
     scrape.statistics.traffic.pops_refused[b"orders", "credits"] = 2
     assert scrape("rocketmq_pops_refused_total", consumer_group="credits", topic="orders") == 2
+
+
+def test_a_group_whose_members_subscribe_to_different_messages_is_named(scrape: Scraper) -> None:
+    for number, topic in enumerate(("orders", "refunds")):
+        channel = ClientChannel(Producer(f"127.0.0.1:{number}").connection, f"client-{number}", "JAVA", 407, 0)
+        for group, subscribed in (("credits", topic), ("mails", "orders")):
+            data = ConsumerData(group_name=group, subscription_data_set=[SubscriptionData(topic=subscribed)])
+            scrape.consumers.register(data, channel)
+    assert scrape("rocketmq_consumer_subscriptions_differ", consumer_group="credits") == 1
+    assert scrape("rocketmq_consumer_subscriptions_differ", consumer_group="mails") is None
 
 
 def test_clients_are_counted_by_language_and_version(scrape: Scraper) -> None:

@@ -65,14 +65,14 @@ async def groups_of_topic(broker: BrokerRequests, topic: str) -> list[str]:
         return sorted(GroupList.decode(answer.body).group_list)
 
 
-async def consumers(broker: BrokerRequests, group: str) -> list[ClientConnection]:
-    """Returns the members of a consumer group that are online. Raises CannotAsk, Refused."""
+async def consumers(broker: BrokerRequests, group: str) -> ConsumerConnection:
+    """Returns the members of a consumer group that are online, and how they differ. Raises CannotAsk, Refused."""
     header = GetConsumerConnectionListRequestHeader(consumer_group=group)
     answer = await broker.ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, header, ResponseCode.CONSUMER_NOT_ONLINE)
     if answer.code == ResponseCode.CONSUMER_NOT_ONLINE:
-        return []
+        return ConsumerConnection()
     with understood(broker.address):
-        return ConsumerConnection.decode(answer.body).connection_set
+        return ConsumerConnection.decode(answer.body)
 
 
 async def producers(broker: BrokerRequests, group: str) -> list[ClientConnection]:

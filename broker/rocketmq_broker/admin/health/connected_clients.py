@@ -7,8 +7,9 @@ from typing import Final
 from rocketmq_broker.admin.asking.figures import all_producers, consumer_groups, consumers
 from rocketmq_broker.admin.asking.requests import TOOLS_GROUP, BrokerRequests
 from rocketmq_broker.admin.errors import CannotAsk, Refused
-from rocketmq_broker.admin.health.finding import HealthFinding, fine
+from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.health.versions import Spoken, clients_found
+from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS
 
 _MOST_GROUPS: Final = 200
 """The most consumer groups to ask about: each takes a request."""
@@ -16,6 +17,7 @@ _MOST_GROUPS: Final = 200
 
 async def examine_clients(subject: str, requests: BrokerRequests) -> list[HealthFinding]:
     """Returns findings about the clients connected now. A broker that cannot list them counts as healthy."""
+    differing: list[HealthFinding] = []
     try:
         clients = [
             Spoken(f"producer group {group}", producer.version)
@@ -24,10 +26,13 @@ async def examine_clients(subject: str, requests: BrokerRequests) -> list[Health
         ]
         groups = [group for group in await consumer_groups(requests) if group != TOOLS_GROUP]
         for group in groups[:_MOST_GROUPS]:
-            clients += [Spoken(f"consumer group {group}", member.version) for member in await consumers(requests, group)]
+            members = await consumers(requests, group)
+            clients += [Spoken(f"consumer group {group}", member.version) for member in members.connection_set]
+            if members.disagreement is not None:
+                differing.append(wrong(subject, f"{members.disagreement}.", SAME_SUBSCRIPTIONS, group=group))
     except (CannotAsk, Refused):
         return [fine(subject, "It does not tell of its clients: brokers of Apache do so from 4.9.5 on.")]
-    found = clients_found(subject, clients)
+    found = clients_found(subject, clients) + differing
     if len(groups) > _MOST_GROUPS:
         found.append(fine(subject, f"Only the first {_MOST_GROUPS} of its {len(groups)} consumer groups were looked at."))
     return found

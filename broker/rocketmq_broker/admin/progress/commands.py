@@ -9,11 +9,11 @@ import typer
 
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.options import AsJson, BrokerAddr, NameServers, target_of
-from rocketmq_broker.admin.progress.groups import GroupFigures, QueueLag, groups_of, progress_of
+from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS, GroupFigures, QueueLag, groups_of, progress_of
 from rocketmq_broker.admin.progress.topics import TopicFigures, topics_of
 from rocketmq_broker.admin.running import run
 from rocketmq_broker.admin.session import Session
-from rocketmq_broker.admin.telling.printing import print_listing, print_table, time_text
+from rocketmq_broker.admin.telling.printing import print_listing, print_table, say, time_text
 
 EveryTopic = Annotated[bool, typer.Option("--all", help="Also the broker's own topics, retry topics and dead letters.")]
 EveryGroup = Annotated[bool, typer.Option("--all", help="Also groups that consume nothing, and the broker's own.")]
@@ -77,6 +77,8 @@ def print_groups(rows: Sequence[tuple[str, GroupFigures]]) -> None:
         ("consumer group", "online", "lag", "in hand", "consumed up to", "topics"),
         [(address, _group_cells(one)) for address, one in rows],
     )
+    for one in dict.fromkeys(one.disagreement for _, one in rows if one.disagreement is not None):
+        say(f"WRONG  {one}. {SAME_SUBSCRIPTIONS}")
 
 
 def _group_cells(one: GroupFigures) -> tuple[str, ...]:

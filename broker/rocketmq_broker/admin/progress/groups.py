@@ -5,6 +5,8 @@ The lag counts messages that a group has not got yet. In hand are those that it 
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 from msgspec import UNSET
 
@@ -12,6 +14,8 @@ from rocketmq_broker.admin.asking.figures import consume_stats, consumer_groups,
 from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.protocol.bodies import OffsetWrapper, PopProgress
+
+SAME_SUBSCRIPTIONS: Final = "Give all members of the group the same subscriptions, or each program a group of its own."
 
 
 class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
@@ -28,6 +32,8 @@ class GroupFigures(msgspec.Struct, frozen=True, rename="camel"):
     """The messages that it popped and has not acknowledged."""
     consumed_ms: int | None
     """The store time of the last consumed message; None without one."""
+    disagreement: str | None = None
+    """How the members' subscriptions differ; None if they agree, and at Apache's brokers."""
 
 
 class QueueLag(msgspec.Struct, frozen=True, rename="camel"):
@@ -70,15 +76,17 @@ async def progress_of(broker: BrokerRequests, group: str) -> list[QueueLag]:
 async def _figures(broker: BrokerRequests, group: str) -> GroupFigures:
     queues = await progress_of(broker, group)
     retries = topics.pop_retry_topic(group, "")
+    members = await consumers(broker, group)
     names = {queue.topic.removeprefix(retries) for queue in queues} - {topics.retry_topic(group)}
     names -= {topics.pop_retry_topic(group, name) for name in names if not name.startswith(topics.RETRY_PREFIX)}
     return GroupFigures(
         group=group,
-        online=len(await consumers(broker, group)),
+        online=len(members.connection_set),
         topics=sorted(names),
         lag=sum(queue.lag for queue in queues),
         in_hand=sum(queue.in_hand for queue in queues),
         consumed_ms=max((queue.consumed_ms for queue in queues if queue.consumed_ms is not None), default=None),
+        disagreement=members.disagreement,
     )
 
 

@@ -71,7 +71,7 @@ async def plan_reset(broker: BrokerRequests, group: str, topic: str, time_ms: in
         await _move(broker, queue, offsets.consumer_offset, stats.offset_table.get(queue, TopicOffset()), time_ms)
         for queue, offsets in sorted(present.items())
     ]
-    return ResetPlan(broker.address, len(await consumers(broker, group)), moves)
+    return ResetPlan(broker.address, len((await consumers(broker, group)).connection_set), moves)
 
 
 async def reset(broker: BrokerRequests, group: str, topic: str, time_ms: int) -> ResetPlan | None:

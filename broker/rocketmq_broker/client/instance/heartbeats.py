@@ -42,6 +42,8 @@ class Heartbeats:
         self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._silent: set[str] = set()
+        self._remarks: dict[str, str | None] = {}
+        """The remark of each broker's last answer: this project's broker says there how members of a group differ."""
 
     def start(self) -> None:
         """Begins to send heartbeats."""
@@ -108,7 +110,7 @@ class Heartbeats:
 
     async def _send_to(self, address: str, body: bytes) -> bool:
         try:
-            await ask_for_success(self._remoting, address, RequestCode.HEART_BEAT, body=body, timeout_ms=TIMEOUT_MS)
+            answer = await ask_for_success(self._remoting, address, RequestCode.HEART_BEAT, body=body, timeout_ms=TIMEOUT_MS)
         except (BrokerUnreachable, BrokerError) as error:
             if address not in self._silent:
                 self._silent.add(address)
@@ -119,6 +121,9 @@ class Heartbeats:
         if address in self._silent:
             self._silent.discard(address)
             logger.info("broker %s is back", address)
+        if answer.remark is not None and answer.remark != self._remarks.get(address):
+            logger.warning("broker %s says: %s", address, answer.remark)
+        self._remarks[address] = answer.remark
         return True
 
     async def _unregister_at(self, address: str, header: UnregisterClientRequestHeader) -> None:

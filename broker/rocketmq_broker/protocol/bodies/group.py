@@ -61,6 +61,8 @@ class ConsumerConnection(Body):
     consume_type: ConsumeType | None = None
     message_model: MessageModel | None = None
     consume_from_where: ConsumeFromWhere | None = None
+    disagreement: str | None = None
+    """How the members' subscriptions differ. RocketMQ's brokers do not compare them, and its tools pass over it."""
 
 
 class ProducerConnection(Body):

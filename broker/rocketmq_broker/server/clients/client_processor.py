@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Final
 
 from rocketmq_broker.message.steps import finish
@@ -32,6 +33,8 @@ MOST_MEMBERSHIPS: Final = 200_000
 """Connections times groups, all together: every 10 s each is asked whether its heartbeats stopped."""
 
 
+MAX_REMARKS: Final = 3
+"""Groups of one heartbeat whose differing subscriptions its answer names."""
 GROUPS_AT_ONCE: Final = 100
 """Groups of one heartbeat that are taken over in one step."""
 
@@ -97,7 +100,9 @@ class ClientProcessor:
                 yield
         if refusals:
             raise refusals[0]
-        return encode_response(command, ResponseCode.SUCCESS)
+        # Apache's clients pass over the remark of a heartbeat's answer; this project's client logs it.
+        found = (self._consumers.disagreement(consumer.group_name) for consumer in data.consumer_data_set)
+        return encode_response(command, ResponseCode.SUCCESS, remark="; ".join(islice(filter(None, found), MAX_REMARKS)) or None)
 
     def _take_consumer(self, consumer: ConsumerData, channel: ClientChannel) -> None:
         refuse_as_consumer(consumer.group_name)

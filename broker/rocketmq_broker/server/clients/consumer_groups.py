@@ -1,12 +1,31 @@
 """The consumers online, by group, and their subscriptions (RocketMQ's ConsumerManager and ConsumerGroupInfo)."""
 
+import hashlib
+import logging
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
-from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel, SubscriptionData
+from rocketmq_broker.message import topics
+from rocketmq_broker.message.text.printable import printable
+from rocketmq_broker.protocol.bodies.heartbeat import (
+    EXPRESSION_TAG,
+    SUBSCRIBE_ALL,
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    MessageModel,
+    SubscriptionData,
+)
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.memberships import Memberships
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_TEXT: Final = 200
+"""Characters of a member's subscriptions that are kept, for comparing and for naming them."""
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
 """Gets the group and the connections of its members, each of which must divide the queues again."""
@@ -22,6 +41,11 @@ class ConsumerGroup:
     consume_from_where: ConsumeFromWhere | None
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
     channels: dict[Connection, ClientChannel] = field(default_factory=dict)
+    _texts: dict[Connection, str] = field(default_factory=dict)
+    """Each member's subscriptions; nothing of a member without any, which may ask for queues by itself."""
+    _members_of: Counter[str] = field(default_factory=Counter)
+    """The number of members by their subscriptions."""
+    _reported: str | None = None
 
     def client_ids(self) -> list[str]:
         """Returns the ids of the members."""
@@ -30,6 +54,51 @@ class ConsumerGroup:
     def channel_of(self, client_id: str) -> ClientChannel | None:
         """Returns the member with this id, or None."""
         return next((channel for channel in self.channels.values() if channel.client_id == client_id), None)
+
+    @property
+    def is_divided(self) -> bool:
+        """Returns whether the members subscribe to different messages."""
+        return len(self._members_of) > 1
+
+    def disagreement(self) -> str | None:
+        """Returns how the members' subscriptions differ, naming two members; None if all have the same."""
+        if not self.is_divided:
+            return None
+        (first, text), *others = self._texts.items()
+        second, other = next(member for member in others if member[1] != text)
+        return printable(
+            f"members of the consumer group {self.name} subscribe to different messages: {self._named(first)} to {text}, "
+            f"{self._named(second)} to {other}. A queue belongs to one member, and what it does not want reaches no other"
+        )
+
+    def _named(self, connection: Connection) -> str:
+        return self.channels[connection].client_id[:_LONGEST_TEXT]
+
+    def note(self, connection: Connection, subscriptions: Iterable[SubscriptionData]) -> None:
+        """Notes a member's own subscriptions. Logs a warning when the members begin to differ, or to differ in another way."""
+        self._set_text(connection, _text(subscriptions, topics.retry_topic(self.name)))
+        found = self.disagreement()
+        if found is not None and found != self._reported:
+            logger.warning("%s. Give all members the same subscriptions, or each program a group of its own", found)
+        self._reported = found
+
+    def leave(self, connection: Connection) -> bool:
+        """Removes a member. Returns whether it was one."""
+        self._set_text(connection, "")
+        return self.channels.pop(connection, None) is not None
+
+    def _set_text(self, connection: Connection, text: str) -> None:
+        before = self._texts.get(connection, "")
+        if before == text:
+            return
+        if before:
+            del self._texts[connection]
+            self._members_of[before] -= 1
+            if not self._members_of[before]:
+                del self._members_of[before]
+        if text:
+            self._texts[connection] = text
+            self._members_of[text] += 1
 
     def subscribe(self, subscriptions: Iterable[SubscriptionData]) -> bool:
         """Takes over a member's subscriptions. Returns whether topics were added or removed.
@@ -43,6 +112,22 @@ class ConsumerGroup:
                 heard[topic] = known
         self.subscriptions = heard
         return changed
+
+
+def _text(subscriptions: Iterable[SubscriptionData], retry_topic: str) -> str:
+    """Returns what a member subscribes to, the same text for the same messages. A long text ends with a digest of the whole."""
+    parts = sorted(f"{it.topic} ({_expression(it)})" for it in subscriptions if it.topic != retry_topic)
+    text = ", ".join(parts)
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    return f"{text[:_LONGEST_TEXT]}... [{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}]"
+
+
+def _expression(subscription: SubscriptionData) -> str:
+    if subscription.expression_type not in (None, EXPRESSION_TAG):
+        return subscription.sub_string
+    tags = {tag.strip() for tag in subscription.sub_string.split("||")} - {""}
+    return "||".join(sorted(tags)) or SUBSCRIBE_ALL
 
 
 class ConsumerGroups:
@@ -67,6 +152,7 @@ class ConsumerGroups:
         if is_new:
             self.memberships.add(channel.connection, group.name)
         changed = group.subscribe(data.subscription_data_set) or is_new
+        group.note(channel.connection, data.subscription_data_set)
         if changed and notify:
             self._on_change(group.name, list(group.channels))
         return changed
@@ -74,7 +160,7 @@ class ConsumerGroups:
     def unregister(self, group_name: str, connection: Connection, *, notify: bool = True) -> None:
         """Removes a member that left or lost its connection. Notifies the others, unless `notify` is off."""
         group = self._groups.get(group_name)
-        if group is None or group.channels.pop(connection, None) is None:
+        if group is None or not group.leave(connection):
             return
         self.memberships.remove(connection, group_name)
         if not group.channels:
@@ -99,6 +185,11 @@ class ConsumerGroups:
     def find(self, group_name: str) -> ConsumerGroup | None:
         """Returns the group if a member of it is online, else None."""
         return self._groups.get(group_name)
+
+    def disagreement(self, group_name: str) -> str | None:
+        """Returns how the subscriptions of the group's members differ; None if they agree."""
+        group = self._groups.get(group_name)
+        return None if group is None else group.disagreement()
 
     def all_groups(self) -> list[ConsumerGroup]:
         """Returns the groups online."""

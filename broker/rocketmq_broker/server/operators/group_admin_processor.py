@@ -103,6 +103,7 @@ class GroupAdminProcessor:
             consume_type=group.consume_type,
             message_model=group.message_model,
             consume_from_where=group.consume_from_where,
+            disagreement=group.disagreement(),
         )
         return encode_response(command, ResponseCode.SUCCESS, body=body.encode())
 

@@ -231,6 +231,18 @@ def test_topics_and_groups_are_shown_with_what_they_hold_and_their_lag(rocketmq:
     assert "credits" in visitor.sees("/clients")
 
 
+def test_a_group_whose_members_subscribe_to_different_messages_is_marked(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+    order(rocketmq, COMMIT)
+    rocketmq.producer("refunders").create_topic("refunds")
+    for topic in ("orders", "refunds"):
+        rocketmq.consumer("credits", topic, accept, instance_name=topic)
+    rocketmq.advance(minutes=1)
+    assert "subscriptions differ" in visitor.sees("/groups")
+    seen = visitor.sees("/group?group=credits")
+    assert "members of the consumer group credits subscribe to different messages" in seen
+    assert "Give all members of the group the same subscriptions" in seen
+
+
 def test_a_message_is_found_by_its_key_with_who_has_consumed_it(rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
     rocketmq.consumer("credits", "orders", accept)
     order(rocketmq, COMMIT)

@@ -114,3 +114,13 @@ async def test_in_the_background_a_heartbeat_is_sent_as_soon_as_something_change
     await until(lambda: len(peers.asked) == 2)
     await beating.stop()
     assert peers.codes == [RequestCode.HEART_BEAT] * 2
+
+
+async def test_what_a_broker_remarks_is_logged_once_until_it_changes(caplog: pytest.LogCaptureFixture) -> None:
+    remarks: list[str | None] = ["the members differ", "the members differ", None, "the members differ"]
+    peers = Peers(x=lambda request: answer(ResponseCode.SUCCESS, remark=remarks.pop(0)))
+    beating, _ = heartbeats(peers)
+    for _ in range(4):
+        assert await beating.send()
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert warnings == ["broker x:1 says: the members differ"] * 2

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import pytest
+from msgspec.structs import replace
 
 from rocketmq_broker.protocol.bodies import CheckClientRequestBody, GetConsumerListByGroupResponseBody
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatData, ProducerData, SubscriptionData
@@ -118,3 +120,55 @@ def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from
 
 def test_a_heartbeat_that_is_no_json_is_answered(desk: Desk) -> None:
     assert desk.ask(RequestCode.HEART_BEAT, body=b"\xff{").code == ResponseCode.SYSTEM_ERROR
+
+
+def subscribing(*subscriptions: SubscriptionData) -> list[ConsumerData]:
+    return [ConsumerData(group_name="g", subscription_data_set=[*subscriptions, SubscriptionData(topic="%RETRY%g")])]
+
+
+def beat(desk: Desk, wire: Wire, consumers: list[ConsumerData]) -> RemotingCommand:
+    data = HeartbeatData(client_id=f"client@{wire.peer}", consumer_data_set=consumers)
+    return desk.ask(RequestCode.HEART_BEAT, None, data.encode(), wire)
+
+
+ORDERS, REFUNDS = SubscriptionData(topic="orders"), SubscriptionData(topic="refunds", sub_string="b || a")
+DIFFERENT = (
+    "members of the consumer group g subscribe to different messages: client@127.0.0.1:1 to orders (*), "
+    "client@127.0.0.1:2 to refunds (a||b). A queue belongs to one member, and what it does not want reaches no other"
+)
+
+
+def test_members_that_subscribe_to_different_messages_are_answered_so_until_they_agree(
+    desk: Desk, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, two = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    assert beat(desk, one, subscribing(ORDERS)).remark is None
+    for wire, subscription in ((two, REFUNDS), (one, ORDERS), (two, REFUNDS)):
+        answer = beat(desk, wire, subscribing(subscription))
+        assert (answer.code, answer.remark) == (ResponseCode.SUCCESS, DIFFERENT)
+    assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
+        f"{DIFFERENT}. Give all members the same subscriptions, or each program a group of its own"
+    ]
+    assert beat(desk, two, subscribing(ORDERS)).remark is None
+    assert beat(desk, two, subscribing(REFUNDS)).remark == DIFFERENT
+    desk.consumers.forget(two)
+    assert beat(desk, one, subscribing(ORDERS)).remark is None
+
+
+def test_members_that_write_the_same_subscriptions_in_another_way_agree(desk: Desk) -> None:
+    sql = SubscriptionData(topic="bills", sub_string="price > 10", expression_type="SQL92", sub_version=1)
+    first = subscribing(SubscriptionData(topic="refunds", sub_string="a||b", tags_set=["a", "b"], sub_version=7), ORDERS, sql)
+    second = subscribing(ORDERS, REFUNDS, replace(sql, sub_version=2))
+    assert beat(desk, Wire("127.0.0.1:1"), first).remark is None
+    assert beat(desk, Wire("127.0.0.1:2"), second).remark is None
+    assert beat(desk, Wire("127.0.0.1:3"), subscribing()).remark is None  # it asks for queues by itself
+
+
+def test_what_is_kept_and_said_of_subscriptions_is_short(desk: Desk) -> None:
+    one, two = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    topics = [SubscriptionData(topic=f"topic-{number}", sub_string="x" * 1000) for number in range(50)]
+    beat(desk, one, subscribing(*topics))
+    assert beat(desk, two, subscribing(*topics)).remark is None
+    remark = beat(desk, two, subscribing(*topics[:-1])).remark
+    assert remark is not None
+    assert len(remark) < 1000

@@ -37,7 +37,7 @@ async def find(visit: Visit) -> list[ClientFacts]:
 
 async def _of_broker(broker: BrokerRequests) -> ClientFacts:
     groups = [group for group in await consumer_groups(broker) if not topics.is_system_group(group)]
-    members = [(group, client) for group in groups for client in await consumers(broker, group)]
+    members = [(group, client) for group in groups for client in (await consumers(broker, group)).connection_set]
     rows = [ClientRow(group, client.client_id, client.client_addr, str(client.language)) for group, client in members]
     return ClientFacts(broker.address, await _producers(broker), rows)
 

@@ -19,6 +19,7 @@ class GroupFacts(NamedTuple):
     group: str
     queues: list[tuple[str, QueueLag]]
     members: list[tuple[str, ClientConnection]]
+    disagreements: list[str]
 
     @property
     def can_be_reset(self) -> bool:
@@ -40,7 +41,8 @@ async def find_group(visit: Visit) -> GroupFacts:
     facts = GroupFacts(
         group,
         [(broker.address, one) for broker, found in queues for one in found],
-        [(broker.address, one) for broker, found in members for one in found],
+        [(broker.address, one) for broker, found in members for one in found.connection_set],
+        [found.disagreement for _, found in members if found.disagreement is not None],
     )
     if not facts.queues and not facts.members:
         raise Refused(
