@@ -12,7 +12,7 @@ from sqlalchemy import Engine, Row, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from demo.errors import DemoError
-from service_runtime.database.database_url import UnusableUrl, parse_database_url
+from service_runtime.database.database_url import POSTGRESQL, UnusableUrl, parse_database_url
 
 ORDER_DATABASE: Final = "order database"
 CREDIT_DATABASE: Final = "credit database"
@@ -91,9 +91,12 @@ class ShopBooks:
 def database(name: str, url: str) -> Engine:
     """Returns a database to read. Raises DemoError for an unusable URL."""
     try:
-        return sqlalchemy.create_engine(parse_database_url(url), hide_parameters=True)
+        parsed = parse_database_url(url)
     except UnusableUrl as error:
         raise DemoError(f"the URL of the {name} cannot be used: {error}") from None
+    # A PgBouncer that pools transactions knows no prepared statements, and no other server misses them here.
+    unprepared = {"prepare_threshold": None} if parsed.drivername == POSTGRESQL else {}
+    return sqlalchemy.create_engine(parsed, hide_parameters=True, connect_args=unprepared)
 
 
 def rows_of(engine: Engine, query: str, **values: str) -> Sequence[Row[Any]]:

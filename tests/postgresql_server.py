@@ -9,9 +9,12 @@ import shutil
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from sqlalchemy import make_url
 
 from demo.ports import free_ports
 
@@ -19,14 +22,14 @@ _PROGRAMS = [Path("/usr/lib/postgresql/15/bin"), Path("/usr/lib/postgresql/16/bi
 _count = itertools.count(1)
 
 
-def new_database() -> str | None:
+def new_database(encoding: str = "UTF8") -> str | None:
     """The URL (postgresql+psycopg://) of an empty database; None where PostgreSQL is not installed."""
     port = _server_port()
     if port is None:
         return None
     name = f"test_{os.getpid()}_{next(_count)}"
     with psycopg.connect(f"host=127.0.0.1 port={port} user=postgres dbname=postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
+        connection.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0 LOCALE 'C'".encode())
     return f"postgresql+psycopg://postgres@127.0.0.1:{port}/{name}"
 
 
@@ -45,7 +48,7 @@ def _server_port() -> int | None:
         user = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
     data = folder / "data"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync"]
+    initdb = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "--auth=trust", "--no-sync", "--encoding=UTF8"]
     subprocess.run(["setpriv", *user, *initdb], check=True, timeout=60, **quiet)  # type: ignore[call-overload]
     (port,) = free_ports(1)
     settings = [f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=200"]
@@ -78,3 +81,37 @@ def _wait_until_it_answers(port: int) -> None:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
+
+
+def pgbouncer() -> Path | None:
+    """The program; None where it is not installed."""
+    found = shutil.which("pgbouncer", path=os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"]))
+    return Path(found) if found else None
+
+
+@contextmanager
+def behind_pgbouncer(program: Path, url: str, folder: Path, settings: str = "") -> Iterator[str]:
+    """Yields the URL of the same database behind a PgBouncer that pools transactions: two sessions for all clients."""
+    place = make_url(url)
+    (port,) = free_ports(1)
+    configuration = folder / "pgbouncer.ini"
+    configuration.write_text(
+        f"[databases]\n* = host={place.host} port={place.port} user={place.username}\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\nauth_type = any\n"
+        f"pool_mode = transaction\ndefault_pool_size = 2\nmax_client_conn = 500\n{settings}\n"
+    )
+    # It refuses to be root; as that user it must come to its file, which is its standard input therefore.
+    user = ["--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
+    with configuration.open() as given:
+        server = subprocess.Popen(
+            ["setpriv", *user, "--pdeathsig", "KILL", str(program), "-q", "/dev/stdin"],
+            stdin=given,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+        )
+    try:
+        _wait_until_it_answers(port)
+        yield place.set(port=port).render_as_string(hide_password=False)
+    finally:
+        _stop(server)

@@ -12,10 +12,15 @@ from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event
 from sqlalchemy.exc import InvalidatePoolError
 
 from rocketmq_broker.world import current_world
-from service_runtime.database.database_url import SQLITE, UnusableUrl, parse_database_url
+from service_runtime.database.database_url import SQLITE, UnusableUrl, is_behind_pgbouncer, parse_database_url
 
 _BUSY_TIMEOUT_MS: Final = 10_000
-_POSTGRESQL_WAITS: Final = "-c lock_timeout=5000 -c statement_timeout=15000 -c idle_in_transaction_session_timeout=30000"
+_POSTGRESQL_WAITS_MS: Final = {"lock_timeout": 5_000, "statement_timeout": 15_000, "idle_in_transaction_session_timeout": 30_000}
+_ENCODING: Final = "UTF8"
+_MIN_POSTGRESQL: Final = 10
+"""The oldest version that psycopg supports."""
+POOLS_TRANSACTIONS: Final = "pools_transactions"
+"""An engine's execution option: each of its transactions may meet another session of the server, as behind PgBouncer."""
 
 _TRUSTED_S: Final = 1.0
 """A connection that was in use within that time is gone only if its socket says so."""
@@ -32,23 +37,41 @@ def create_database_engine(url: str) -> Engine:
         parsed = parse_database_url(url)
     except UnusableUrl as error:
         raise DatabaseUnusable(str(error)) from None
-    return _sqlite_engine(parsed) if parsed.drivername == SQLITE else _postgresql_engine(parsed)
+    return _sqlite_engine(parsed) if parsed.drivername == SQLITE else _postgresql_engine(parsed, is_behind_pgbouncer(url))
 
 
-def _postgresql_engine(url: URL) -> Engine:
-    """Returns an engine with bounded waits. The URL's options have precedence: libpq takes the last of two equal ones."""
-    options = " ".join([_POSTGRESQL_WAITS, *url.normalized_query.get("options", ())])
+def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
+    """Returns an engine with bounded waits, whose connections speak UTF-8.
+
+    The waits are options of each connection; the URL's options have precedence, because libpq takes the last of two equal ones.
+    With `pools_transactions` each transaction sets them, and no statement is prepared: the next one may meet another session.
+    """
     waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+    arguments: dict[str, Any] = {name: wait for name, wait in waits.items() if name not in url.query}
+    if pools_transactions:
+        arguments["prepare_threshold"] = None
+    else:
+        bounded = [f"-c {name}={wait}" for name, wait in _POSTGRESQL_WAITS_MS.items()]
+        arguments["options"] = " ".join([*bounded, *url.normalized_query.get("options", ())])
     engine = create_engine(
-        url.difference_update_query(["options"]),
+        url.difference_update_query(["options", "client_encoding"]),
         pool_size=20,
         pool_timeout=10,
         hide_parameters=True,
-        connect_args={**{name: wait for name, wait in waits.items() if name not in url.query}, "options": options},
+        connect_args=arguments,
+        client_encoding=_ENCODING,
+        execution_options={POOLS_TRANSACTIONS: pools_transactions},
     )
+    if pools_transactions:
+        event.listen(engine, "begin", _bound_waits)
     event.listen(engine, "do_connect", _connect_or_hang_up)
     _replace_lost_connections(engine)
     return engine
+
+
+def _bound_waits(connection: Connection) -> None:
+    """Bounds the waits of a transaction, by one round trip."""
+    connection.exec_driver_sql("; ".join(f"SET LOCAL {name} = {wait}" for name, wait in _POSTGRESQL_WAITS_MS.items()))
 
 
 def _replace_lost_connections(engine: Engine) -> None:
@@ -87,16 +110,43 @@ def _may_have_ended(connection: Any) -> bool:
 
 
 def _connect_or_hang_up(dialect: Dialect, _record: Any, arguments: tuple[Any, ...], parameters: dict[str, Any]) -> Any:
-    """Connects. Closes the socket at once if that fails.
+    """Connects. Closes the socket at once if that fails. Raises NotSupportedError for a server that cannot serve.
 
     psycopg's error refers to itself by its traceback, and so keeps the socket of a timed-out connection until Python collects
     cycles. A stopping PostgreSQL waits up to a minute for such a silent client, without refusing new ones.
     """
     try:
-        return dialect.connect(*arguments, **parameters)
+        connection: Any = dialect.connect(*arguments, **parameters)
     except Exception as error:
         traceback.clear_frames(error.__traceback__)
+        if "unsupported startup parameter" in str(error):
+            raise dialect.loaded_dbapi.NotSupportedError(
+                f"{_reason(error)}. A PgBouncer answers there: add pgbouncer=true to the parameters of the database URL"
+            ) from None
         raise
+    unfit = _why_unfit(connection.info)
+    if unfit is not None:
+        connection.close()
+        raise dialect.loaded_dbapi.NotSupportedError(unfit)
+    return connection
+
+
+def _why_unfit(info: Any) -> str | None:
+    """Returns why a server cannot serve, by what it said when the connection began; None if it can."""
+    version, encoding = info.server_version // 10_000, info.parameter_status("server_encoding")
+    if version < _MIN_POSTGRESQL:
+        return f"the server is PostgreSQL {version}, and {_MIN_POSTGRESQL} or newer is needed"
+    if encoding != _ENCODING:
+        return (
+            f"its encoding is {encoding}, and {_ENCODING} is needed, which has every customer's name: "
+            "make another database by CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+        )
+    return None
+
+
+def _reason(error: Exception) -> str:
+    """Returns the end of a driver's message, which has its addresses and attempts before it."""
+    return " ".join(str(error).split()).rpartition("FATAL: ")[2].strip()
 
 
 def _sqlite_engine(url: URL) -> Engine:

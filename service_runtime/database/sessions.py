@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from service_runtime.database.constraints import is_refusal
 from service_runtime.database.database_errors import DatabaseRefusal, DatabaseUnavailable, OutcomeUnknown
+from service_runtime.database.engine import POOLS_TRANSACTIONS
 from service_runtime.database.rows_together import RowsTogether, is_surely_undone, write_by_one_statement, write_each
 from service_runtime.database.taking_locks import Acquire
 from service_runtime.database.writers_turn import TurnNotGiven, WritersTurn
@@ -45,6 +46,7 @@ class Sessions:
         self._engine = engine
         self._now_s = now_s
         self._read_only_engine = engine.execution_options(read_only=True, **isolation)
+        self._has_bounded_sessions = not engine.get_execution_options().get(POOLS_TRANSACTIONS, False)
         self._one_statement_engine = engine.execution_options(isolation_level="AUTOCOMMIT") if is_postgresql else None
         self._turn = None if is_postgresql else WritersTurn(turn_timeout_s, acquire)
         self.insert = postgresql.insert if is_postgresql else sqlite.insert
@@ -81,6 +83,9 @@ class Sessions:
         if self._one_statement_engine is None:
             with self._transaction() as connection:
                 return write_each(connection, together)
+        if not self._has_bounded_sessions:
+            with self._transaction() as connection:
+                return write_by_one_statement(connection, together)
         try:
             with self._one_statement_engine.connect() as connection:
                 is_written = _by_one_statement(connection, together)

@@ -42,7 +42,18 @@ class PostgresServer:
                 shutil.chown(path, self._user)
         (self._port,) = free_ports(1)
         self._control = [str(programs / "pg_ctl"), "-D", str(self._data), "-w", "-t", str(SECONDS)]
-        initialise = ["-D", str(self._data), "-U", "shop", "-A", "scram-sha-256", "--pwfile", str(password_file), "--no-sync"]
+        initialise = [
+            "-D",
+            str(self._data),
+            "-U",
+            "shop",
+            "-A",
+            "scram-sha-256",
+            "--pwfile",
+            str(password_file),
+            "--no-sync",
+            "--encoding=UTF8",
+        ]
         self._run([str(programs / "initdb"), *initialise])
 
     @property

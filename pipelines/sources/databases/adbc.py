@@ -186,10 +186,16 @@ def _cursor(address: DatabaseAddress) -> Iterator[Any]:
 
 
 def _connect(address: DatabaseAddress) -> Connection:
+    """Connects. On PostgreSQL all statements of a cursor are one transaction.
+
+    A PgBouncer that pools transactions may send each other statement to another session: there the driver's query, which it
+    describes and runs by two requests, is that of another reader.
+    """
     if address.driver is Driver.SQLITE and not Path(address.name).is_file():
         raise UnreadableDatabase(f"database {address.name}: there is no such file")
-    driver = adbc_driver_postgresql.dbapi if address.driver is Driver.POSTGRESQL else adbc_driver_sqlite.dbapi
-    connection: Connection = driver.connect(address.uri, autocommit=True)
+    is_postgresql = address.driver is Driver.POSTGRESQL
+    driver = adbc_driver_postgresql.dbapi if is_postgresql else adbc_driver_sqlite.dbapi
+    connection: Connection = driver.connect(address.uri, autocommit=not is_postgresql)
     return connection
 
 

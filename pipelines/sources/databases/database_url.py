@@ -1,7 +1,7 @@
 """Database URLs, parsed by the services' rule, as addresses for ADBC's drivers.
 
 sqlite:///data/orders.db             -> file:/current/directory/data/orders.db?mode=ro
-postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10   (the secret apart)
+postgresql://user:secret@host/orders -> postgresql://user@host/orders?connect_timeout=10&client_encoding=UTF8   (the secret apart)
 """
 
 from __future__ import annotations
@@ -41,6 +41,9 @@ def _postgresql(url: str) -> DatabaseAddress:
     user, host, port = (parameters.pop(name, "") for name in ("user", "host", "port"))
     database, password = parameters.pop("dbname", ""), parameters.pop("password", "")
     parameters.setdefault("connect_timeout", str(CONNECT_TIMEOUT_S))
+    parameters["client_encoding"] = (
+        "UTF8"  # Arrow's text is UTF-8, whatever the database has or the shell says (PGCLIENTENCODING)
+    )
     if "," in host or host.startswith("/"):
         # Several hosts, or the folder of a socket, have no room before the path.
         parameters |= {"host": host} | ({"port": port} if port else {})

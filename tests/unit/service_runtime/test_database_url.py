@@ -29,6 +29,8 @@ USABLE = [
     "postgresql:///orders?host=/var/run/postgresql",
     "postgresql:///orders?host=one:5432&host=two:5433",
     "postgresql://ann@db/orders?sslmode=require&connect_timeout=3",
+    "postgresql://ann@pool:6432/orders?pgbouncer=true",
+    "postgresql://ann@db/orders?pgbouncer=false&options=-c%20search_path%3Dshop",
     "sqlite:///data/orders.db",
     "sqlite:////var/lib/my%20orders.db",
     "sqlite+pysqlite:///data/orders.db",
@@ -42,6 +44,9 @@ UNUSABLE = [
     ("postgresql://ann:s3cret@db:70000/orders", "70000 is no port"),
     ("postgresql://ann:s3@cret@db/orders", "more than one @"),
     ("mysql://ann:s3cret@db/orders", "kind 'mysql'"),
+    ("postgresql://ann:s3cret@db/orders?pgbouncer=yes", "pgbouncer of a database URL is true or false"),
+    ("postgresql://ann:s3cret@db/orders?pgbouncer=true&pgbouncer=false", "is given once"),
+    ("postgresql://ann:s3cret@db/orders?pgbouncer=true&options=-c%20a%3Db", "pgbouncer=true has no options"),
     ("sqlite://", "in memory"),
     ("sqlite:///:memory:", "in memory"),
     ("sqlite://orders.db", "three slashes"),
@@ -55,6 +60,7 @@ def libpq_keywords(url: str) -> dict[str, str]:
     """What the services' driver is told of the place and the person."""
     engine = create_database_engine(url)
     (_, keywords) = engine.dialect.create_connect_args(engine.url)
+    assert keywords.pop("client_encoding") == "UTF8"
     return {name: str(value) for name, value in keywords.items() if name != "context"}
 
 
@@ -63,7 +69,9 @@ def keywords_of_pipelines(url: str) -> dict[str, str]:
     parts = urlsplit(pipelines_address(url).uri)
     place = {"host": parts.hostname, "port": parts.port, "user": parts.username, "dbname": parts.path.lstrip("/")}
     named = {name: str(value) for name, value in place.items() if value}
-    return {**named, **dict(parse_qsl(parts.query))}
+    told = {**named, **dict(parse_qsl(parts.query))}
+    assert told.pop("client_encoding") == "UTF8"
+    return told
 
 
 @pytest.mark.parametrize("url", POSTGRESQL)
@@ -83,6 +91,8 @@ def test_all_usual_forms_mean_the_same_database(url: str) -> None:
         ("postgresql:///orders?host=/var/run/postgresql", {"host": "/var/run/postgresql", "dbname": "orders"}),
         ("postgresql:///orders?host=one:5432&host=two:5433", {"host": "one,two", "port": "5432,5433", "dbname": "orders"}),
         ("postgresql://ann@db/orders?sslmode=require", {"host": "db", "user": "ann", "dbname": "orders", "sslmode": "require"}),
+        ("postgresql://ann@pool/orders?pgbouncer=true", {"host": "pool", "user": "ann", "dbname": "orders"}),
+        ("postgresql://ann@db/orders?client_encoding=latin1", {"host": "db", "user": "ann", "dbname": "orders"}),
     ],
 )
 def test_services_and_pipelines_tell_their_drivers_the_same(url: str, expected: dict[str, str]) -> None:

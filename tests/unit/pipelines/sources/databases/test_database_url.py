@@ -18,7 +18,7 @@ def test_a_sqlite_url_becomes_a_read_only_file_uri() -> None:
 def test_a_postgresql_url_keeps_its_password_apart() -> None:
     address = parse_database_url(WITH_SECRET)
     assert address.password == SECRET
-    assert address.public_uri == "postgresql://shop@db.example:5433/orders?connect_timeout=10"
+    assert address.public_uri == "postgresql://shop@db.example:5433/orders?connect_timeout=10&client_encoding=UTF8"
     assert address.name == "db.example:5433/orders"
 
 

@@ -1,0 +1,131 @@
+"""Databases as strangers have them: another encoding, a PgBouncer in front. They serve, or one sentence says why not."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import Engine, text
+
+from order_service.adapters.tables import MIGRATIONS
+from pipelines.sources.databases.adbc import read_columns
+from pipelines.sources.databases.database_url import parse_database_url
+from rocketmq_broker.world import World
+from service_runtime.database.engine import DatabaseUnusable, create_database_engine
+from service_runtime.database.opening import migrate_database, open_database
+from service_runtime.database.sessions import Sessions
+from tests.component.service_runtime.test_rows_together import TABLES, a_book, rows
+from tests.postgresql_server import behind_pgbouncer, new_database, pgbouncer
+
+NAME = "李雷 🍎 Zoë"
+
+
+def database(encoding: str = "UTF8") -> str:
+    url = new_database(encoding)
+    if url is None:
+        pytest.skip("no PostgreSQL here: apt-get install postgresql")
+    return url
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1", "WIN1252", "EUC_JP"])
+def test_a_database_that_lacks_letters_is_refused_before_it_is_migrated(encoding: str) -> None:
+    url = database(encoding)
+    for work in (migrate_database, open_database):
+        with pytest.raises(DatabaseUnusable) as refused:
+            work(url, migrations=MIGRATIONS, start_timeout_s=60)
+        assert f": its encoding is {encoding}, and UTF8 is needed" in str(refused.value)
+        assert "\n" not in str(refused.value)
+    with psycopg.connect(url.replace("+psycopg", "")) as connection:
+        assert connection.execute("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'").fetchone() == (0,)
+
+
+@pytest.mark.parametrize("parameters", ["", "?client_encoding=latin1", "?options=-c%20client_encoding%3Dlatin1"])
+def test_what_the_shell_or_the_url_say_of_encodings_changes_no_name(parameters: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    engine = create_database_engine(database() + parameters)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT :name"), {"name": NAME}).scalar_one() == NAME
+    engine.dispose()
+
+
+@pytest.fixture
+def pooled(tmp_path: Path) -> Iterator[str]:
+    """A database behind a PgBouncer."""
+    program = pgbouncer()
+    if program is None:
+        pytest.skip("no PgBouncer here: apt-get install pgbouncer")
+    with behind_pgbouncer(program, database(), tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+def engine(pooled: str) -> Iterator[Engine]:
+    opened = open_database(f"{pooled}?pgbouncer=true", migrations=MIGRATIONS, start_timeout_s=60)
+    yield opened
+    opened.dispose()
+
+
+def test_a_pgbouncer_that_the_url_does_not_name_is_one_sentence_and_no_wait(pooled: str) -> None:
+    with pytest.raises(DatabaseUnusable, match=r"unsupported startup parameter: options\. A PgBouncer .* add pgbouncer=true"):
+        open_database(pooled, migrations=MIGRATIONS, start_timeout_s=3600)
+
+
+def test_statements_are_repeated_on_whatever_session_pgbouncer_gives(engine: Engine) -> None:
+    """psycopg prepares a statement that is used often, on one session; the next transaction may meet another."""
+    for _ in range(20):
+        with engine.connect() as one, engine.connect() as other:
+            assert one.execute(text("SELECT :name"), {"name": NAME}).scalar_one() == NAME
+            assert other.execute(text("SELECT :name"), {"name": NAME}).scalar_one() == NAME
+
+
+def test_each_transaction_bounds_its_waits_and_leaves_nothing_behind(engine: Engine, pooled: str) -> None:
+    with engine.connect() as connection:
+        for name, value in (("lock_timeout", "5s"), ("statement_timeout", "15s"), ("idle_in_transaction_session_timeout", "30s")):
+            assert connection.exec_driver_sql(f"SHOW {name}").scalar_one() == value
+    with psycopg.connect(pooled.replace("+psycopg", "")) as session:
+        assert session.execute("SHOW lock_timeout").fetchone() == ("0",)
+
+
+def test_sessions_read_and_try_writes_behind_pgbouncer(engine: Engine) -> None:
+    sessions = Sessions(engine, now_s=World().steady_s, acquire=None, reads_one_moment=True)
+    for _ in range(10):
+        with sessions.reading() as session:
+            assert session.connection().exec_driver_sql("SHOW transaction_isolation").scalar_one() == "repeatable read"
+        assert sessions.why_unwritable([]) is None
+
+
+def test_rows_are_written_together_and_once_behind_pgbouncer(engine: Engine) -> None:
+    TABLES.create_all(engine)
+    sessions = Sessions(engine, now_s=World().steady_s, acquire=None)
+    books = [a_book(f"key-{number}", f"Dune {number}") for number in range(16)]
+    with ThreadPoolExecutor(len(books)) as writers:
+        assert list(writers.map(sessions.write_together, books)) == [True] * len(books)
+        assert list(writers.map(sessions.write_together, books)) == [False] * len(books)
+    decisions, titles, pages = rows(engine)
+    assert (len(decisions), len(titles), len(pages)) == (16, 16, 48)
+
+
+@pytest.mark.parametrize("parameters", ["", "?pgbouncer=true"])
+def test_readers_of_books_beside_each_other_get_each_their_own_table_behind_pgbouncer(pooled: str, parameters: str) -> None:
+    tables = [f"table_{number}" for number in range(16)]
+    with psycopg.connect(pooled.replace("+psycopg", "")) as connection:
+        for table in tables:
+            connection.execute(f"CREATE TABLE {table} AS SELECT '{table} {NAME}'::text AS name".encode())
+    address = parse_database_url(pooled + parameters)
+
+    def names(table: str) -> list[str]:
+        return [name for batch in read_columns(address, table, {"name": "string"}) for name in batch.column("name").to_pylist()]
+
+    with ThreadPoolExecutor(len(tables)) as readers:
+        for _ in range(10):
+            assert list(readers.map(names, tables)) == [[f"{table} {NAME}"] for table in tables]
+
+
+def test_books_in_another_encoding_are_read_as_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    url = database("LATIN1")
+    with psycopg.connect(url.replace("+psycopg", ""), client_encoding="utf8") as connection:
+        connection.execute("CREATE TABLE people AS SELECT 'Zoë'::text AS name")
+    (batch,) = read_columns(parse_database_url(url), "people", {"name": "string"})
+    assert batch.column("name").to_pylist() == ["Zoë"]
