@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
+import pwd
+import resource
 import sys
+import threading
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from typing import IO, Final
 
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, __version__
 from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from pipelines.errors import SparkUnavailable
 from pipelines.spark import class_archive
+from pipelines.spark.start_failure import MIN_OPEN_FILES, SparkStart, first_error
 
 PACKAGES: Final = ("rocketmq_broker", "pipelines", "rocketmq_commitlog")
 """The modules that executors unpickle and import: data sources, and their imports."""
@@ -65,6 +68,11 @@ _JVM_FOR_LARGE_BOOKS = ("-XX:+UseParallelGC", "-XX:-UsePerfData", "-Xshare:auto"
 """Throughput is all that counts: nobody waits for a pause to end."""
 
 
+MAX_BEGINNING: Final = 256 * 1024
+"""The bytes of the JVM's output that are searched for an error: it may print for months."""
+_LAST_WORDS_S: Final = 5.0
+
+
 @contextmanager
 def spark_session(
     master: str | None,
@@ -78,7 +86,7 @@ def spark_session(
     The output of Spark's JVM goes to `log_file`, or nowhere. `is_small` makes it quick to start, and slow with many rows.
     `memory` is the heap of the JVM, such as 4g. Raises SparkUnavailable.
     """
-    _require_java()
+    start = _prepared()
     configuration = settings(master, is_small=is_small, memory=memory)
     if _is_local(configuration):
         _let_local_workers_import_this_package()
@@ -86,8 +94,8 @@ def spark_session(
         # spark-submit starts a JVM only to build the command line of the next one.
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", " ".join(_JVM_FOR_SMALL_BOOKS))
     # The archive stays until the session stops: executors fetch it at their start.
-    with _opened(log_file) as log, TemporaryDirectory() as folder:
-        session = _start(configuration, log)
+    with _kept_output(log_file) as output, TemporaryDirectory() as folder:
+        session = _start(configuration, start, output)
         try:
             if not _is_local({"spark.master": session.sparkContext.master or ""}):
                 _send_our_code(session, Path(folder))
@@ -125,12 +133,35 @@ def _send_our_code(session: SparkSession, folder: Path) -> None:
     session.sparkContext.addPyFile(str(archive))
 
 
-def _require_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    java = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
-    if java is None:
-        where = f"in JAVA_HOME ({home})" if home else "on the PATH, and JAVA_HOME is not set"
-        raise SparkUnavailable(f"Spark needs Java 17 or newer, and there is none {where}")
+def _prepared() -> SparkStart:
+    """Prepares this process for the start of a JVM. Raises SparkUnavailable if Spark cannot start as things are."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if 0 <= soft < MIN_OPEN_FILES:
+        soft = MIN_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MIN_OPEN_FILES, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    start = SparkStart(os.environ, __version__, sys.maxsize if soft == resource.RLIM_INFINITY else soft)
+    if (obstacle := start.obstacle()) is not None:
+        raise SparkUnavailable(obstacle)
+    if not _has_a_name() and "-Duser.home=" not in os.environ.get("SPARK_SUBMIT_OPTS", ""):
+        # A JVM asks the system for its user's home, and has "?" for one without an entry.
+        options = os.environ.get("SPARK_SUBMIT_OPTS", "")
+        os.environ["SPARK_SUBMIT_OPTS"] = f"{options} -Duser.home={gettempdir()}".strip()
+    return start
+
+
+def _has_a_name() -> bool:
+    """Returns whether the system knows the user: in a container one may run under any number."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    return True
+
+
+def _name_the_user(gateway: JavaGateway) -> None:
+    """Gives Hadoop a name for the user: its own look for one fails where the system has none."""
+    users = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+    users.setLoginUser(users.createRemoteUser(os.environ.get("HADOOP_USER_NAME") or f"user-{os.getuid()}"))
 
 
 def _let_local_workers_import_this_package() -> None:
@@ -141,28 +172,67 @@ def _let_local_workers_import_this_package() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([*sources, *paths])
 
 
+class _Output:
+    """The output of Spark's JVM: its beginning is kept, and all of it goes to `log` if there is one."""
+
+    def __init__(self, log: IO[bytes] | None) -> None:
+        self._log = log
+        self._beginning = b""
+        self._readable, self.writable = os.pipe()
+        self._thread = threading.Thread(target=self._read, name="output of Spark", daemon=True)
+        self._thread.start()
+
+    def has_its_writer(self) -> None:
+        """Leaves the pipe's end to the JVM, with which the output ends."""
+        os.close(self.writable)
+
+    def beginning(self) -> str:
+        """Returns the first output, after the JVM's end as a rule."""
+        self._thread.join(_LAST_WORDS_S)
+        return self._beginning.decode(errors="replace")
+
+    def _read(self) -> None:
+        with open(self._readable, "rb", buffering=0) as printed:
+            while content := printed.read(8192):
+                self._beginning += content[: max(0, MAX_BEGINNING - len(self._beginning))]
+                if self._log is not None:
+                    with suppress(OSError, ValueError):
+                        self._log.write(content)
+                        self._log.flush()
+
+
 @contextmanager
-def _opened(log_file: Path | None) -> Iterator[int | IO[bytes]]:
+def _kept_output(log_file: Path | None) -> Iterator[_Output]:
     if log_file is None:
-        yield subprocess.DEVNULL
+        yield _Output(None)
         return
-    with log_file.open("ab") as log:
-        yield log
+    try:
+        log = log_file.open("ab")
+    except OSError as error:
+        raise SparkUnavailable(f"--spark-log {log_file} cannot be written: {error.strerror}") from None
+    with log:
+        yield _Output(log)
 
 
-def _start(configuration: dict[str, str], log: int | IO[bytes]) -> SparkSession:
+def _start(configuration: dict[str, str], start: SparkStart, output: _Output) -> SparkSession:
     conf = SparkConf(loadDefaults=False).setAll(list(configuration.items()))
     try:
-        gateway = launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
-    except (PySparkException, Py4JError, OSError):
-        raise SparkUnavailable(
-            "Spark's JVM did not start: Spark needs Java 17 or newer (--spark-log FILE keeps its words)"
-        ) from None
+        try:
+            gateway = launch_gateway(conf, {"stdout": output.writable, "stderr": output.writable})  # type: ignore[no-untyped-call]
+        finally:
+            output.has_its_writer()
+    except OSError as error:
+        raise SparkUnavailable(f"Spark's JVM cannot be started: {error}") from None
+    except (PySparkException, Py4JError):
+        raise SparkUnavailable(start.why_it_failed(output.beginning())) from None
     try:
+        if not _has_a_name():
+            _name_the_user(gateway)
         return SparkSession(SparkContext(conf=conf, gateway=gateway))
-    except (PySparkException, Py4JError, OSError):
+    except (PySparkException, Py4JError, OSError) as error:
         master = configuration.get("spark.master", "the cluster")
-        raise SparkUnavailable(f"Spark did not start on {master} (--spark-log FILE keeps its words)") from None
+        reason = first_error(str(error)) or first_error(output.beginning()) or "it printed no error"
+        raise SparkUnavailable(f"Spark did not start on {master}: {reason}") from None
 
 
 def write_code_archive(path: Path, packages: tuple[str, ...] = PACKAGES) -> None:

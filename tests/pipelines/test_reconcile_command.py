@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow.parquet
 import pytest
@@ -227,9 +228,50 @@ def test_a_java_that_does_not_start_spark_is_one_line(shop: ShopDatabases, tmp_p
     java.chmod(0o755)
     done = reconcile(shop, tmp_path, JAVA_HOME=str(tmp_path))
     assert done.returncode == 2
-    assert done.stderr.splitlines()[1:] == [
-        "could not tell: Spark's JVM did not start: Spark needs Java 17 or newer (--spark-log FILE keeps its words)"
-    ]
+    assert done.stderr.splitlines()[1:] == [f"could not tell: Spark needs Java 17 or newer, and {java} does not run"]
+
+
+@pytest.mark.skipif(os.getuid() != 0 or shutil.which("setpriv") is None, reason="only root can become a user without a name")
+def test_a_user_without_a_name_starts_spark_as_well() -> None:
+    """As in a container under `--user 54321`: the system knows neither a name nor a home of that user."""
+    # pytest keeps others out of the folders that it gives to tests.
+    with TemporaryDirectory() as folder:
+        _reconcile_as_nobody(Path(folder))
+
+
+def _reconcile_as_nobody(tmp_path: Path) -> None:
+    shop = ShopDatabases(tmp_path)
+    shop.add_orders(["a"])
+    shop.add_credits(["a"])
+    for path in (tmp_path, *tmp_path.iterdir()):
+        path.chmod(0o777)
+    become = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
+    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
+    done = subprocess.run(
+        [*become, sys.executable, "-m", "pipelines", "reconcile", "--json", "--output", f"{tmp_path}/out"],
+        cwd=tmp_path,
+        env={"PATH": os.environ["PATH"], "HOME": "/", "PYTHONPATH": str(PROJECT), **databases},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    shop.close()
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("limit", [48, 256])
+def test_too_few_open_files_are_one_line(shop: ShopDatabases, tmp_path: Path, limit: int) -> None:
+    program = f"import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))\n"
+    program += "runpy.run_module('pipelines', run_name='__main__')"
+    databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT), **databases}
+    command = [sys.executable, "-c", program, "reconcile"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == (
+        f"could not tell: Spark opens more files than a process may here (ulimit -n is {limit}): ulimit -n 4096"
+    )
 
 
 def test_an_output_that_cannot_be_written_is_one_line(shop: ShopDatabases, tmp_path: Path) -> None:

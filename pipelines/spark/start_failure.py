@@ -1,0 +1,96 @@
+"""Why Spark did not start: one sentence from what it was given, or else from the first error in its log."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+MIN_JAVA: Final = 17
+MIN_OPEN_FILES: Final = 1_024
+"""What Spark shall be allowed to open."""
+_FILES_OF_A_START: Final = 300
+"""Spark opens its 250 jars, and with room for fewer it complains of anything."""
+_JAVA_WITHIN_S: Final = 20
+_ERRORS: Final = (
+    # The JVM's own complaint about its options stands before this line.
+    r"^(?!WARNING)(\S[^\n]*)\nError: Could not create the Java Virtual Machine",
+    r"^Error occurred during initialization of VM\n(\S[^\n]*)",
+    r'^(?:Exception in thread "[^"\n]*" |: )?(?:[\w$]+\.)+(\w*(?:Exception|Error): [^\n]+)',
+    r"^Error: ([^\n]+)",
+    r"^[\d/]+ [\d:]+ ERROR \w+: ([^\n]+)",
+)
+_SPARK_IN: Final = re.compile(r"spark-core_[\d.]+-(\d+\.\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class SparkStart:
+    """What Spark is started with."""
+
+    environment: Mapping[str, str]
+    pyspark: str
+    """The version of pyspark."""
+    open_files: int
+    """How many files a process may have open (`ulimit -n`)."""
+
+    @property
+    def java(self) -> str | None:
+        """The program that Spark's scripts run; None if there is none."""
+        home = self.environment.get("JAVA_HOME")
+        return shutil.which("java", path=f"{home}/bin" if home else self.environment.get("PATH"))
+
+    def obstacle(self) -> str | None:
+        """Returns what keeps Spark from its start, as far as it can be seen without starting it; None if nothing does."""
+        home, spark_home = self.environment.get("JAVA_HOME"), self.environment.get("SPARK_HOME")
+        if self.java is None:
+            where = f"in JAVA_HOME ({home})" if home else "on the PATH, and JAVA_HOME is not set"
+            return f"Spark needs Java {MIN_JAVA} or newer, and there is none {where}"
+        if not spark_home:
+            return None
+        if not (Path(spark_home) / "bin" / "spark-submit").is_file():
+            return f"SPARK_HOME ({spark_home}) holds no Spark: unset it, and the Spark of the package pyspark is used"
+        found = _spark_version(Path(spark_home))
+        if found is not None and found != ".".join(self.pyspark.split(".")[:2]):
+            return f"SPARK_HOME ({spark_home}) holds Spark {found}, and the package pyspark is {self.pyspark}: unset SPARK_HOME"
+        return None
+
+    def why_it_failed(self, printed: str) -> str:
+        """Returns why Spark did not start, from what it was given and from what it `printed`."""
+        version = None if self.java is None else java_version(self.java)
+        if version is None:
+            return f"Spark needs Java {MIN_JAVA} or newer, and {self.java} does not run"
+        if version < MIN_JAVA:
+            return f"Spark needs Java {MIN_JAVA} or newer, and {self.java} is Java {version}: set JAVA_HOME to a newer one"
+        if "Too many open files" in printed or self.open_files < _FILES_OF_A_START:
+            return f"Spark opens more files than a process may here (ulimit -n is {self.open_files}): ulimit -n 4096"
+        error = first_error(printed)
+        arguments = "; PYSPARK_SUBMIT_ARGS is set" if "PYSPARK_SUBMIT_ARGS" in self.environment else ""
+        return f"Spark did not start: {error or 'it printed no error'}{arguments}"
+
+
+def first_error(printed: str) -> str | None:
+    """Returns the first error in the output of a JVM, with the name of its class if it has one."""
+    for pattern in _ERRORS:
+        if found := re.search(pattern, printed, re.MULTILINE):
+            return found[1].strip().rstrip(".")
+    return None
+
+
+def java_version(java: str) -> int | None:
+    """Returns the version of a `java`, such as 17; None if it tells none."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_JAVA_WITHIN_S, errors="replace")
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    return int(found[1]) if found else None
+
+
+def _spark_version(home: Path) -> str | None:
+    names = sorted(path.name for path in (home / "jars").glob("spark-core_*.jar"))
+    found = _SPARK_IN.match(names[0]) if names else None
+    return found[1] if found else None
