@@ -218,7 +218,7 @@ class Desk:
             region_id="DefaultRegion",
             is_trace_on=True,
             statistics=self.statistics,
-            highest_delay_level=18,
+            delay_levels_ms=config.delay_levels_ms,
             clock=self.clock,
         )
         send_back = SendBackProcessor(

@@ -120,7 +120,7 @@ class HostileWire:
             SendProcessor(
                 identity=IDENTITY, store=store, group_commit=commit, destination=SendDestination(topics, groups, Random(1)),
                 half_messages=broker.half_messages, region_id="r", is_trace_on=True, statistics=statistics,
-                highest_delay_level=HIGHEST_DELAY_LEVEL, clock=clock,
+                delay_levels_ms=broker.store.config.delay_levels_ms, clock=clock,
             ),
             SendBackProcessor(
                 store=store, group_commit=commit, topic_table=topics, subscription_groups=groups, consumer_groups=consumers,

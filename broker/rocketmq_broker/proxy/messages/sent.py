@@ -12,6 +12,7 @@ from rocketmq_broker.proxy.answers import CallRefused
 from rocketmq_broker.proxy.checks import refuse_control_characters
 from rocketmq_broker.proxy.messages.names import DELIVER_MS, MESSAGE_GROUP, OF_SYSTEM, TRACE_CONTEXT
 from rocketmq_broker.proxy.protos import definition_pb2 as api
+from rocketmq_broker.server.schedule.delay_levels import level_after
 
 _LONGEST_GROUP: Final = 63
 """Bytes: RocketMQ refuses its maxMessageGroupSize itself."""
@@ -82,10 +83,10 @@ class SentMessages:
     def _delay(self, deliver_ms: int, now_ms: int) -> dict[str, str]:
         """Returns the delay level whose time is the next one that is not too short: this broker delays by levels alone."""
         wait_ms = deliver_ms - now_ms
-        level = next((level for level, delay_ms in enumerate(self._delays_ms, 1) if delay_ms >= wait_ms), None)
-        if level is None:
+        level = level_after(wait_ms, self._delays_ms)
+        if level < 0:
             raise CallRefused(api.ILLEGAL_DELIVERY_TIME, f"delayed by {wait_ms} ms; {max(self._delays_ms)} are the most")
-        return {DELIVER_MS: str(deliver_ms)} | ({props.DELAY_TIME_LEVEL: str(level)} if wait_ms > 0 else {})
+        return {DELIVER_MS: str(deliver_ms)} | ({props.DELAY_TIME_LEVEL: str(level)} if level > 0 else {})
 
 
 def type_of(message: api.Message) -> api.MessageType:

@@ -1,5 +1,6 @@
 """Delay levels: their lengths, and the places of delayed messages (the first half of RocketMQ's ScheduleMessageService)."""
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rocketmq_broker.message import properties, topics
@@ -10,6 +11,12 @@ SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_DIGITS: Final = len(str(topics.MOST_QUEUES))
 _DELAY: Final = properties.beginning(properties.DELAY_TIME_LEVEL)
+TIMER: Final = b"TIMER_D"
+"""What the names of the timer's properties begin with, and hardly any other name does."""
+_UNITS_OF_DELAYS_MS: Final = {"TIMER_DELAY_SEC": 1000, "TIMER_DELAY_MS": 1}
+_DELIVER_MS: Final = "TIMER_DELIVER_MS"
+_RECALLED: Final = "TIMER_DEL_UNIQKEY"
+_MOST_DIGITS_OF_A_TIME: Final = 18
 
 
 class Place(NamedTuple):
@@ -34,6 +41,48 @@ def delay_level(encoded_properties: bytes) -> int:
         return int(text or "0")
     except ValueError:
         raise IllegalMessage(f"the property DELAY is {text!r}; a delay level is a number") from None
+
+
+def level_after(wait_ms: int, levels_ms: Sequence[int]) -> int:
+    """Returns the level that is the shortest of those not too short; 0 for no wait, and -1 if all are too short."""
+    if wait_ms <= 0:
+        return 0
+    long_enough = [(delay_ms, level) for level, delay_ms in enumerate(levels_ms, 1) if delay_ms >= wait_ms]
+    return min(long_enough)[1] if long_enough else -1
+
+
+def timed_level(encoded_properties: bytes, now_ms: int, levels_ms: Sequence[int]) -> int:
+    """Returns the level for the time that a client of RocketMQ 5 sets (HookUtils.transformTimerMessage); 0 for none.
+
+    Raises IllegalMessage for a time that no level reaches, and for what is no time.
+    """
+    wait_ms = _wait_ms(encoded_properties, now_ms)
+    level = level_after(wait_ms, levels_ms)
+    if level < 0:
+        raise IllegalMessage(
+            f"the message is to be delivered in {wait_ms} ms; this broker delays by its levels (messageDelayLevel), and the longest "
+            f"has {max(levels_ms, default=0)} ms"
+        )
+    return level
+
+
+def _wait_ms(encoded_properties: bytes, now_ms: int) -> int:
+    if properties.find(encoded_properties, _RECALLED) is not None:
+        raise IllegalMessage("this broker does not recall delayed messages (the property TIMER_DEL_UNIQKEY)")
+    for name, unit_ms in _UNITS_OF_DELAYS_MS.items():
+        delay = properties.find(encoded_properties, name)
+        if delay is not None:
+            return _number(name, delay) * unit_ms
+    deliver = properties.find(encoded_properties, _DELIVER_MS)
+    return 0 if deliver is None else _number(_DELIVER_MS, deliver) - now_ms
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS_OF_A_TIME:
+        raise IllegalMessage(
+            f"the property {name} is {text[:100]!r}; a number of {'s' if name.endswith('SEC') else 'ms'} is expected"
+        )
+    return int(text)
 
 
 def waiting_place(place: Place, level: int, highest_level: int) -> Place:

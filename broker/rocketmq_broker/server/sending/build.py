@@ -19,7 +19,6 @@ def build_sending(
     is_storing_replies: bool,
 ) -> None:
     """Builds the processors. `half_messages` takes messages that begin a transaction; `replies` are pushes under way."""
-    highest_delay_level = len(context.store.config.delay_levels_ms)
     destination = SendDestination(context.topic_table, context.subscription_groups, context.random)
     send = SendProcessor(
         identity=context.identity,
@@ -30,7 +29,7 @@ def build_sending(
         region_id=region_id,
         is_trace_on=is_trace_on,
         statistics=context.statistics,
-        highest_delay_level=highest_delay_level,
+        delay_levels_ms=context.store.config.delay_levels_ms,
         clock=context.clock,
     )
     send_back = SendBackProcessor(
@@ -41,7 +40,7 @@ def build_sending(
         statistics=context.statistics,
         consumer_groups=context.clients.consumer_groups,
         offsets=context.offsets,
-        highest_delay_level=highest_delay_level,
+        highest_delay_level=len(context.store.config.delay_levels_ms),
         clock=context.clock,
         random=context.random,
     )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.errors import IllegalMessage
 from rocketmq_broker.message.ids import offset_message_id
@@ -17,7 +18,7 @@ from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessa
 from rocketmq_broker.remoting.connections.connection import Connection
 from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused, Steps
 from rocketmq_broker.server.durability.group_commit import GroupCommit
-from rocketmq_broker.server.schedule.delay_levels import Place, delay_level, waiting_place
+from rocketmq_broker.server.schedule.delay_levels import TIMER, Place, delay_level, timed_level, waiting_place
 from rocketmq_broker.server.sending.batch_body import split_batch
 from rocketmq_broker.server.sending.sent_properties import (
     BatchSize,
@@ -111,7 +112,7 @@ class SendProcessor:
         region_id: str,
         is_trace_on: bool,
         statistics: BrokerStatistics,
-        highest_delay_level: int,
+        delay_levels_ms: Sequence[int],
         clock: Callable[[], int],
     ) -> None:
         self._store = store
@@ -121,7 +122,7 @@ class SendProcessor:
         self._region_id = region_id
         self._is_trace_on = is_trace_on
         self._statistics = statistics
-        self._highest_delay_level = highest_delay_level
+        self._delay_levels_ms = delay_levels_ms
         self._clock = clock
         self._store_host = identity.store_host
         self._properties = StoredProperties(identity.cluster)
@@ -155,6 +156,9 @@ class SendProcessor:
         refuse_too_many_keys(encoded)
         now_ms = self._clock()
         level = delay_level(encoded)
+        if level <= 0 and encoded.find(TIMER) >= 0:
+            level = timed_level(encoded, now_ms, self._delay_levels_ms)
+            encoded = props.put(encoded, props.DELAY_TIME_LEVEL, str(level)) if level > 0 else encoded
         traffic = self._statistics.traffic
         is_transactional = begins_transaction(encoded)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=is_transactional) | topic_bits
@@ -221,7 +225,7 @@ class SendProcessor:
 
     def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
         if level > 0 and not topic.startswith(_DEAD_LETTERS):
-            return waiting_place(Place(topic, queue_id, self._properties.of_waiting(encoded)), level, self._highest_delay_level)
+            return waiting_place(Place(topic, queue_id, self._properties.of_waiting(encoded)), level, len(self._delay_levels_ms))
         return Place(topic, queue_id, self._properties.of(encoded))
 
     def _message_id(self, appended: Appended) -> str:

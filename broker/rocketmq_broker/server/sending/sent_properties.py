@@ -14,7 +14,7 @@ from typing import Final
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag, topics
 from rocketmq_broker.message.errors import IllegalMessage
-from rocketmq_broker.server.schedule.delay_levels import delay_level
+from rocketmq_broker.server.schedule.delay_levels import TIMER, delay_level
 from rocketmq_broker.transaction.messages.half_message import RESUMED_FROM
 
 BROKERS_OWN: Final = (
@@ -187,7 +187,7 @@ def refuse_in_batch(topic: bytes, encoded: bytes) -> None:
     """Raises IllegalMessage for messages without a meaning in a batch; clients do not send them so."""
     if topic.startswith(_RETRY):
         raise IllegalMessage("a retry topic takes no batches")
-    if delay_level(encoded) > 0:
+    if delay_level(encoded) > 0 or encoded.find(TIMER) >= 0:
         raise IllegalMessage("a delayed message cannot be part of a batch")
     if begins_transaction(encoded):
         raise IllegalMessage("a transactional message cannot be part of a batch")

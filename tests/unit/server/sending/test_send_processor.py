@@ -16,6 +16,8 @@ from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
 from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MOST_BATCHED
 from rocketmq_broker.server.sending.sent_properties import MOST_KEYS, MOST_KEYS_OF_A_BATCH, MOST_PROPERTIES_OF_A_BATCH
+from rocketmq_broker.transaction.errors import DelayedTransaction
+from rocketmq_broker.transaction.transitions import half_properties
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
 
 V2 = SendMessageRequestHeaderV2(
@@ -138,6 +140,62 @@ def test_a_delayed_message_is_delivered_when_its_level_says(desk: Desk) -> None:
     assert record.store_timestamp == START_MS + 5000
     assert record.get_property("DELAY") == "2"
     assert desk.delay_offsets.get(2) == 1
+
+
+@pytest.mark.parametrize(
+    ("timer", "level"),
+    [
+        ({"TIMER_DELAY_SEC": "20"}, 4),
+        ({"TIMER_DELAY_MS": "5000"}, 2),
+        ({"TIMER_DELAY_MS": "5001"}, 3),
+        ({"TIMER_DELIVER_MS": str(START_MS + 3_600_001)}, 18),
+        ({"TIMER_DELAY_SEC": "20", "DELAY": "1"}, 1),
+    ],
+)
+def test_a_message_that_names_its_time_as_clients_of_rocketmq_5_do_is_delayed(
+    desk: Desk, timer: dict[str, str], level: int
+) -> None:
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=properties.encode(timer).decode(), queue_id=3), b"body")
+    assert answer.code == ResponseCode.SUCCESS
+    assert desk.messages("orders", 3) == []
+    desk.deliver_due(desk.store.config.delay_levels_ms[level - 1])
+    (record,) = desk.messages("orders", 3)
+    assert record.get_property("DELAY") == str(level)
+
+
+@pytest.mark.parametrize("timer", [{"TIMER_DELAY_MS": "0"}, {"TIMER_DELIVER_MS": str(START_MS)}, {"note": "TIMER_DELAY"}])
+def test_a_message_whose_time_is_there_is_delivered_at_once(desk: Desk, timer: dict[str, str]) -> None:
+    desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=properties.encode(timer).decode()), b"body")
+    assert len(desk.messages("orders")) == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "remark"),
+    [
+        (
+            {"TIMER_DELAY_SEC": "7201"},
+            "the message is to be delivered in 7201000 ms; this broker delays by its levels (messageDelayLevel), and the longest "
+            "has 7200000 ms",
+        ),
+        ({"TIMER_DELAY_SEC": "soon"}, "the property TIMER_DELAY_SEC is 'soon'; a number of s is expected"),
+        ({"TIMER_DELIVER_MS": "9" * 19}, f"the property TIMER_DELIVER_MS is '{'9' * 19}'; a number of ms is expected"),
+        ({"TIMER_DEL_UNIQKEY": "id"}, "this broker does not recall delayed messages (the property TIMER_DEL_UNIQKEY)"),
+    ],
+)
+def test_a_time_that_cannot_be_kept_is_refused_in_words(desk: Desk, sent: dict[str, str], remark: str) -> None:
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=properties.encode(sent).decode()), b"body")
+    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, remark)
+    assert desk.messages("orders") == []
+
+
+def test_neither_a_transaction_nor_a_batch_takes_a_time(desk: Desk) -> None:
+    half = v2(properties="TRAN_MSG\x01true\x02TIMER_DELAY_SEC\x0120")
+    desk.ask(RequestCode.SEND_MESSAGE_V2, half, b"body")
+    (begun,) = desk.half_messages.begun
+    with pytest.raises(DelayedTransaction):
+        half_properties(begun.properties, b"orders", 0, "p")
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one", encoded=b"TIMER_DELAY_SEC\x0120"))
+    assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "a delayed message cannot be part of a batch")
 
 
 @pytest.mark.parametrize(
