@@ -60,8 +60,8 @@ def timed_level(encoded_properties: bytes, now_ms: int, levels_ms: Sequence[int]
     level = level_after(wait_ms, levels_ms)
     if level < 0:
         raise IllegalMessage(
-            f"the message is to be delivered in {wait_ms} ms; this broker delays by its levels (messageDelayLevel), and the longest "
-            f"has {max(levels_ms, default=0)} ms"
+            f"the message is to be delivered in {wait_ms} ms; this broker delays by its levels (messageDelayLevel), and the "
+            f"longest has {max(levels_ms, default=0)} ms"
         )
     return level
 
