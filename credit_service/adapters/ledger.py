@@ -7,7 +7,7 @@ the order of their keys, so two batches cannot wait for each other. A reversal m
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,24 +15,27 @@ from sqlalchemy import Engine, func, tuple_
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlmodel import Session, col, select
 
-from credit_service.adapters.tables import BalanceRow, CreditDatabase, CreditRow
+from credit_service.adapters.tables import POSITIONS, BalanceRow, CreditDatabase, CreditRow
 from credit_service.domain.credit import Credit, CreditOutcome
 from order_messages.states import BY_REFUSAL, BY_REPAIR, EntryKind
 from rocketmq_broker.databases.missing_rows import insert_missing
 from rocketmq_broker.world import World
 from service_runtime.database.constraints import is_duplicate
 from service_runtime.database.database_errors import DatabaseFailure, DatabaseRefusal
+from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
 from service_runtime.observing.log_context import logging_about
 
 logger = logging.getLogger(__name__)
 
-_Key = tuple[str, EntryKind]
+EntryKey = tuple[str, EntryKind]
+"""The order and kind of an entry."""
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
 _MOST_TRIES: Final = 3
 _TRY_FOR_S: Final = 5.0
 _SHORTEST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 0.5
+_KEYS_AT_ONCE: Final = 500
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
 
@@ -92,6 +95,8 @@ class Ledger:
         added = _BALANCES.c.points + adding.excluded.points
         self._add_points = adding.on_conflict_do_update(index_elements=["customer"], set_={"points": added})
         """Made once: making it for each batch, and its key in SQLAlchemy's cache, took longer than running it."""
+        self.positions = Positions[EntryKey](self._sessions, POSITIONS, has_all=_has_all_entries)
+        """The positions of the consumer group in this database."""
 
     def credit(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Writes a batch of credits and reversals; durable on return. Returns one outcome for each, in their order.
@@ -152,7 +157,7 @@ class Ledger:
             raise
         return True
 
-    def _insert_missing(self, session: Session, by_key: Mapping[_Key, Credit]) -> set[_Key]:
+    def _insert_missing(self, session: Session, by_key: Mapping[EntryKey, Credit]) -> set[EntryKey]:
         """Inserts the missing entries. Returns the keys of those really inserted."""
         now_ms = self._world.wall_ms()
         rows = [_values(by_key[key], now_ms) for key in sorted(by_key)]
@@ -209,14 +214,14 @@ def _refuses_a_credit(failure: Exception) -> bool:
     return isinstance(failure, CreditNotStored | DatabaseRefusal) and not is_number_taken
 
 
-def _first_of_each_key(credits: Sequence[Credit]) -> dict[_Key, Credit]:
-    by_key: dict[_Key, Credit] = {}
+def _first_of_each_key(credits: Sequence[Credit]) -> dict[EntryKey, Credit]:
+    by_key: dict[EntryKey, Credit] = {}
     for credit in credits:
         by_key.setdefault(credit.key, credit)
     return by_key
 
 
-def _stored_credits(session: Session, keys: Iterable[_Key]) -> dict[_Key, Credit]:
+def _stored_credits(session: Session, keys: Iterable[EntryKey]) -> dict[EntryKey, Credit]:
     if not (wanted := sorted(keys)):
         return {}
     key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
@@ -224,8 +229,17 @@ def _stored_credits(session: Session, keys: Iterable[_Key]) -> dict[_Key, Credit
     return {credit.key: credit for credit in found}
 
 
+def _has_all_entries(session: Session, keys: Collection[EntryKey]) -> bool:
+    wanted = sorted(keys)
+    parts = [wanted[begin : begin + _KEYS_AT_ONCE] for begin in range(0, len(wanted), _KEYS_AT_ONCE)]
+    key = tuple_(col(CreditRow.order_id), col(CreditRow.kind))
+    return all(
+        session.exec(select(func.count()).select_from(CreditRow).where(key.in_(part))).one() == len(part) for part in parts
+    )
+
+
 def _outcomes(
-    credits: Sequence[Credit], by_key: Mapping[_Key, Credit], inserted: set[_Key], stored: Mapping[_Key, Credit]
+    credits: Sequence[Credit], by_key: Mapping[EntryKey, Credit], inserted: set[EntryKey], stored: Mapping[EntryKey, Credit]
 ) -> list[CreditOutcome]:
     """Returns the outcomes. Raises CreditNotStored for a row that was neither inserted nor found."""
     outcomes = []

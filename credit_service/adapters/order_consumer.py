@@ -3,7 +3,7 @@
 from typing import Final
 
 from order_messages import order_cancelled, order_created
-from rocketmq_broker.client import MessageListener, RpcHook
+from rocketmq_broker.client import MessageListener, ResultPositions, RpcHook
 from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.service_consumer import ServiceConsumer, service_consumer
 
@@ -20,11 +20,13 @@ def order_consumer(
     max_reconsume_times: int,
     loop: ClientLoop,
     rpc_hook: RpcHook | None = None,
+    results: ResultPositions | None = None,
 ) -> ServiceConsumer:
     """Consumes orders and cancellations in batches, starting at each queue's first message, in a bounded pool of threads.
 
     Calls `listener` in the consumer's threads, with up to `batch_size` messages. `rpc_hook` sees the pulls. It runs on `loop`.
-    With `grpc_endpoints` Apache's client takes their place, which has no use for `rpc_hook` and `loop`.
+    `results` has the positions of the ledger. With `grpc_endpoints` Apache's client takes their place, which has no use for
+    `rpc_hook`, `loop` and `results`.
     """
     return service_consumer(
         listener,
@@ -38,4 +40,5 @@ def order_consumer(
         max_reconsume_times=max_reconsume_times,
         loop=loop,
         rpc_hook=rpc_hook,
+        results=results,
     )

@@ -8,6 +8,7 @@ from sqlmodel import Field, SQLModel
 
 from order_messages.states import EntryKind
 from service_runtime.database.columns import ROW_ID
+from service_runtime.database.positions import PositionTables
 
 MIGRATIONS: Final = "credit_service:migrations"
 """Alembic's place of the migrations."""
@@ -43,3 +44,7 @@ class BalanceRow(CreditDatabase, table=True):
 
     customer: str = Field(primary_key=True, max_length=100)
     points: int = Field(sa_type=BigInteger)
+
+
+POSITIONS: Final = PositionTables.of(CreditDatabase.metadata)
+"""The positions of the consumer group: what the ledger holds."""

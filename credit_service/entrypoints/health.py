@@ -13,7 +13,7 @@ from credit_service.adapters.worker_heartbeats import LivingWorker
 from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.failing.holds import HoldCause, Holding
-from service_runtime.http.health import ReadyResponse, Status, Word, http_status, status_of, word
+from service_runtime.http.health import NeedsAttention, ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
 
@@ -77,6 +77,8 @@ class HealthSources:
     now_s: Callable[[], float]
     readiness_counts_s: float = FOR_S
     """For how long what they said of their readiness counts."""
+    results: NeedsAttention | None = None
+    """Whether the database went back in time."""
 
     @cached_property
     def readiness(self) -> Readiness:
@@ -134,7 +136,7 @@ class CreditHealthResponse(BaseModel):
 
     degraded: something is away, no worker takes tasks, an outage holds orders, the database refuses several and takes none,
     or a queue stands still;
-    attention: single orders are held, or messages are dead letters.
+    attention: single orders are held, messages are dead letters, or the database went back in time.
     """
 
     status: Status
@@ -171,7 +173,8 @@ def get_healthz() -> Response:
     progress = sources.queues.progress()
     # Held orders explain a queue that stands still, and show whether it is an outage.
     still = [] if holding is not None else [_queue_health(one) for one in progress or () if one.stands_still_s > STILL_AFTER_S]
-    attention = attention_for(sources.dead_letters)
+    of_results = [] if sources.results is None else sources.results.attention()
+    attention = [*of_results, *attention_for(sources.dead_letters)]
     is_whole = any(worker.takes_tasks for worker in workers or ()) and not still and {database, broker, redis} == {"ok"}
     return _answer(
         CreditHealthResponse(

@@ -24,11 +24,12 @@ from credit_service.service_layer.order_listener import CreditingListener
 from credit_service.service_layer.patient_crediting import PatientCrediting
 from credit_service.service_layer.refusing import Refusing
 from credit_service.settings import CreditSettings, MigrationSettings, masked_redis
-from rocketmq_broker.client import EventLoopThread
+from rocketmq_broker.client import EventLoopThread, ResultPositions
 from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
+from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.messaging.service_consumer import ServiceConsumer
 from service_runtime.observing.trace_setup import trace_tasks
@@ -36,6 +37,7 @@ from service_runtime.service import OpenedService, Service, ServiceParts
 
 _REDIS_TIMEOUT_S: Final = 2.0
 _SEND_TIMEOUT_MS: Final = 3000
+_AFTER_A_SETBACK: Final = "Repairs that were entered since do not come back: run the reconciliation"
 
 
 def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
@@ -51,10 +53,11 @@ def build(opened: OpenedService[CreditSettings]) -> ServiceParts:
     ledger = Ledger(opened.engine, world)
     sender = _sender(settings) if settings.cancel_refused else None
     refusing = Refusing(ledger, RefusalProducer(sender), settings.max_reconsume_times) if sender is not None else None
-    consumer = _consumer(settings, tasks, holds, ledger, metrics, refusing, world)
+    results = DatabasePositions(ledger.positions, "the credit database", "credit", _AFTER_A_SETBACK, metrics)
+    consumer = _consumer(settings, tasks, holds, ledger, results, metrics, refusing, world)
     health = HealthSources(
         database=ledger, broker=consumer, workers=workers, holds=holds, queues=consumer, dead_letters=consumer,
-        now_s=world.steady_s,
+        results=results, now_s=world.steady_s,
     )  # fmt: skip
     desk = RepairDesk(Repairs(opened.engine, world), settings.repair_key.get_secret_value())
     app = create_app(ledger, health, world, repair_desk=desk, hosts=settings.known_hosts, threads=settings.http_threads)
@@ -74,6 +77,7 @@ def _consumer(
     tasks: CreditTasks,
     holds: Holds,
     ledger: Ledger,
+    results: ResultPositions,
     metrics: CollectorRegistry | None,
     refusing: Refusing | None,
     world: World,
@@ -86,7 +90,9 @@ def _consumer(
     gathered = GatheredCrediting(by_celery, world, batch_size=settings.batch_size)
     patient = PatientCrediting(by_celery, holds, threads=settings.consumer_threads, gathered=gathered)
     fair = FairCrediting(patient, Doubts(holds, settings.consumer_threads, world.steady_s, ledger))
-    listener = CreditingListener(fair if metrics is None else CountedCrediting(fair, metrics), refusing)
+    listener = CreditingListener(
+        fair if metrics is None else CountedCrediting(fair, metrics), refusing, ledger.positions.acknowledging
+    )
     return order_consumer(
         listener if failpoints is None else FailingOrderListener(listener, failpoints),
         namesrv_addr=settings.namesrv_addr,
@@ -96,6 +102,7 @@ def _consumer(
         max_reconsume_times=settings.max_reconsume_times,
         loop=EventLoopThread(),
         rpc_hook=FailingDelivery(failpoints) if failpoints is not None else None,
+        results=results,
     )
 
 

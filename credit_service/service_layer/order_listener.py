@@ -1,7 +1,7 @@
 """The consumer's message listener: turns a batch of orders or cancellations into credits and an acknowledgement."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from credit_service.domain.credit import Credit, CreditOutcome
@@ -55,10 +55,19 @@ class CreditingListener:
     refuses it and takes others. An order whose own task fails is redelivered later. Neither delays the other orders of its batch.
     """
 
-    def __init__(self, crediting: BatchCrediting, refusing: Refusing | None = None) -> None:
-        """`crediting` writes the credits. With `refusing`, an order is refused, if possible, before it becomes a dead letter."""
+    def __init__(
+        self,
+        crediting: BatchCrediting,
+        refusing: Refusing | None = None,
+        acknowledging: Callable[[Sequence[tuple[str, EntryKind]]], None] = lambda keys: None,
+    ) -> None:
+        """`crediting` writes the credits. With `refusing`, an order is refused, if possible, before it becomes a dead letter.
+
+        `acknowledging` is called with the keys of entries in the ledger before their messages are acknowledged.
+        """
         self._crediting = crediting
         self._refusing = refusing
+        self._acknowledging = acknowledging
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
@@ -70,6 +79,8 @@ class CreditingListener:
                 context.give_way(message, IN_A_MINUTE)
             elif outcome not in (CreditOutcome.CREDITED, CreditOutcome.ALREADY_CREDITED):
                 self._do_without_credit(message, credit, outcome, context)
+        postponed = context.postponed
+        self._acknowledging([credit.key for message, credit in readable if message.queue_offset not in postponed])
         return ConsumeStatus.CONSUME_SUCCESS
 
     def _do_without_credit(

@@ -5,18 +5,21 @@ ships nothing twice, and an order called off before its creation is not shipped.
 their names, so two shipments cannot wait for each other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from inventory_service.adapters.tables import InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
+from inventory_service.adapters.tables import POSITIONS, InventoryDatabase, ShipmentLineRow, ShipmentRow, StockRow
 from inventory_service.domain.shipment import Shipment, ShipmentLine, ShipmentState, first_missing, totals
 from rocketmq_broker.databases.missing_rows import insert_missing
 from rocketmq_broker.world import World
+from service_runtime.database.positions import Positions
 from service_runtime.database.sessions import Sessions
 
+ShipmentKey = tuple[str, ShipmentState]
+"""An order, and the state of its shipment."""
 _SHIPMENTS: Final = InventoryDatabase.metadata.tables["shipments"]
 
 
@@ -27,6 +30,8 @@ class SqlStockRoom:
         """`engine` is from `service_runtime.database.opening.open_database`."""
         self._now_ms = world.wall_ms
         self._sessions = Sessions(engine, now_s=world.steady_s, acquire=world.acquire)
+        self.positions = Positions[ShipmentKey](self._sessions, POSITIONS, has_all=_has_all_shipments)
+        """The positions of the consumer group in this database."""
 
     def ship(self, order_id: str, lines: Sequence[ShipmentLine]) -> Shipment:
         """Ships the order if there is enough; durable on return."""
@@ -83,6 +88,14 @@ class SqlStockRoom:
         """Inserts the order's row with this state. Returns whether it is the first message of the order."""
         row = {"order_id": order_id, "state": state.value, "created_at_ms": self._now_ms()}
         return bool(insert_missing(session.connection(), _SHIPMENTS, [row], ["order_id"]))
+
+
+def _has_all_shipments(session: Session, keys: Collection[ShipmentKey]) -> bool:
+    """Returns whether all are there. Of the states, only RETURNED comes after another one."""
+    query = select(ShipmentRow.order_id, ShipmentRow.state).where(col(ShipmentRow.order_id).in_({order for order, _ in keys}))
+    found = {order: ShipmentState(state) for order, state in session.exec(query)} if keys else {}
+    returned = ShipmentState.RETURNED
+    return all(order in found and (state is not returned or found[order] is returned) for order, state in keys)
 
 
 def _locked(session: Session, order_id: str) -> ShipmentRow:

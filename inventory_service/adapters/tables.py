@@ -6,6 +6,8 @@ from sqlalchemy import BigInteger, CheckConstraint
 from sqlalchemy.orm import registry
 from sqlmodel import Field, SQLModel
 
+from service_runtime.database.positions import PositionTables
+
 MIGRATIONS: Final = "inventory_service:migrations"
 """Alembic's place of the migrations."""
 
@@ -43,3 +45,7 @@ class ShipmentLineRow(InventoryDatabase, table=True):
     order_id: str = Field(primary_key=True, max_length=36, foreign_key="shipments.order_id")
     article: str = Field(primary_key=True, max_length=200)
     quantity: int = Field(sa_type=BigInteger)
+
+
+POSITIONS: Final = PositionTables.of(InventoryDatabase.metadata)
+"""The positions of the consumer group: what the shipments cover."""

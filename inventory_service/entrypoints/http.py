@@ -20,7 +20,7 @@ from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
 from service_runtime.failing.holds import Holding, Holds
 from service_runtime.http.application import create_application
-from service_runtime.http.health import ReadyResponse, http_status, status_of
+from service_runtime.http.health import NeedsAttention, ReadyResponse, http_status, status_of
 from service_runtime.http.problem import Problem
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
@@ -51,11 +51,12 @@ def create_app(
     hosts: KnownHosts = _LOOPBACK,
     threads: int = 16,
     guard: WriteGuard = _EVERYBODY,
+    results: NeedsAttention | None = None,
     readiness_counts_s: float = FOR_S,
 ) -> Flask:
     """Returns the application for an open database and consumer. It answers requests that name one of `hosts`.
 
-    The readiness of both is asked again after `readiness_counts_s`.
+    `results` says whether the database went back in time. The readiness of both is asked again after `readiness_counts_s`.
     """
     app = create_application(
         __name__,
@@ -71,6 +72,7 @@ def create_app(
     app.extensions["stock_room"] = stock_room
     app.extensions["broker"] = broker
     app.extensions["holds"] = holds
+    app.extensions["results"] = results
     app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s, world)
     return app
 
@@ -125,7 +127,9 @@ def get_readiness() -> Response:
 def get_health() -> Response:
     """All that is known: 503 while no order could be shipped, or the database refuses messages and takes none."""
     missing, holding = _readiness_now().missing(), current_app.extensions["holds"].state()
-    attention = [] if missing else attention_for(current_app.extensions["broker"])
+    results: NeedsAttention | None = current_app.extensions["results"]
+    attention = [] if results is None else results.attention()
+    attention += [] if missing else attention_for(current_app.extensions["broker"])
     health = InventoryHealthResponse(
         status=status_of(not missing, holding, attention),
         database=word_of("database", missing),

@@ -13,6 +13,7 @@ from inventory_service.settings import InventorySettings, MigrationSettings
 from rocketmq_broker.client import EventLoopThread
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
+from service_runtime.messaging.database_positions import DatabasePositions
 from service_runtime.messaging.sender_thread import SenderThread
 from service_runtime.service import OpenedService, Service, ServiceParts
 
@@ -25,13 +26,17 @@ def build(opened: OpenedService[InventorySettings]) -> ServiceParts:
     sender = SenderThread(PRODUCER_GROUP, namesrv_addr=address, send_timeout_ms=timeout_ms, loop=EventLoopThread())
     counted = stock_room if opened.metrics is None else CountedStockRoom(stock_room, opened.metrics)
     holds = Holds(now_s=world.steady_s)
-    listener = ShippingListener(counted, ShortageProducer(sender), Doubts(holds, settings.consumer_threads, world.steady_s))
+    to_do = "Stock that was entered since does not come back: enter it again"
+    results = DatabasePositions(stock_room.positions, "the inventory database", "inventory", to_do, opened.metrics)
+    doubts = Doubts(holds, settings.consumer_threads, world.steady_s)
+    acknowledging = stock_room.positions.acknowledging
+    listener = ShippingListener(counted, ShortageProducer(sender), doubts, acknowledging=acknowledging)
     consumer = order_consumer(
         listener, namesrv_addr=address, grpc_endpoints=settings.grpc_endpoints, threads=settings.consumer_threads,
-        loop=EventLoopThread(),
+        loop=EventLoopThread(), results=results,
     )  # fmt: skip
     app = create_app(
-        stock_room, consumer, holds, world,
+        stock_room, consumer, holds, world, results=results,
         hosts=settings.known_hosts, threads=settings.http_threads, guard=settings.write_guard,
     )  # fmt: skip
     return ServiceParts(app=app, consumer=consumer, sender=sender, places=f"inventory in {opened.database}")

@@ -56,7 +56,8 @@ class HeldMessagesHealth(BaseModel):
 
 
 class InventoryHealthResponse(BaseModel):
-    """What works: degraded if no order can be shipped; attention: one message is held, or some are dead letters."""
+    """What works: degraded if no order can be shipped; attention: a message is held, some are dead letters, or the database
+    went back in time."""
 
     status: Status
     database: Word

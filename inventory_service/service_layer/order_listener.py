@@ -46,6 +46,8 @@ class ShippingListener:
     teller: ShortageTeller
     doubts: Doubts
     hold: Callable[[ConsumeContext, float], None] = ConsumeContext.hold
+    acknowledging: Callable[[Sequence[tuple[str, ShipmentState]]], None] = lambda shipments: None
+    """Called with an order and the state of its shipment, both durable, before the message is acknowledged."""
 
     def __call__(self, messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
         """Consumes messages in a thread of the push consumer. Raises MessagesWithdrawn if they are no longer this consumer's."""
@@ -95,6 +97,7 @@ class ShippingListener:
     def _is_done(self, deed: Deed, kind: str) -> bool:
         began = self.doubts.holds.moment()
         shipment = deed(self.stock_room)
+        self.acknowledging([(shipment.order_id, shipment.state)])
         if shipment.is_new:
             self.doubts.holds.has_passed(kind, began)
         if shipment.state is ShipmentState.SHORT:

@@ -40,6 +40,13 @@ class WithStatus(Protocol):
         """The whole report in one word."""
 
 
+class NeedsAttention(Protocol):
+    """A part that may have something for a person to look after."""
+
+    def attention(self) -> list[str]:
+        """Returns what that is, each in one line with what to do."""
+
+
 @liveness_api.get("/livez")
 def get_liveness() -> Response:
     """200 as long as the process serves. The check asks neither database nor broker: a new start would not bring them back."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer, RpcHook
+from rocketmq_broker.client import ConsumeFromWhere, MessageListener, PushConsumer, ResultPositions, RpcHook
 from service_runtime.messaging.apache_consumer import MAX_RECONSUME_TIMES, ApacheConsumer
 from service_runtime.messaging.client_loop import ClientLoop
 from service_runtime.messaging.consumer_thread import ConsumerThread
@@ -24,11 +24,14 @@ def service_consumer(
     max_reconsume_times: int | None = None,
     loop: ClientLoop,
     rpc_hook: RpcHook | None = None,
+    results: ResultPositions | None = None,
 ) -> ServiceConsumer:
     """Consumes messages that have a tag of these topics, starting at each queue's first message.
 
-    Calls `listener` in `threads` threads, with up to `batch_size` messages. It runs on `loop`; `rpc_hook` sees the pulls.
-    With `grpc_endpoints` Apache's client takes its place, which pulls batch by batch and has no use for `rpc_hook` and `loop`.
+    Calls `listener` in `threads` threads, with up to `batch_size` messages. It runs on `loop`; `rpc_hook` sees the pulls, and
+    `results` has the positions in the database of the listener's results.
+    With `grpc_endpoints` Apache's client takes its place, which pulls batch by batch, has no offsets that `results` could
+    save, and no use for `rpc_hook` and `loop`.
     Without `max_reconsume_times` the client's own limit counts.
     """
     if grpc_endpoints:
@@ -45,6 +48,7 @@ def service_consumer(
         group,
         namesrv_addr=namesrv_addr,
         rpc_hook=rpc_hook,
+        results=results,
         consume_thread_max=threads,
         consume_message_batch_max_size=batch_size,
         pull_batch_size=pull_batch_size,

@@ -43,6 +43,7 @@ from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.pull_consumer import PullConsumer
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
 from rocketmq_broker.client.pull.queue_requests import PullAnswer
+from rocketmq_broker.client.pull.result_positions import PositionsUnavailable, ResultPositions, Setback
 from rocketmq_broker.client.push.push_consumer import PushConsumer
 from rocketmq_broker.client.transaction.local_transaction import LocalTransaction, local_transaction
 from rocketmq_broker.client.transaction.transaction_producer import TransactionProducer
@@ -77,6 +78,7 @@ __all__ = [
     "NameServerUnreachable",
     "NoRoute",
     "NotRunning",
+    "PositionsUnavailable",
     "Producer",
     "PullAnswer",
     "PullConsumer",
@@ -85,11 +87,13 @@ __all__ = [
     "RemotingCommand",
     "RequestCode",
     "RequestTimedOut",
+    "ResultPositions",
     "RpcHook",
     "SendFailed",
     "SendResult",
     "SendStatus",
     "SessionCredentials",
+    "Setback",
     "TransactionListener",
     "TransactionListeners",
     "TransactionNotFound",

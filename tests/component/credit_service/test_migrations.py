@@ -36,7 +36,7 @@ def old_engine(database_url: str) -> Iterator[Engine]:
 def test_each_entry_of_an_old_ledger_is_a_credit_and_no_row_is_lost(old_engine: Engine, database_url: str) -> None:
     before = rows(old_engine)
     done = migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
-    assert (done, rows(old_engine)) == (Migrated("0001", "0002"), before)
+    assert (done, rows(old_engine)) == (Migrated("0001", "0003"), before)
     ledger = Ledger(old_engine, World())
     assert ledger.credit([a_credit("order-1"), a_reversal("order-1"), a_credit("order-10")]) == [
         CreditOutcome.ALREADY_CREDITED, CreditOutcome.CREDITED, CreditOutcome.CREDITED,
@@ -72,7 +72,7 @@ def test_the_way_back_changes_nothing_where_the_ledger_has_a_reversal(old_engine
     with pytest.raises(ValueError, match="the ledger has 1 reversals"):
         run_migrations(old_engine, MIGRATIONS, command.downgrade, "0001")
     assert rows(old_engine) == before
-    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0002", "0002")
+    assert migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10) == Migrated("0003", "0003")
 
 
 def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
@@ -83,3 +83,13 @@ def rows(engine: Engine) -> dict[str, Sequence[Row[tuple[object, ...]]]]:
     }
     with engine.connect() as connection:
         return {table: connection.execute(text(f"SELECT {columns[table]} FROM {table} ORDER BY 1")).all() for table in TABLES}
+
+
+@pytest.mark.parametrize(("rows_before", "expected"), [(OLD_ROWS[:-1], 7_200_000 - 3_600_000), ([], None)])
+def test_an_old_ledger_says_until_when_it_knows_all_messages_and_a_new_one_knows_none(
+    database_url: str, rows_before: list[str], expected: int | None
+) -> None:
+    rows_before = [row.replace(", 9)", ", 7200000)") for row in rows_before]
+    with first_version(database_url, MIGRATIONS, rows_before, counter="credits_id_seq") as engine:
+        migrate_database(database_url, migrations=MIGRATIONS, start_timeout_s=10)
+        assert Ledger(engine, World()).positions.known_until_ms() == expected

@@ -13,6 +13,7 @@ from rocketmq_broker.client.pull.offset_store import BrokerOffsetStore, LocalFil
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.pull_loop import PullEvents, PullLoop, PullSettings
 from rocketmq_broker.client.pull.queue_requests import QueueRequests
+from rocketmq_broker.client.pull.result_positions import ResultOffsetStore, ResultPositions
 from rocketmq_broker.client.pull.starting_offset import StartingOffset
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.pull.subscription_check import SubscriptionCheck
@@ -46,8 +47,9 @@ class ConsumerParts:
         listener: MessageListener,
         *,
         is_orderly: bool,
+        results: ResultPositions | None = None,
     ) -> None:
-        """`subscriptions` may change while the consumer runs."""
+        """`subscriptions` may change while the consumer runs. `results` has the positions of the listener's database."""
         world = instance.world
         calls = BrokerCalls(instance.remoting, instance.routes)
         self._group = group
@@ -55,6 +57,7 @@ class ConsumerParts:
         self._settings = settings
         self._subscriptions = subscriptions
         self._is_orderly = is_orderly
+        self._results = results
         self._queue_requests = QueueRequests(calls, longest_body=settings.max_body_size)
         self._group_requests = GroupRequests(calls)
         self._statistics = ConsumerStatistics(world.steady_s)
@@ -101,7 +104,16 @@ class ConsumerParts:
 
     def _offset_store(self) -> OffsetStore:
         if not self._settings.is_broadcasting:
-            return BrokerOffsetStore(self._group, self._queue_requests)
+            at_brokers = BrokerOffsetStore(self._group, self._queue_requests)
+            if self._results is None:
+                return at_brokers
+            return ResultOffsetStore(
+                at_brokers,
+                self._results,
+                self._queue_requests,
+                lambda *to: self.assignment.move(*to),
+                self._instance.world.run_function,
+            )
         instance = f"{self._instance.client_ip}@{self._settings.instance_name}"
         return LocalFileOffsetStore(self._settings.local_offset_directory / instance / self._group)
 
@@ -152,7 +164,8 @@ class ConsumerParts:
                 max_count=settings.pull_threshold_for_queue,
                 max_bytes=settings.pull_threshold_size_for_queue * _BYTES_PER_MIB,
                 max_span=None if self._is_orderly else settings.consume_concurrently_max_span,
-                commits_offset=not settings.is_broadcasting,
+                # A pull's offset would be at the broker before its position is in the database.
+                commits_offset=not settings.is_broadcasting and self._results is None,
             ),
             PullEvents(
                 on_messages=self.consumption.arrived,

@@ -22,6 +22,7 @@ from rocketmq_broker.client.listeners import MessageListener
 from rocketmq_broker.client.pull.message_selector import MessageSelector
 from rocketmq_broker.client.pull.process_queue import ProcessQueue
 from rocketmq_broker.client.pull.queue_progress import QueueProgress
+from rocketmq_broker.client.pull.result_positions import SAVE_INTERVAL_S, ResultPositions
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.client.push.consumer_parts import ConsumerParts
 from rocketmq_broker.client.push.consumer_requests import ConsumerRequests
@@ -67,11 +68,13 @@ class PushConsumer(RunsWithin):
         credentials: SessionCredentials | None = None,
         tls: ClientTls | bool | None = None,
         rpc_hook: RpcHook | None = None,
+        results: ResultPositions | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
         """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials`, `tls` and `rpc_hook` those of a Producer.
 
-        Raises IllegalConfiguration.
+        With `results` the group's offsets are saved in the database of the listener's results before the brokers get them, and if
+        that database goes back in time, the messages are delivered again that it lacks. Raises IllegalConfiguration.
         """
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
@@ -83,6 +86,9 @@ class PushConsumer(RunsWithin):
         self._credentials = credentials
         self._tls = tls
         self._rpc_hook = rpc_hook
+        if results is not None and self.settings.is_broadcasting:
+            raise IllegalConfiguration(f"consumer {group} is broadcasting: it has no offsets that a database could save")
+        self._results = results
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
         self._is_orderly = False
@@ -210,8 +216,9 @@ class PushConsumer(RunsWithin):
             rpc_hook=self._rpc_hook,
         )
         parts = ConsumerParts(
-            self.group, instance, self.settings, self._subscriptions, self._listener, is_orderly=self._is_orderly
-        )
+            self.group, instance, self.settings, self._subscriptions, self._listener,
+            is_orderly=self._is_orderly, results=self._results,
+        )  # fmt: skip
         instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance).handlers)
         instance.answer(OperatorRequests(parts.portrait(), parts.direct).handlers)
         instance.routes.on_change = self._routes_changed
@@ -302,7 +309,7 @@ class PushConsumer(RunsWithin):
 
     async def _persist_offsets(self, parts: ConsumerParts) -> None:
         while True:
-            await asyncio.sleep(PERSIST_INTERVAL_S)
+            await asyncio.sleep(PERSIST_INTERVAL_S if self._results is None else SAVE_INTERVAL_S)
             await parts.assignment.persist()
 
 

@@ -1,0 +1,229 @@
+"""Offsets of a group whose results are in a database: stored there first, at the brokers afterwards.
+
+    listener returns ─> result is in the database ─> position in the database ─> offset at the broker
+
+So a broker's offset is never ahead of the position in the database. If it is, the database went back in time: a standby that
+lagged was promoted, or a backup was restored. Then the messages after the database's position are delivered again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.pull.offset_store import OffsetStore
+from rocketmq_broker.client.pull.queue_requests import QueueRequests
+from rocketmq_broker.message import MessageQueue
+from rocketmq_broker.world import RunFunction
+
+logger = logging.getLogger(__name__)
+
+SAVE_INTERVAL_S = 1.0
+"""How often positions are saved: a crash redelivers what was consumed since."""
+TIMEOUT_S = 5.0
+
+T = TypeVar("T")
+
+
+class PositionsUnavailable(ClientError):
+    """The database with the positions does not answer. Nothing is acknowledged meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """A queue whose results the database lacks since some offset: its messages after that are delivered again."""
+
+    queue: MessageQueue
+    position: int
+    """The database has the results of all messages before it."""
+    consumed: int
+    """The group had consumed all messages before it."""
+    expired: int
+    """The number of those between that the broker no longer has."""
+    is_new_database: bool
+    """Whether the database has no results at all."""
+
+
+class ResultPositions(Protocol):
+    """The positions in the database that holds the listener's results.
+
+    `read`, `save` and `known_until_ms` run in a thread, one at a time, and raise an exception if the database does not answer:
+    then nothing is acknowledged until it does. The others return at once.
+    """
+
+    def read(self, queue: MessageQueue) -> int | None:
+        """Returns the queue's position; None without one."""
+
+    def save(self, offsets: Mapping[MessageQueue, int]) -> Mapping[MessageQueue, int | None]:
+        """Makes these positions durable, and returns nothing.
+
+        If the database lacks results or positions that it had before, it saves nothing, and returns the position that the
+        database has for each queue.
+        """
+
+    def known_until_ms(self) -> int | None:
+        """Returns a time before which all messages have their results, for a queue without a position; None without any."""
+
+    def forget(self, queue: MessageQueue) -> None:
+        """Drops what is known of a queue that another member has now."""
+
+    def begin_again(self, queue: MessageQueue) -> None:
+        """Lets the next `save` lower the queue's position, which otherwise only grows."""
+
+    def forget_results(self) -> None:
+        """Drops what is known of results that the database had before it went back."""
+
+    def went_back(self, setbacks: Sequence[Setback]) -> None:
+        """Takes note of queues whose messages are delivered again."""
+
+
+class _InThread:
+    """Calls a database in threads that hold up neither the event loop nor the end of the process."""
+
+    def __init__(self, run_function: RunFunction | None) -> None:
+        """`run_function` is the world's, for a world without threads."""
+        self._run_function = run_function
+        self._turn = asyncio.Lock()
+        self._is_busy = False
+        self._why = ""
+
+    async def __call__(self, work: Callable[[], T]) -> T:
+        """Returns the result of the work. Raises PositionsUnavailable, and logs each new reason once."""
+        async with self._turn:
+            try:
+                result: T = await (self._result(work) if self._run_function is None else self._run_function(work))
+            except Exception as error:
+                why = str(error)
+                if why != self._why:
+                    logger.warning("no position is saved, and no offset committed: %s", why)
+                self._why = why
+                raise PositionsUnavailable(why) from error
+            self._why = ""
+            return result
+
+    async def _result(self, work: Callable[[], T]) -> T:
+        if self._is_busy:
+            raise TimeoutError("the database of the results has not answered yet")
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[T] = loop.create_future()
+
+        def end(give: Callable[[Any], None], outcome: Any) -> None:
+            self._is_busy = False
+            if not done.done():
+                give(outcome)
+
+        def run() -> None:
+            try:
+                ended = partial(end, done.set_result, work())
+            except Exception as error:
+                ended = partial(end, done.set_exception, error)
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(ended)
+
+        self._is_busy = True
+        threading.Thread(target=run, name="client-positions", daemon=True).start()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                return await done
+        except TimeoutError:
+            raise TimeoutError(f"the database of the results does not answer within {TIMEOUT_S:g} s") from None
+
+
+class ResultOffsetStore:
+    """An `OffsetStore` that saves each offset as a position in the database before the broker gets it."""
+
+    def __init__(
+        self,
+        at_brokers: OffsetStore,
+        results: ResultPositions,
+        requests: QueueRequests,
+        move: Callable[[MessageQueue, int], None],
+        run_function: RunFunction | None = None,
+    ) -> None:
+        """`move` begins a queue again at an offset; `run_function` is the world's."""
+        self._at_brokers = at_brokers
+        self._results = results
+        self._requests = requests
+        self._move = move
+        self._in_thread = _InThread(run_function)
+        self._offsets: dict[MessageQueue, int] = {}
+        self._turn = asyncio.Lock()
+
+    def update(self, queue: MessageQueue, offset: int) -> None:
+        """Keeps the offset in memory."""
+        self._offsets[queue] = offset
+
+    def forget(self, queue: MessageQueue) -> None:
+        """Drops the offset of a queue that another member has now."""
+        self._offsets.pop(queue, None)
+        self._at_brokers.forget(queue)
+        self._results.forget(queue)
+
+    async def read(self, queue: MessageQueue) -> int | None:
+        """Returns the broker's offset, or the database's position where that is smaller. Raises ClientError."""
+        consumed = await self._at_brokers.read(queue)
+        position = await self._in_thread(lambda: self._results.read(queue))
+        if position is not None and position > (consumed or 0) and position > await self._requests.max_offset(queue):
+            logger.warning(
+                "%s ends before the position %d of the database: the broker lost its end, or it is a new queue", queue, position
+            )
+            self._results.begin_again(queue)
+        if consumed is None:
+            return None
+        target, setback = await self._target(queue, position, consumed)
+        if setback is not None:
+            self._results.went_back([setback])
+        return target
+
+    async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
+        """Saves all positions, then sends those of `queues` to the brokers. While the database is away nothing is sent."""
+        async with self._turn:
+            offsets = dict(self._offsets)
+            try:
+                lacking = await self._in_thread(lambda: self._results.save(offsets))
+                found = {queue: await self._target(queue, lacking[queue], offsets[queue]) for queue in lacking}
+            except ClientError as error:
+                logger.debug("the offsets stay as they are: %s", error)
+                return
+            if found:
+                offsets |= self._go_back(found, offsets)
+            asked = sorted(offsets.keys() & {*queues, *found})
+            for queue in asked:
+                self._at_brokers.update(queue, offsets[queue])
+            await self._at_brokers.persist(asked, confirmed=confirmed or bool(found))
+
+    def _go_back(
+        self, found: Mapping[MessageQueue, tuple[int, Setback | None]], offsets: Mapping[MessageQueue, int]
+    ) -> dict[MessageQueue, int]:
+        """Begins the queues again whose results the database lacks. Returns the new offsets."""
+        self._results.forget_results()
+        self._results.went_back([setback for _, setback in found.values() if setback is not None])
+        for queue, (target, _) in found.items():
+            self._results.forget(queue)
+            if target < offsets[queue] and queue in self._offsets:
+                self._offsets[queue] = target
+                self._move(queue, target)
+        return {queue: target for queue, (target, _) in found.items()}
+
+    async def _target(self, queue: MessageQueue, position: int | None, consumed: int) -> tuple[int, Setback | None]:
+        """Returns the offset at which to go on, and what the database lacks, if anything."""
+        known_until_ms = await self._in_thread(self._results.known_until_ms) if position is None else None
+        if known_until_ms is not None:
+            target = min(consumed, await self._requests.search_offset(queue, known_until_ms))
+            if target < consumed:
+                logger.info(
+                    "the database has no position of %s yet: the latest messages come again, from offset %d", queue, target
+                )
+            return target, None
+        first = await self._requests.min_offset(queue) if position is None or position < consumed else 0
+        target = first if position is None else position
+        if target >= consumed:
+            return consumed, None
+        return target, Setback(queue, target, consumed, max(0, min(first, consumed) - target), position is None)

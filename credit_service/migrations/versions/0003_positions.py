@@ -1,0 +1,37 @@
+"""Adds the positions of the consumer group, by which a ledger that goes back in time is known."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0003"
+down_revision = "0002"
+branch_labels = None
+depends_on = None
+
+
+_ON_THEIR_WAY_MS = 3_600_000
+
+
+def upgrade() -> None:
+    """Makes the tables. The messages since an hour before the newest entry come again once: some may be on their way."""
+    op.create_table(
+        "consumed_positions",
+        sa.Column("topic", sa.String(255), primary_key=True),
+        sa.Column("broker_name", sa.String(255), primary_key=True),
+        sa.Column("queue_id", sa.Integer(), primary_key=True, autoincrement=False),
+        sa.Column("next_offset", sa.BigInteger(), nullable=False),
+    )
+    origin = op.create_table(
+        "positions_origin",
+        sa.Column("id", sa.Integer(), primary_key=True, autoincrement=False),
+        sa.Column("known_until_ms", sa.BigInteger(), nullable=True),
+    )
+    newest_ms = op.get_bind().scalar(sa.text("SELECT created_at_ms FROM credits ORDER BY id DESC LIMIT 1"))
+    known_until_ms = None if newest_ms is None else max(0, newest_ms - _ON_THEIR_WAY_MS)
+    op.bulk_insert(origin, [{"id": 1, "known_until_ms": known_until_ms}])
+
+
+def downgrade() -> None:
+    """Drops the tables: the brokers have the offsets, too."""
+    op.drop_table("positions_origin")
+    op.drop_table("consumed_positions")

@@ -1,0 +1,151 @@
+"""Positions of a consumer group in the database of its results: what `rocketmq_broker.client.ResultPositions` needs of it.
+
+A position says that the database holds the results of all messages before it. Positions are saved once a second, and a database
+may be copied in between; so the database must also hold the latest results that the listener's threads have acknowledged. A
+standby or a backup has the commits of its primary in their order: if it has the latest result of each thread, it has all before.
+
+A queue without a position is one that the tables were made for later. What the database knew when they were made is in
+`positions_origin`: of an empty database nothing, of an older version's all but what was on its way then.
+"""
+
+import threading
+from collections.abc import Callable, Collection, Hashable, Mapping
+from typing import Generic, NamedTuple, Self, TypeVar
+
+from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, and_, delete, select
+from sqlmodel import Session
+
+from service_runtime.database.database_errors import DatabaseUnavailable
+from service_runtime.database.sessions import Sessions
+
+K = TypeVar("K", bound=Hashable)
+
+
+class QueueName(NamedTuple):
+    """A queue's topic, broker and number."""
+
+    topic: str
+    broker_name: str
+    queue_id: int
+
+
+class PositionTables(NamedTuple):
+    """The tables, which a migration of each service makes."""
+
+    positions: Table
+    origin: Table
+
+    @classmethod
+    def of(cls, metadata: MetaData) -> Self:
+        """Adds the tables to those of a service."""
+        return cls(
+            Table(
+                "consumed_positions",
+                metadata,
+                Column("topic", String(255), primary_key=True),
+                Column("broker_name", String(255), primary_key=True),
+                Column("queue_id", Integer, primary_key=True, autoincrement=False),
+                Column("next_offset", BigInteger, nullable=False),
+            ),
+            Table(
+                "positions_origin",
+                metadata,
+                Column("id", Integer, primary_key=True, autoincrement=False),
+                Column("known_until_ms", BigInteger, nullable=True),
+            ),
+        )
+
+
+class Positions(Generic[K]):
+    """The positions in one database, and what this process knows of them. `K` names a result."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        tables: PositionTables,
+        *,
+        has_all: Callable[[Session, Collection[K]], bool],
+    ) -> None:
+        """`has_all` returns whether the database has these results."""
+        self._sessions = sessions
+        self._table, self._origin = tables
+        self._has_all = has_all
+        self._saved: dict[QueueName, int] = {}
+        self._beginning_again: set[QueueName] = set()
+        self._is_doubted = False
+        self._latest: dict[int, frozenset[K]] = {}
+        """The latest results of each thread of the listener."""
+
+    def acknowledging(self, results: Collection[K]) -> None:
+        """Notes results that are durable, before the calling thread acknowledges their messages."""
+        if results:
+            self._latest[threading.get_ident()] = frozenset(results)
+
+    def forget(self, queue: QueueName) -> None:
+        """Drops what is known of a queue."""
+        self._saved.pop(queue, None)
+
+    def forget_results(self) -> None:
+        """Drops what is known of results, because the database lacks them. It must have the next ones."""
+        self._latest.clear()
+        self._is_doubted = True
+
+    def begin_again(self, queue: QueueName) -> None:
+        """Lets the next `save` lower the queue's position: the broker's queue itself began again."""
+        self._beginning_again.add(queue)
+
+    def read(self, queue: QueueName) -> int | None:
+        """Returns the queue's position; None without one. Raises DatabaseUnavailable."""
+        with self._sessions.reading() as session:
+            return self._stored(session).get(queue)
+
+    def known_until_ms(self) -> int | None:
+        """Returns until when all messages had their results as the tables were made; None if there was no result then.
+
+        Raises DatabaseUnavailable.
+        """
+        with self._sessions.reading() as session:
+            return session.connection().scalar(select(self._origin.c.known_until_ms))
+
+    def save(self, offsets: Mapping[QueueName, int]) -> dict[QueueName, int | None]:
+        """Saves positions; durable on return. Returns nothing, or what the database has if it lacks what it had before.
+
+        The messages before `offsets` were acknowledged before this call. Raises a DatabaseFailure.
+        """
+        latest: frozenset[K] = frozenset().union(*list(self._latest.values()))
+        is_new = any(self._saved.get(queue) != offset for queue, offset in offsets.items())
+        with self._sessions.writing() if is_new else self._sessions.reading() as session:
+            stored = self._stored(session)
+            has_positions = all(stored.get(queue, -1) >= self._saved.get(queue, -1) for queue in offsets)
+            if not has_positions or not self._has_all(session, latest):
+                self._require_one_database(has_positions=has_positions)
+                return {queue: stored.get(queue) for queue in offsets}
+            wanted = {queue: self._wanted(queue, offset, stored) for queue, offset in offsets.items()}
+            self._write(session, {queue: offset for queue, offset in wanted.items() if stored.get(queue) != offset})
+        self._beginning_again -= wanted.keys()
+        self._saved |= wanted
+        self._is_doubted = self._is_doubted and not latest
+        return {}
+
+    def _require_one_database(self, *, has_positions: bool) -> None:
+        """Raises DatabaseUnavailable if results are missing again, and positions are not: no database goes back twice so soon."""
+        if self._is_doubted and has_positions:
+            self.forget_results()
+            raise DatabaseUnavailable(
+                "it lacks results that were acknowledged just now: is it the database into which the workers write?"
+            )
+
+    def _wanted(self, queue: QueueName, offset: int, stored: Mapping[QueueName, int]) -> int:
+        """Returns a queue's position, which only grows unless the queue begins again."""
+        return offset if queue in self._beginning_again else max(offset, stored.get(queue, offset))
+
+    def _stored(self, session: Session) -> dict[QueueName, int]:
+        rows = session.connection().execute(select(self._table))
+        return {QueueName(row.topic, row.broker_name, row.queue_id): row.next_offset for row in rows}
+
+    def _write(self, session: Session, positions: Mapping[QueueName, int]) -> None:
+        table = self._table.c
+        for queue, offset in sorted(positions.items()):
+            is_it = and_(*(table[name] == value for name, value in queue._asdict().items()))
+            session.connection().execute(delete(self._table).where(is_it))
+            session.connection().execute(self._table.insert().values(**queue._asdict(), next_offset=offset))
