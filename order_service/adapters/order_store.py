@@ -62,8 +62,15 @@ class SqlOrderStore:
         self._history = OrderHistory(self._sessions, world)
 
     def witness(self) -> Witness:
-        """Returns the database's witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown."""
-        return self._history.witness()
+        """Returns the database's witness for the next half message. Raises DatabaseUnavailable or OutcomeUnknown.
+
+        Raises HistoryDoubted while the database may be another one or an old copy: an order there may be lost with it, or be one
+        that a customer has placed already.
+        """
+        witness = self._history.witness()
+        if (reason := self._history.doubt()) is not None:
+            raise HistoryDoubted(reason)
+        return witness
 
     def history_doubt(self) -> str | None:
         """Returns why this database may be another than the senders', or an old copy; None without doubt. Raises nothing."""

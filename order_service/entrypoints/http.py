@@ -1,6 +1,7 @@
 """The order service over HTTP: the Flask application and its routes."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final, Protocol
 from urllib.parse import urlencode
 
@@ -98,8 +99,27 @@ def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, wo
         "Orders are placed again by themselves then."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Orders are placed again by themselves then."
-    needs = [Need("database", store, of_database), Need("broker", broker, of_broker)]
+    of_history = (
+        "No order is taken and check-backs are answered UNKNOWN until ORDER_DATABASE_URL leads to the right database, or a person"
+        " decides that this one is: python -m order_service adopt-history. "
+        "docs/services.md, An old copy of the order database, says what that means."
+    )
+    needs = [
+        Need("database", store, of_database),
+        Need("broker", broker, of_broker),
+        Need("history", _History(store), of_history),
+    ]
     return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _History:
+    """The database's history, as a need of orders: it is the senders' own, and not an old copy of it."""
+
+    store: SqlOrderStore
+
+    def why_unready(self) -> str | None:
+        return self.store.history_doubt()
 
 
 def _lanes(placed_at_once: int) -> dict[str, RequestLane]:
@@ -194,7 +214,7 @@ def get_health() -> Response:
     health = _report(_missing())
     if health.can_place_orders:
         broker: BrokerOfOrders = current_app.extensions["broker"]
-        health = health.with_attention(_attention(broker.count_discarded()) + _doubts(_store().history_doubt()))
+        health = health.with_attention(_attention(broker.count_discarded()))
     return _health(health)
 
 
@@ -236,12 +256,6 @@ def _report(missing: Sequence[Missing]) -> OrderHealthResponse:
 
 def _health(health: OrderHealthResponse) -> Response:
     return json_response(health, http_status(health))
-
-
-def _doubts(doubt: str | None) -> list[str]:
-    if doubt is None:
-        return []
-    return [f"{doubt}; check-backs are answered UNKNOWN: docs/services.md, An old copy of the order database, says what to do"]
 
 
 def _attention(discarded: int | None) -> list[str]:

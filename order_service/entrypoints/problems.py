@@ -13,7 +13,9 @@ PROBLEM_OF: Final[dict[type[Exception], Problem]] = {
     UnknownOrder: Problem(404, "Not Found"),
     ImpossibleNow: Problem(409, "Not possible in this state"),
     HistoryDoubted: Problem(
-        503, "Database in doubt", "this order database may be an old copy, in which a payment is missing; nothing was changed"
+        503,
+        "Database in doubt",
+        "this may be the wrong order database, or an old copy: nothing was ordered or changed; /healthz says what to do",
     ),
     DatabaseFailure: Problem(503, "Database unavailable", "the order database does not answer"),
 }

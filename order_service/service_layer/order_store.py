@@ -35,7 +35,7 @@ class OrderStore(TransactionStore, Protocol):
     """Orders and transaction rows. Each method raises DatabaseUnavailable; those that write also raise OutcomeUnknown."""
 
     def witness(self) -> Witness:
-        """Returns the database's state for the next half message."""
+        """Returns the database's state for the next half message. Raises HistoryDoubted if it may be the wrong database."""
 
     def store_order(self, order: Order, transaction_id: str) -> None:
         """Writes order, items and transaction row; one local commit makes them durable. Raises TransactionFailed."""

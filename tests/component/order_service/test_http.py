@@ -277,22 +277,27 @@ def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows
     assert client.get("/healthz").json["attention"] == []
 
 
-def test_health_says_that_the_database_is_an_old_copy_and_which_chapter_helps(
+def test_a_service_on_an_old_copy_of_its_database_takes_no_order_until_a_person_decides(
     client: FlaskClient, sqlite_store: SqlOrderStore
 ) -> None:
     of_another = replace(sqlite_store.witness(), database_id="0" * 32, epoch_id="0" * 32)
     with pytest.raises(HistoryDoubted):
         sqlite_store.settle("transaction-1", "order-1", witness=of_another)
     answer = client.get("/healthz")
-    assert (answer.status_code, answer.json["status"]) == (200, "attention")
-    (attention,) = answer.json["attention"]
-    assert attention.startswith(f"half messages name the order database {'0' * 32}, and this one is ")
-    assert attention.endswith("docs/services.md, An old copy of the order database, says what to do")
+    assert (answer.status_code, answer.json["status"]) == (503, "degraded")
+    (missing,) = answer.json["missing"]
+    assert missing.startswith(f"history: half messages name the order database {'0' * 32}, and this one is ")
+    assert "python -m order_service adopt-history. docs/services.md, An old copy of the order database" in missing
+    answer = client.get("/readyz")
+    assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["history"])
+    answer = client.post("/orders", json=BODY)
+    assert (answer.status_code, answer.json["title"]) == (503, "Database in doubt")
     sqlite_store.store_order(a_later_order(), "transaction-2")
     refused = client.post("/orders/order-1/payment", json={})
     assert (refused.status_code, refused.json["title"]) == (503, "Database in doubt")
     sqlite_store.adopt_history("the other one is gone")
     assert client.get("/healthz").json["status"] == "ok"
+    assert client.post("/orders", json=BODY).status_code == 201
 
 
 def test_a_mistake_of_ours_is_500_without_details(client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
