@@ -393,3 +393,18 @@ async def test_only_so_many_queries_that_take_long_wait_for_their_turn(
     await answered(wire, 3)
     desk.request(wire, RequestCode.QUERY_MESSAGE, header)
     assert len(wire.answers) == 3
+
+
+async def test_one_client_has_a_share_of_the_queries_that_take_long(
+    desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query_processor, "MOST_SLICES", 1)
+    greedy, other = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
+    for _ in range(17):
+        desk.request(greedy, RequestCode.QUERY_MESSAGE, header)
+    assert [answer.code for answer in greedy.answers] == [ResponseCode.SYSTEM_BUSY]
+    desk.request(other, RequestCode.QUERY_MESSAGE, header)
+    await answered(greedy, 17)
+    await answered(other, 1)
+    assert [answer.code for answer in other.answers] == [ResponseCode.SYSTEM_ERROR]

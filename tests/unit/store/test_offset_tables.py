@@ -108,7 +108,9 @@ def test_the_offsets_are_counted_and_found_by_group_and_topic(tmp_path: Path) ->
     again.load()
     for table in (offsets, again):
         assert (table.count, table.topics_of("a"), table.groups_of("orders")) == (6, {"orders", "credits"}, {"a", "b", "c"})
+        assert [table.count_of(group) for group in ("a", "b", "c", "d")] == [3, 1, 2, 0]
         table.remove_topic("orders")
         assert (table.count, table.topics_of("a"), table.groups_of("orders")) == (1, {"credits"}, set())
+        assert [table.count_of(group) for group in ("a", "b", "c")] == [1, 0, 0]
         table.remove_group("a")
         assert (table.count, table.topics_of("a"), table.as_json()) == (0, set(), {})

@@ -21,6 +21,7 @@ from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.clients.message_filters import MessageFilters
 from rocketmq_broker.server.clients.producer_groups import ProducerGroups
+from rocketmq_broker.server.shares import is_full
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_illegal_producer_group
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
@@ -156,11 +157,12 @@ def refuse_too_many_groups(
 ) -> None:
     """Raises RequestRefused if the heartbeat's new groups are too many for the connection, or for all connections together."""
     known_producers, known_consumers = producers.memberships.of(connection), consumers.memberships.of(connection)
+    known = len(known_producers) + len(known_consumers)
     new = len({producer.group_name for producer in data.producer_data_set} - known_producers)
     new += len({consumer.group_name for consumer in data.consumer_data_set} - known_consumers)
-    if new and len(known_producers) + len(known_consumers) + new > MOST_GROUPS_OF_A_CONNECTION:
+    if new and known + new > MOST_GROUPS_OF_A_CONNECTION:
         remark = f"one connection can be in {MOST_GROUPS_OF_A_CONNECTION} groups: use several clients for more"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-    if new and producers.memberships.count + consumers.memberships.count + new > MOST_MEMBERSHIPS:
+    if new and is_full(producers.memberships.count + consumers.memberships.count + new - 1, MOST_MEMBERSHIPS, known + new - 1):
         remark = f"the clients of this broker are in {MOST_MEMBERSHIPS} groups, each counted for each client: no more can join"
         raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)

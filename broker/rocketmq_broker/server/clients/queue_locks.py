@@ -4,9 +4,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
+from rocketmq_broker.server.shares import is_full
+
 LOCK_EXPIRES_MS = 60_000
 MOST_LOCKS: Final = 200_000
 """Queues times groups that are consumed in order at one time."""
+MAX_OF_A_GROUP: Final = 50_000
 
 Queue = TypeVar("Queue", bound=Hashable)
 
@@ -67,7 +70,9 @@ class QueueLocks(Generic[Queue]):
     def _take(self, locks: dict[Queue, _Lock], queue: Queue, client_id: str, now_ms: int) -> bool:
         held = locks.get(queue)
         if held is None:
-            if self.count >= self._most_locks:
+            if len(locks) >= MAX_OF_A_GROUP:
+                raise TooManyLocks(f"the group has locked {len(locks)} queues, and {MAX_OF_A_GROUP} are the most")
+            if is_full(self.count, self._most_locks, len(locks)):
                 raise TooManyLocks(f"{self.count} queues are locked, and no more can be: consumers of other groups hold them")
             self.count += 1
         elif held.client_id != client_id and not held.is_expired(now_ms):

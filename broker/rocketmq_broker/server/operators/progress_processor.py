@@ -174,7 +174,7 @@ class ProgressProcessor:
         for number, name in enumerate(names):
             if name and (header.offline or self._concerns(header.src_group, name)):
                 new = len(self._offsets.of_topic(header.src_group, name)) - len(self._offsets.of_topic(header.dest_group, name))
-                self._commits.refuse_if_full(new)
+                self._commits.refuse_if_full(header.dest_group, new)
                 self._offsets.clone(header.src_group, header.dest_group, name)
             if number % QUEUES_AT_ONCE == QUEUES_AT_ONCE - 1:
                 yield

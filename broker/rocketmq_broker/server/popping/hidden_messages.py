@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.server.popping.pop_log import GroupQueue, PopEntry
+from rocketmq_broker.server.shares import FEW, is_full
 
 MAX_OF_A_QUEUE: Final = 10_000
 """Messages of a queue hidden from one group (popInflightMessageThreshold)."""
@@ -16,10 +17,6 @@ MAX_OF_A_GROUP: Final = 100_000
 """Messages of a topic hidden from one group: a fifth of all."""
 MAX_IN_ALL: Final = 500_000
 """They take some 100 bytes each, and the next start reads them."""
-MAX_WITH_RESERVE: Final = 2 * MAX_IN_ALL
-"""Beyond MAX_IN_ALL a group hides messages of a topic only while it has fewer than `FEW` of them, so that no group is stopped
-by what others hoard."""
-FEW: Final = 32
 _FEW_STALE: Final = 1000
 
 
@@ -101,7 +98,7 @@ class HiddenMessages:
             return _too_many(queue.group, len(self.of(queue)), what, MAX_OF_A_QUEUE)
         if of_group >= MAX_OF_A_GROUP:
             return _too_many(queue.group, of_group, f"topic {queue.topic}", MAX_OF_A_GROUP)
-        if self.count >= (MAX_IN_ALL if of_group >= FEW else MAX_WITH_RESERVE):
+        if is_full(self.count, MAX_IN_ALL, of_group):
             return _IN_ALL.format(count=self.count)
         return None
 

@@ -11,10 +11,13 @@ from typing import Final
 from rocketmq_broker.server.clients.message_filters import MessageFilter
 from rocketmq_broker.server.popping.errors import TooManyPops
 from rocketmq_broker.server.popping.popped import Popped
+from rocketmq_broker.server.shares import is_full
 
 MOST_WAITING: Final = 100_000
 """RocketMQ's maxPopPollingSize."""
 MOST_OF_AN_OWNER: Final = 8_192
+MAX_EXPRESSIONS_LENGTH: Final = 1 << 20
+"""Characters of all expressions by which the waiting pops of an owner filter."""
 LONGEST_POLL_MS: Final = 120_000
 
 
@@ -58,13 +61,19 @@ class WaitingPops:
         self._by_topic: dict[bytes, dict[WaitingPop, None]] = {}
         self._deadlines: list[tuple[int, int, WaitingPop]] = []
         self._of_owner: Counter[object] = Counter()
+        self._expression_lengths: Counter[object] = Counter()
         self._number = 0
         self.count = 0
 
     def hold(self, pop: WaitingPop) -> None:
         """Adds a pop. Raises TooManyPops."""
-        if self.count >= MOST_WAITING or self._of_owner[pop.owner] >= MOST_OF_AN_OWNER:
-            raise TooManyPops(f"{self.count} pops wait for messages: no other can")
+        of_owner = self._of_owner[pop.owner]
+        if of_owner >= MOST_OF_AN_OWNER or is_full(self.count, MOST_WAITING, of_owner):
+            raise TooManyPops(f"{self.count} pops wait for messages, {of_owner} of this client: no other can")
+        expression_length = pop.request.message_filter.expression_length
+        if self._expression_lengths[pop.owner] + expression_length > MAX_EXPRESSIONS_LENGTH:
+            raise TooManyPops(f"the pops of this client wait with expressions of more than {MAX_EXPRESSIONS_LENGTH} characters")
+        self._expression_lengths[pop.owner] += expression_length
         for topic in pop.topics:
             self._by_topic.setdefault(topic, {})[pop] = None
         self._of_owner[pop.owner] += 1
@@ -82,8 +91,9 @@ class WaitingPops:
         pop.is_over = True
         self.count -= 1
         self._of_owner[pop.owner] -= 1
+        self._expression_lengths[pop.owner] -= pop.request.message_filter.expression_length
         if not self._of_owner[pop.owner]:
-            del self._of_owner[pop.owner]
+            del self._of_owner[pop.owner], self._expression_lengths[pop.owner]
         for topic in pop.topics:
             del self._by_topic[topic][pop]
             if not self._by_topic[topic]:

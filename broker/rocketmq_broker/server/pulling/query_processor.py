@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from typing import Final, TypeAlias, cast
 
@@ -24,6 +25,8 @@ SLICE_S: Final = 0.01
 MOST_SLICES: Final = 1000
 """Of one query: enough for some twenty million index entries, a whole file of them."""
 MOST_LONG_QUERIES: Final = 64
+MAX_LONG_QUERIES_OF_A_CONNECTION: Final = 16
+"""They take turns, so one client lets the others wait for so many of its own at most."""
 
 Steps: TypeAlias = Generator[None, None, QueriedMessages]
 
@@ -37,7 +40,7 @@ class QueryProcessor:
         self._tasks = tasks
         self._steady_ns = steady_ns
         self._turn = asyncio.Lock()
-        self._long_queries = 0
+        self._long_queries: Counter[Connection] = Counter()
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -58,9 +61,10 @@ class QueryProcessor:
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         if found is not None:
             return _answer(reply_to, found)
-        if self._long_queries >= MOST_LONG_QUERIES:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._long_queries} queries that take long are under way already")
-        self._long_queries += 1
+        under_way = self._long_queries.total()
+        if under_way >= MOST_LONG_QUERIES or self._long_queries[connection] >= MAX_LONG_QUERIES_OF_A_CONNECTION:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{under_way} queries that take long are under way already")
+        self._long_queries[connection] += 1
         self._tasks.start("a query that takes long", self._answer_later(steps, connection, reply_to))
         return None
 
@@ -78,7 +82,9 @@ class QueryProcessor:
         except OSError as error:
             connection.send(encode_response(reply_to, ResponseCode.SYSTEM_ERROR, remark=str(error)))
         finally:
-            self._long_queries -= 1
+            self._long_queries[connection] -= 1
+            if not self._long_queries[connection]:
+                del self._long_queries[connection]
 
     def view_message(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Answers with the message at a commit log offset, which an offset message id holds."""

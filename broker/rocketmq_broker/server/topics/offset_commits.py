@@ -6,6 +6,7 @@ from typing import Final
 
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
+from rocketmq_broker.server.shares import is_full
 from rocketmq_broker.server.topics.names import refuse_offsets
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
@@ -13,6 +14,7 @@ from rocketmq_broker.store import ConsumerOffsets
 
 MOST_OFFSETS: Final = 200_000
 """Queues times groups: a thousand groups that consume two hundred queues each. A restart reads them all."""
+MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
 
 class OffsetCommits:
@@ -40,7 +42,7 @@ class OffsetCommits:
         refuse_offsets(group, topic)
         if self._offsets.get(group, topic, queue_id) is None:
             self._refuse_unless_there_is(group, topic, queue_id)
-            self.refuse_if_full(1)
+            self.refuse_if_full(group, 1)
         self._offsets.commit(group, topic, queue_id, offset)
 
     def advance(self, group: str, topic: str, queue_id: int, offset: int) -> None:
@@ -49,9 +51,13 @@ class OffsetCommits:
         if known is None or offset > known:
             self.commit(group, topic, queue_id, offset)
 
-    def refuse_if_full(self, new: int) -> None:
-        """Raises RequestRefused if `new` more offsets are too many."""
-        if self._offsets.count + new > self._most_offsets:
+    def refuse_if_full(self, group: str, new: int) -> None:
+        """Raises RequestRefused if `new` more offsets of the group are too many."""
+        of_group = self._offsets.count_of(group)
+        if new > 0 and of_group + new > MAX_OFFSETS_OF_A_GROUP:
+            remark = f"the group {group} has {of_group} offsets, and {MAX_OFFSETS_OF_A_GROUP} are the most of one group"
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)
+        if new > 0 and is_full(self._offsets.count + new - 1, self._most_offsets, of_group + new - 1):
             remark = (
                 f"the broker keeps {self._offsets.count} offsets of consumer groups, and {self._most_offsets} are the most: "
                 "delete groups that nobody needs, with their offsets (deleteSubGroup -r true)"

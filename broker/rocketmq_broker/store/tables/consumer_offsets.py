@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -24,6 +25,8 @@ class ConsumerOffsets:
         """The topics in which a group has offsets, by group."""
         self.count = 0
         """The number of offsets."""
+        self._counts: Counter[str] = Counter()
+        """The number of offsets of each group."""
         self._is_changed = True
         self._file = ConfigFile(config_directory / "consumerOffset.json", files, members=frozenset({"offsetTable"}))
 
@@ -77,7 +80,8 @@ class ConsumerOffsets:
         if known != offset:
             self._is_changed = True
             queues[queue_id] = offset
-            self.count += known is None
+            if known is None:
+                self._add(group, 1)
 
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
         """Returns the group's offset in the queue, or None without one."""
@@ -96,6 +100,10 @@ class ConsumerOffsets:
         """Returns whether the group has offsets in any queue."""
         return group in self._topics
 
+    def count_of(self, group: str) -> int:
+        """Returns the number of the group's offsets, in all queues."""
+        return self._counts[group]
+
     def topics_of(self, group: str) -> set[str]:
         """Returns the topics in which the group has offsets (whichTopicByConsumer)."""
         return set(self._topics.get(group, ()))
@@ -109,7 +117,7 @@ class ConsumerOffsets:
         if offsets := self.of_topic(source_group, topic):
             self._is_changed = True
             name = topic + _SEPARATOR + target_group
-            self.count += len(offsets) - len(self._table.get(name, ()))
+            self._add(target_group, len(offsets) - len(self._table.get(name, ())))
             self._table[name] = offsets
             self._topics.setdefault(target_group, {})[topic] = None
 
@@ -134,18 +142,23 @@ class ConsumerOffsets:
 
     def _remove(self, group: str, topic: str) -> None:
         self._is_changed = True
-        self.count -= len(self._table.pop(topic + _SEPARATOR + group, ()))
+        self._add(group, -len(self._table.pop(topic + _SEPARATOR + group, ())))
         names = self._topics[group]
         del names[topic]
         if not names:
-            del self._topics[group]
+            del self._topics[group], self._counts[group]
+
+    def _add(self, group: str, offsets: int) -> None:
+        self.count += offsets
+        self._counts[group] += offsets
 
     def _set_table(self, table: dict[str, dict[int, int]]) -> None:
         self._table, self._topics = table, {}
-        self.count = sum(map(len, table.values()))
-        for name in table:
+        self.count, self._counts = 0, Counter()
+        for name, queues in table.items():
             topic, _, group = name.partition(_SEPARATOR)
             self._topics.setdefault(group, {})[topic] = None
+            self._add(group, len(queues))
 
 
 def _parse(content: dict[str, Any]) -> dict[str, dict[int, int]]:

@@ -13,6 +13,7 @@ from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, HeartbeatDat
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import GetConsumerListByGroupRequestHeader, UnregisterClientRequestHeader
+from rocketmq_broker.server.clients import client_processor
 from rocketmq_broker.server.clients.client_channel import CHANNEL_EXPIRES_MS
 from tests.unit.server.conftest import Desk, Wire
 
@@ -105,6 +106,19 @@ def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(des
     assert "15000 groups" in (heartbeat(10_000).remark or "")
     assert heartbeat(0).code == ResponseCode.SUCCESS
     assert len(desk.producers.memberships.of(wire)) == 10_000
+
+
+def test_a_client_joins_its_groups_though_others_are_in_all_that_may_be(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_processor, "MOST_MEMBERSHIPS", 100)
+
+    def heartbeat(wire: Wire, groups: int) -> RemotingCommand:
+        named = [ProducerData(group_name=f"{number}") for number in range(groups)]
+        return desk.ask(RequestCode.HEART_BEAT, None, HeartbeatData(client_id="c", producer_data_set=named).encode(), wire)
+
+    greedy, other = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    assert heartbeat(greedy, 101).code == ResponseCode.SYSTEM_BUSY
+    assert [heartbeat(greedy, 100).code, heartbeat(greedy, 101).code] == [ResponseCode.SUCCESS, ResponseCode.SYSTEM_BUSY]
+    assert [heartbeat(other, 32).code, heartbeat(other, 33).code] == [ResponseCode.SUCCESS, ResponseCode.SYSTEM_BUSY]
 
 
 def test_a_group_too_many_is_refused_and_keeps_no_other_group_of_the_client_from_joining(desk: Desk) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rocketmq_broker.server.clients.message_filters import MessageFilter
@@ -58,3 +60,31 @@ def test_an_owner_can_have_only_so_many_pops_waiting(monkeypatch: pytest.MonkeyP
     with pytest.raises(TooManyPops, match="2 pops wait"):
         pops.hold(waiting(owner=owner))
     pops.hold(waiting(owner=object()))
+
+
+def test_a_client_with_few_pops_waits_though_others_fill_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting_pops, "MOST_WAITING", 100)
+    pops, greedy, owner = WaitingPops(), object(), object()
+    for _ in range(100):
+        pops.hold(waiting(owner=greedy))
+    with pytest.raises(TooManyPops, match="100 pops wait"):
+        pops.hold(waiting(owner=greedy))
+    for _ in range(32):
+        pops.hold(waiting(owner=owner))
+    with pytest.raises(TooManyPops):
+        pops.hold(waiting(owner=owner))
+
+
+def test_the_expressions_of_a_clients_waiting_pops_have_a_bound() -> None:
+    tags = MessageFilter(frozenset(range(13_000)))
+    pops, owner = WaitingPops(), object()
+    held = [replace(waiting(owner=owner), request=replace(REQUEST, message_filter=tags)) for _ in range(5)]
+    for pop in held[:4]:
+        pops.hold(pop)
+    with pytest.raises(TooManyPops, match="expressions of more than 1048576 characters"):
+        pops.hold(held[4])
+    pops.hold(waiting(owner=owner))
+    pops.remove(held[0])
+    pops.hold(held[4])
+    pops.forget(owner)
+    assert not pops._expression_lengths

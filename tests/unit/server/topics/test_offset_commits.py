@@ -56,8 +56,31 @@ def test_made_up_groups_are_as_many_as_groups_may_be(tmp_path: Path) -> None:
     assert without.refused("credits", "orders") is ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST
 
 
+def test_a_group_begins_though_others_have_all_the_offsets_that_may_be(tmp_path: Path) -> None:
+    tables = Tables(tmp_path, most_offsets=100)
+    tables.topics.update(TopicConfig("many", 200, 200))
+    for number in range(100):
+        tables.commits.commit("greedy", "many", number, 7)
+    assert tables.refused("greedy", "many", 100) is ResponseCode.SYSTEM_BUSY
+    for number in range(32):
+        tables.commits.commit("credits", "many", number, 7)
+    assert tables.refused("credits", "many", 32) is ResponseCode.SYSTEM_BUSY
+
+
+def test_one_group_has_a_share_of_the_offsets(tmp_path: Path) -> None:
+    tables = Tables(tmp_path, most_offsets=1_000_000)
+    for number in range(6):
+        tables.topics.update(TopicConfig(f"topic-{number}", 10_000, 10_000))
+    for number in range(50_000):
+        tables.commits.commit("greedy", f"topic-{number // 10_000}", number % 10_000, 7)
+    with pytest.raises(RequestRefused, match="the group greedy has 50000 offsets"):
+        tables.commits.commit("greedy", "topic-5", 0, 7)
+    tables.commits.commit("greedy", "topic-0", 0, 8)
+    tables.commits.commit("credits", "topic-5", 0, 7)
+
+
 def test_no_bound_costs_a_group_the_place_that_it_has(tmp_path: Path) -> None:
-    tables = Tables(tmp_path, most_offsets=2)
+    tables = Tables(tmp_path, most_offsets=1)  # and as many again for groups with few
     tables.offsets.commit("from-an-older-broker", "deleted-topic", 0, 1)
     tables.commits.commit("credits", "orders", 0, 1)
     assert tables.refused("credits", "orders", 1) is ResponseCode.SYSTEM_BUSY
