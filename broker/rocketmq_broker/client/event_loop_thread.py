@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
+import queue
 import threading
-from collections.abc import Coroutine, Iterator
-from concurrent.futures import CancelledError
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from rocketmq_broker.client.errors import ClientError, NotRunning
 from rocketmq_broker.message.text.mistakes import kind_of
@@ -20,6 +22,61 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 C = TypeVar("C")
+
+
+class CallNotMade(NotRunning):
+    """A call that was not made, because its caller or its client had stopped before."""
+
+
+class WaitingThread:
+    """A thread that waits in `EventLoopThread.run`, and meanwhile makes calls for the coroutine that it waits for."""
+
+    def __init__(self) -> None:
+        self._calls: queue.SimpleQueue[tuple[Callable[[], Any], OnReturn] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._is_waiting = True
+
+    def offer(self, call: Callable[[], Any], on_return: OnReturn) -> bool:
+        """Has the thread make the call, and then `on_return(result, error)`. Returns False if it no longer waits.
+
+        The error is CallNotMade if the thread stopped waiting before it came to the call.
+        """
+        with self._lock:
+            if self._is_waiting:
+                self._calls.put((call, on_return))
+            return self._is_waiting
+
+    def make_calls_until(self, done: Future[T]) -> T:
+        """Makes the calls that are offered until `done` has its result, which it returns, or its error, which it raises."""
+        done.add_done_callback(lambda _: self._calls.put(None))
+        try:
+            while (item := self._calls.get()) is not None:
+                call, on_return = item
+                try:
+                    result, error = call(), None
+                except BaseException as raised:
+                    result, error = None, raised
+                on_return(result, error)
+                if error is not None and not isinstance(error, Exception):
+                    raise error
+                del item, call, on_return, result, error
+            return done.result()
+        finally:
+            self._stop_waiting()
+
+    def _stop_waiting(self) -> None:
+        with self._lock:
+            self._is_waiting = False
+        while not self._calls.empty():
+            if (item := self._calls.get()) is not None:
+                item[1](None, CallNotMade("the thread that would have made the call stopped waiting"))
+
+
+OnReturn = Callable[[Any, BaseException | None], None]
+"""Gets the result of a call, or its error, in the thread that made the call."""
+
+WAITING_THREAD: Final[ContextVar[WaitingThread | None]] = ContextVar("waiting_thread", default=None)
+"""The thread that waits, without a time limit, for what this task does."""
 
 
 class EventLoopThread:
@@ -71,8 +128,10 @@ class EventLoopThread:
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
         """Runs the coroutine on the loop, waits for its result, and raises its error.
 
-        Cancels it after `timeout_s` and raises TimeoutError. Raises NotRunning before `start`, after `stop` and in a process that
-        was forked after `start`, TypeError for a value that is no coroutine.
+        The coroutine has a copy of the caller's context variables. Without a time limit a local transaction that is a function
+        runs in the calling thread, as with Apache's client, and so has the thread's own variables too. A time limit could not
+        end it there. Cancels the coroutine after `timeout_s` and raises TimeoutError. Raises NotRunning before `start`, after
+        `stop` and in a process that was forked after `start`, TypeError for a value that is no coroutine.
         """
         if not asyncio.iscoroutine(work):
             raise TypeError(_no_coroutine(work))
@@ -91,9 +150,12 @@ class EventLoopThread:
         if threading.current_thread() is self._thread:
             work.close()
             raise NotRunning("run() would wait for its own thread: await the coroutine instead")
-        future = asyncio.run_coroutine_threadsafe(work, loop)
+        waiting = WaitingThread() if timeout_s is None else None
+        before = WAITING_THREAD.set(waiting)
+        future = asyncio.run_coroutine_threadsafe(work, loop)  # with a copy of this context
+        WAITING_THREAD.reset(before)
         try:
-            return future.result(timeout_s)
+            return future.result(timeout_s) if waiting is None else waiting.make_calls_until(future)
         except TimeoutError:
             if future.done():
                 raise  # the coroutine's own time-out

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import logging
 import queue
@@ -14,7 +15,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from rocketmq_broker.client.checks.listener_check import is_async
-from rocketmq_broker.client.errors import ClientError, NotRunning
+from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.event_loop_thread import WAITING_THREAD, CallNotMade
 from rocketmq_broker.world import RunFunction, Watch, World
 
 logger = logging.getLogger(__name__)
@@ -25,7 +27,7 @@ Job = Callable[[], T | Awaitable[T]]
 """A call of a listener."""
 
 
-class ListenerNotRun(NotRunning):
+class ListenerNotRun(CallNotMade):
     """A listener that did not run before the client's shutdown."""
 
 
@@ -44,8 +46,13 @@ class ListenerRunner(ABC):
     """Jobs submitted whose result has not been passed on."""
 
     @abstractmethod
-    def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
-        """Runs the job, then calls `on_done(result, error)` on the event loop.
+    def submit(
+        self,
+        job: Job[T],
+        on_done: Callable[[T | None, BaseException | None], None],
+        context: contextvars.Context | None = None,
+    ) -> None:
+        """Runs the job, in `context` if there is one, then calls `on_done(result, error)` on the event loop.
 
         After `stop()` no job runs: the error is ListenerNotRun.
         """
@@ -54,20 +61,20 @@ class ListenerRunner(ABC):
     async def stop(self, timeout_s: float) -> None:
         """Starts no further job, drops waiting ones, and waits up to `timeout_s` for running ones."""
 
-    async def run(self, job: Job[T]) -> T:
-        """Runs the job, waits for its result, and raises its error."""
+    async def run(self, job: Job[T], context: contextvars.Context | None = None) -> T:
+        """Runs the job, in `context` if there is one, waits for its result, and raises its error."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-        def settle(result: T | None, error: BaseException | None) -> None:
-            if done.done():
-                return
-            if error is not None:
-                done.set_exception(error if isinstance(error, Exception) else RuntimeError(f"the listener ended with {error!r}"))
-            else:
-                done.set_result(result)  # type: ignore[arg-type]
-
-        self.submit(job, settle)
+        self.submit(job, partial(_settle, done), context)
         return await done
+
+
+def _settle(done: asyncio.Future[T], result: T | None, error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is not None:
+        done.set_exception(error if isinstance(error, Exception) else RuntimeError(f"the listener ended with {error!r}"))
+    else:
+        done.set_result(result)  # type: ignore[arg-type]
 
 
 _OnDone = Callable[[Any, BaseException | None], None]
@@ -95,7 +102,12 @@ class ListenerThreads(ListenerRunner):
         self._watch = watch
         self.unfinished = 0
 
-    def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
+    def submit(
+        self,
+        job: Job[T],
+        on_done: Callable[[T | None, BaseException | None], None],
+        context: contextvars.Context | None = None,
+    ) -> None:
         """Runs the job in a thread, then calls `on_done(result, error)` on the event loop.
 
         After `stop()` no job runs: the error is ListenerNotRun. Where not even one thread can start, the error is
@@ -113,7 +125,7 @@ class ListenerThreads(ListenerRunner):
                 self._outcomes.append((on_done, None, error))
                 self._wake(asyncio.get_running_loop())
                 return
-        self._jobs.put((job, on_done))
+        self._jobs.put((job if context is None else partial(context.run, job), on_done))
 
     async def stop(self, timeout_s: float) -> None:
         """Starts no further job, drops waiting ones, and waits up to `timeout_s` for running ones.
@@ -204,20 +216,25 @@ class ListenerTasks(ListenerRunner):
     def __init__(self, name: str, max_tasks: int, run_function: RunFunction | None = None) -> None:
         """`name` is the tasks' name. With `run_function` the listeners are plain functions, which it runs."""
         self._name = name
-        self._run = run_function or _result_of
+        self._run_function = run_function
         self._max_tasks = max_tasks
-        self._waiting: deque[tuple[Job[Any], _OnDone]] = deque()
+        self._waiting: deque[tuple[Job[Any], _OnDone, contextvars.Context | None]] = deque()
         self._running: set[asyncio.Task[Any]] = set()
         self._is_stopped = False
         self.unfinished = 0
 
-    def submit(self, job: Job[T], on_done: Callable[[T | None, BaseException | None], None]) -> None:
+    def submit(
+        self,
+        job: Job[T],
+        on_done: Callable[[T | None, BaseException | None], None],
+        context: contextvars.Context | None = None,
+    ) -> None:
         """Runs the job in a task, as soon as the bound allows one more."""
         if self._is_stopped:
             on_done(None, ListenerNotRun("the client is shut down"))
             return
         self.unfinished += 1
-        self._waiting.append((job, on_done))
+        self._waiting.append((job, on_done, context))
         self._begin()
 
     async def stop(self, timeout_s: float) -> None:
@@ -240,8 +257,12 @@ class ListenerTasks(ListenerRunner):
 
     def _begin(self) -> None:
         while self._waiting and len(self._running) < self._max_tasks:
-            job, on_done = self._waiting.popleft()
-            task = asyncio.get_running_loop().create_task(self._run(job), name=self._name)
+            job, on_done, context = self._waiting.popleft()
+            if self._run_function is None:
+                task = asyncio.get_running_loop().create_task(_result_of(job), name=self._name, context=context)
+            else:  # it runs the function elsewhere than in the task
+                function = job if context is None else partial(context.run, job)
+                task = asyncio.get_running_loop().create_task(self._run_function(function), name=self._name)
             self._running.add(task)
             task.add_done_callback(partial(self._ended, on_done))
 
@@ -275,6 +296,7 @@ class Runners:
     def __init__(self, name: str, most_at_a_time: int, world: World) -> None:
         """`name` is that of the threads and the tasks. In a world without threads every listener is a task."""
         self._tasks: ListenerRunner = ListenerTasks(name, most_at_a_time)
+        self._watch = world.watch
         self._threads: ListenerRunner = (
             ListenerThreads(name, most_at_a_time, world.watch)
             if world.run_function is None
@@ -284,6 +306,34 @@ class Runners:
     def of(self, listener: object) -> ListenerRunner:
         """Returns the runner of this listener."""
         return self._tasks if is_async(listener) else self._threads
+
+    async def run_as_caller(self, listener: object, job: Job[T]) -> T:
+        """Runs a call of the listener as if the caller made it, waits for its result, and raises its error.
+
+        It has a copy of the caller's context variables. A function runs in the thread that waits for this task by
+        `EventLoopThread.run` without a time limit, where there is one.
+        """
+        waiting = None if is_async(listener) else WAITING_THREAD.get()
+        if waiting is not None:
+            loop = asyncio.get_running_loop()
+            done: asyncio.Future[T] = loop.create_future()
+
+            def hand_over(result: T | None, error: BaseException | None) -> None:
+                try:
+                    loop.call_soon_threadsafe(_settle, done, result, error)
+                except RuntimeError:
+                    return  # the loop is closed: no task waits for the answer
+
+            if waiting.offer(job, hand_over):
+                return await (done if self._watch is None else self._watched(done, self._watch))
+        return await self.of(listener).run(job, contextvars.copy_context())
+
+    async def _watched(self, done: asyncio.Future[T], watch: Watch) -> T:
+        watch.work_begins()
+        try:
+            return await done
+        finally:
+            watch.work_ends()
 
     async def stop(self, timeout_s: float) -> None:
         """Starts no further call, and waits up to `timeout_s` for running ones of each kind."""

@@ -9,6 +9,7 @@ from typing import Never
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.client.checks.settings_check import check_whole_number, refuse_unknown
 from rocketmq_broker.client.errors import ClientError, MessageRefused
+from rocketmq_broker.client.event_loop_thread import CallNotMade
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.calls import ask_for_success
 from rocketmq_broker.client.instance.instance import RequestHandlers
@@ -18,7 +19,7 @@ from rocketmq_broker.client.listeners import TransactionListeners
 from rocketmq_broker.client.producer.producer import Producer, RunningProducer
 from rocketmq_broker.client.producer.send_result import LocalTransactionState, SendResult, TransactionSendResult
 from rocketmq_broker.client.producer.wire_message import check_message
-from rocketmq_broker.client.push.listener_runners import ListenerNotRun, Runners
+from rocketmq_broker.client.push.listener_runners import Runners
 from rocketmq_broker.client.transaction.check_answers import CheckAnswers
 from rocketmq_broker.client.transaction.half_search import HalfSearch
 from rocketmq_broker.client.transaction.topic_listeners import TopicListeners
@@ -132,7 +133,7 @@ class TransactionProducer(Producer):
         )
 
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
-        """Sends the half message, runs the local transaction with `arg`, and sends the decision.
+        """Sends the half message, runs the local transaction with `arg` in the caller's context, and sends the decision.
 
         Raises IllegalConfiguration if the topic has no listener, and another ClientError if it is not certain that the half
         message is stored; then the local transaction did not run. Once it has run, nothing is raised. A caller that stops
@@ -168,8 +169,8 @@ class TransactionProducer(Producer):
         """Returns the listener's decision, and its failure."""
         execute = self._listeners.wanted(message.topic).execute_local_transaction
         try:
-            answer = await self._executing.of(execute).run(lambda: execute(message, arg))
-        except ListenerNotRun:
+            answer = await self._executing.run_as_caller(execute, lambda: execute(message, arg))
+        except CallNotMade:
             return LocalTransactionState.ROLLBACK_MESSAGE, None
         except Exception as error:
             return decision_and_failure(None, error, message.transaction_id)

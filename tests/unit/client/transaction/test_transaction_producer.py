@@ -2,12 +2,19 @@
 
 import asyncio
 import logging
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, cast
 
 import pytest
+from flask import Flask, g, request
+from sqlalchemy import create_engine
+from sqlalchemy.orm import scoped_session, sessionmaker
 
 from rocketmq_broker.client import (
     BrokerUnreachable,
+    EventLoopThread,
     IllegalConfiguration,
     LocalTransactionState,
     Message,
@@ -19,6 +26,7 @@ from rocketmq_broker.client import (
     SendResult,
     SendStatus,
     TransactionProducer,
+    TransactionSendResult,
     local_transaction,
 )
 from rocketmq_broker.client.instance.instance import ClientInstance
@@ -96,9 +104,9 @@ class SlowListener(Listener):
         return COMMIT
 
 
-def running(listener: Any, broker: Broker) -> TransactionProducer:
+def running(listener: Any, broker: Broker, **settings: Any) -> TransactionProducer:
     """A producer that runs, without a network."""
-    producer = TransactionProducer("p", listener)
+    producer = TransactionProducer("p", listener, **settings)
     parts = RunningProducer(cast(ClientInstance, broker), cast(SendRequests, broker), cast(MessageSender, broker))
     producer._lifecycle.started(parts)
     return producer
@@ -192,6 +200,135 @@ async def test_a_local_transaction_that_runs_at_the_shutdown_is_told_to_the_brok
     assert (await sending).local_transaction_state is COMMIT
     assert len(broker.ended) == 1
     assert broker.is_stopped
+
+
+USER: ContextVar[str] = ContextVar("user", default="nobody")
+
+
+class Observer(Listener):
+    """Notes what `see` returns while the local transaction runs."""
+
+    def __init__(self, see: Callable[[], object]) -> None:
+        super().__init__()
+        self.see = see
+        self.seen: list[object] = []
+
+    def execute_local_transaction(self, message: Message, arg: object) -> Any:
+        self.seen.append(self.see())
+        return COMMIT
+
+
+class AsyncObserver(Observer):
+    """The same as a coroutine."""
+
+    async def execute_local_transaction(self, message: Message, arg: object) -> Any:
+        await asyncio.sleep(0)
+        return super().execute_local_transaction(message, arg)
+
+
+async def running_here(listener: Any, broker: Broker) -> TransactionProducer:
+    """A producer that runs on the loop that runs this."""
+    return running(listener, broker)
+
+
+def sent_by_a_thread(observer: Observer, *, timeout_s: float | None = None, user: str = "ann") -> TransactionSendResult:
+    """Sends from this thread, as a Flask view does, with and without a time limit."""
+    with EventLoopThread() as loop:
+        producer = loop.run(running_here(observer, Broker()))
+        before = USER.set(user)
+        try:
+            return loop.run(producer.send_message_in_transaction(MESSAGE), timeout_s)
+        finally:
+            USER.reset(before)
+            loop.run(producer.shutdown())
+
+
+@pytest.mark.parametrize("kind", [Observer, AsyncObserver])
+@pytest.mark.parametrize("timeout_s", [None, 30])
+def test_the_local_transaction_has_the_context_of_the_thread_that_sends(kind: type[Observer], timeout_s: float | None) -> None:
+    observer = kind(USER.get)
+    assert sent_by_a_thread(observer, timeout_s=timeout_s).local_transaction_state is COMMIT
+    assert observer.seen == ["ann"]
+
+
+@pytest.mark.parametrize("kind", [Observer, AsyncObserver])
+async def test_local_transactions_side_by_side_have_each_the_context_of_its_own_caller(kind: type[Observer]) -> None:
+    observer = kind(USER.get)
+    producer = running(observer, Broker(), transaction_threads=1)
+
+    async def send(user: str) -> None:
+        USER.set(user)
+        await producer.send_message_in_transaction(MESSAGE)
+
+    await asyncio.gather(*(send(user) for user in ("ann", "bob", "cid")))
+    assert sorted(map(str, observer.seen)) == ["ann", "bob", "cid"]
+    await producer.shutdown()
+
+
+@pytest.mark.parametrize("timeout_s", [None, 30])
+def test_the_local_transaction_sees_flask_s_request(timeout_s: float | None) -> None:
+    observer = Observer(lambda: (g.user, request.path))
+    with Flask("shop").test_request_context("/orders"):
+        g.user = "ann"
+        assert sent_by_a_thread(observer, timeout_s=timeout_s).local_transaction_state is COMMIT
+    assert observer.seen == [("ann", "/orders")]
+
+
+def test_the_local_transaction_has_the_session_of_the_thread_that_sends() -> None:
+    sessions = scoped_session(sessionmaker(create_engine("sqlite://")))  # its registry goes by threads
+    observer = Observer(lambda: (sessions(), threading.current_thread()))
+    sent_by_a_thread(observer)
+    assert observer.seen == [(sessions(), threading.current_thread())]
+
+
+def test_with_a_time_limit_the_local_transaction_runs_in_a_thread_of_the_producer() -> None:
+    observer = Observer(threading.current_thread)
+    sent_by_a_thread(observer, timeout_s=30)
+    assert observer.seen != [threading.current_thread()]
+
+
+def test_an_error_of_a_local_transaction_in_the_sending_thread_leaves_it_to_the_check_back() -> None:
+    def fail() -> object:
+        raise NotRunning("a client of the listener's own")
+
+    assert sent_by_a_thread(Observer(fail)).local_transaction_state is UNKNOWN
+
+
+def test_ctrl_c_in_a_local_transaction_ends_the_thread_s_wait_and_leaves_the_outcome_to_the_check_back() -> None:
+    def interrupt() -> object:
+        raise KeyboardInterrupt
+
+    broker = Broker()
+    with EventLoopThread() as loop:
+        producer = loop.run(running_here(Observer(interrupt), broker))
+        with pytest.raises(KeyboardInterrupt):
+            loop.run(producer.send_message_in_transaction(MESSAGE))
+        loop.run(producer.shutdown())
+    assert [told.commit_or_rollback for told in broker.ended] == [sysflag.TRANSACTION_NOT]
+
+
+def test_a_task_that_outlives_its_caller_runs_its_local_transactions_in_a_thread_of_the_producer() -> None:
+    observer = Observer(threading.current_thread)
+    started = asyncio.Event()
+
+    async def leave_a_task() -> asyncio.Task[Any]:
+        await asyncio.sleep(0)
+        return asyncio.create_task(later())
+
+    async def later() -> LocalTransactionState:
+        await started.wait()
+        return (await producer.send_message_in_transaction(MESSAGE)).local_transaction_state
+
+    async def open_and_wait() -> LocalTransactionState:
+        started.set()
+        return await task
+
+    with EventLoopThread() as loop:
+        producer = loop.run(running_here(observer, Broker()))
+        task = loop.run(leave_a_task())
+        assert loop.run(open_and_wait()) is COMMIT
+        loop.run(producer.shutdown())
+    assert observer.seen != [threading.current_thread()]
 
 
 async def test_a_delayed_message_is_no_half_message() -> None:
