@@ -33,19 +33,18 @@ def retries_of(record: Record) -> int:
 def retried_properties(record: Record, retries: int) -> bytes:
     """Returns the dead letter's properties for its retry, without those that count its redeliveries."""
     kept = props.remove(record.properties, (props.RECONSUME_TIME, props.DELAY_TIME_LEVEL))
-    longer = props.put(kept, RETRIES, str(retries))
-    return longer if len(longer) <= props.MAX_PROPERTIES_LENGTH else kept
+    return props.put_if_it_fits(kept, RETRIES, str(retries))
 
 
 def with_origin(record: Record) -> bytes:
     """Returns the properties of a message that is stored for another attempt, with the topic and offset message id of the first.
 
-    Messages keep both to their dead-letter topic.
+    Messages keep both to their dead-letter topic. A message whose properties have no room for one goes without it.
     """
     encoded = record.properties
     if props.find(encoded, props.RETRY_TOPIC) is None:
-        encoded = props.put(encoded, props.RETRY_TOPIC, record.topic.decode())
+        encoded = props.put_if_it_fits(encoded, props.RETRY_TOPIC, record.topic.decode())
     if not (props.find(encoded, props.ORIGIN_MESSAGE_ID) or "").strip():
         first_id = offset_message_id(record.store_host, record.commit_log_offset)
-        encoded = props.put(encoded, props.ORIGIN_MESSAGE_ID, first_id)
+        encoded = props.put_if_it_fits(encoded, props.ORIGIN_MESSAGE_ID, first_id)
     return encoded

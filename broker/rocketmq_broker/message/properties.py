@@ -52,6 +52,12 @@ INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
 KEY_SEPARATOR: Final = " "
 MAX_PROPERTIES_LENGTH: Final = 32767
 """Bytes of the encoded properties; their length is a signed 16-bit number on the wire and on disk."""
+MAX_SENT_PROPERTIES_LENGTH: Final = MAX_PROPERTIES_LENGTH - 2048
+"""Bytes that a producer may send. The rest is for what is added later: the destination of a half or delayed message, its checks,
+the origin of a redelivery, the attempt of a pop, what a consumer adds that sends a message back itself: 1,500 bytes at most.
+
+RocketMQ keeps no such room. There a message with full properties cannot be sent back, and comes again for ever.
+"""
 
 _NAME_VALUE = "\x01"
 _PROPERTY = "\x02"
@@ -116,6 +122,12 @@ def put(encoded: bytes, name: str, value: str) -> bytes:
     if not encoded or encoded.endswith(_PAIR_END):
         return encoded + pair
     return encoded + _PAIR_END + pair
+
+
+def put_if_it_fits(encoded: bytes, name: str, value: str) -> bytes:
+    """Returns the properties with one of them set, or unchanged if they have no room: the message matters more."""
+    longer = put(encoded, name, value)
+    return longer if len(longer) <= MAX_PROPERTIES_LENGTH else encoded
 
 
 def remove(encoded: bytes, names: Iterable[str]) -> bytes:

@@ -100,20 +100,20 @@ def discarded(half: HalfMessage, transaction: PendingTransaction) -> InnerMessag
 
 def put_back(half: HalfMessage, transaction: PendingTransaction, checks: int) -> InnerMessage:
     """Returns a copy for the half queue's end. A property for RocketMQ and a field for us name the first half message."""
-    named = _put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, transaction.queue_offset)
+    named = props.put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, str(transaction.queue_offset))
     return _system_message(half, HALF_TOPIC, with_check_times(named, checks), transaction.commit_log_offset or FIRST_OF_ALL)
 
 
 def resumed(discarded_message: HalfMessage) -> InnerMessage:
     """Returns a new half message made from a discarded message. Its checks count from 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
-    fresh = _put_if_it_fits(fresh, RESUMED_FROM, discarded_message.commit_log_offset)
+    fresh = props.put_if_it_fits(fresh, RESUMED_FROM, str(discarded_message.commit_log_offset))
     return _system_message(discarded_message, HALF_TOPIC, with_check_times(fresh, 0), 0)
 
 
 def with_check_times(encoded: bytes, checks: int) -> bytes:
     """Returns the properties with the number of checks of the transaction."""
-    return _put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, checks)
+    return props.put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, str(checks))
 
 
 def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, prepared_transaction_offset: int) -> InnerMessage:
@@ -131,9 +131,3 @@ def _system_message(half: HalfMessage, topic: bytes, encoded_properties: bytes, 
         half.tags_code(),
         half.body_crc,
     )
-
-
-def _put_if_it_fits(encoded: bytes, name: str, value: int) -> bytes:
-    """Adds a number, unless the properties have no room for it: the message matters more than the number."""
-    longer = props.put(encoded, name, str(value))
-    return longer if len(longer) <= props.MAX_PROPERTIES_LENGTH else encoded

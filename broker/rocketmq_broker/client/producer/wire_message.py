@@ -69,7 +69,7 @@ def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> Wir
     return WireMessage(
         message.topic,
         body,
-        _encoded_properties(carried).decode(),
+        _encoded_properties(carried, _most_bytes(message.topic)).decode(),
         message.flag,
         sys_flag,
         message.transaction_id or "",
@@ -103,7 +103,7 @@ def to_wire_batch(messages: Sequence[Message]) -> WireMessage:
 
 
 def _batch_part(message: Message) -> bytes:
-    encoded = _encoded_properties(message.properties)
+    encoded = _encoded_properties(message.properties, properties.MAX_SENT_PROPERTIES_LENGTH)
     size = _BATCH_PART.size + len(message.body) + 2 + len(encoded)
     head = _BATCH_PART.pack(size, 0, 0, message.flag, len(message.body))
     return b"".join((head, message.body, len(encoded).to_bytes(2, "big"), encoded))
@@ -117,11 +117,16 @@ def _compressed(body: bytes, compress_over: int) -> tuple[bytes, int]:
     return body, 0
 
 
-def _encoded_properties(named: Mapping[str, str]) -> bytes:
+def _most_bytes(topic: str) -> int:
+    """Returns the limit of the properties. A consumer that sends a message again has added to them."""
+    return properties.MAX_PROPERTIES_LENGTH if topic.startswith(topics.RETRY_PREFIX) else properties.MAX_SENT_PROPERTIES_LENGTH
+
+
+def _encoded_properties(named: Mapping[str, str], most: int) -> bytes:
     try:
         encoded = properties.encode(named)
     except IllegalMessage as error:
         raise MessageRefused(str(error)) from None
-    if len(encoded) > properties.MAX_PROPERTIES_LENGTH:
-        raise MessageRefused(f"the properties have {len(encoded)} bytes; at most {properties.MAX_PROPERTIES_LENGTH} can be sent")
+    if len(encoded) > most:
+        raise MessageRefused(f"the properties have {len(encoded)} bytes; at most {most} can be sent")
     return encoded

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.errors import ClientError, MessageRefused
 from rocketmq_broker.client.producer.message_sender import MessageSender
 from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.message import Message, MessageExt, properties, topics
@@ -34,11 +34,8 @@ class MessageReturn:
 
     async def give_back(self, message: MessageExt, delay_level: int) -> bool:
         """Gives the message back; False if no broker took it. Delay level -1: dead letters; 0: the broker's choice."""
-        try:
-            await self._requests.consumer_send_message_back(self._group, message, delay_level, self._max_reconsume_times)
+        if await self._take_back(message, delay_level, "it is sent to the retry topic"):
             return True
-        except ClientError as error:
-            logger.warning("message %s was not taken back: %s; it is sent to the retry topic", message.message_id, error)
         limit = 0 if delay_level == _TO_THE_DEAD_LETTERS else self._max_reconsume_times
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
@@ -55,8 +52,19 @@ class MessageReturn:
         try:
             await self._sender.send(retry_message(self._group, message, reconsume_times, limit, delay_level))
             return True
+        except MessageRefused as error:
+            logger.warning("message %s cannot be sent again: %s; it goes to the dead letters", message.message_id, error)
+            return await self._take_back(message, _TO_THE_DEAD_LETTERS, "it is tried again here")
         except ClientError as error:
             logger.warning("message %s was not sent to the retry topic: %s; it is tried again here", message.message_id, error)
+            return False
+
+    async def _take_back(self, message: MessageExt, delay_level: int, otherwise: str) -> bool:
+        try:
+            await self._requests.consumer_send_message_back(self._group, message, delay_level, self._max_reconsume_times)
+            return True
+        except ClientError as error:
+            logger.warning("message %s was not taken back: %s; %s", message.message_id, error, otherwise)
             return False
 
 

@@ -75,8 +75,8 @@ class SentMessages:
             encoded = props.encode(named)
         except IllegalMessage as error:
             raise CallRefused(api.ILLEGAL_MESSAGE_PROPERTY_KEY, str(error)) from None
-        if len(encoded) > props.MAX_PROPERTIES_LENGTH:
-            reason = f"the properties have {len(encoded)} bytes; {props.MAX_PROPERTIES_LENGTH} are allowed"
+        if len(encoded) > props.MAX_SENT_PROPERTIES_LENGTH:
+            reason = f"the properties have {len(encoded)} bytes; {props.MAX_SENT_PROPERTIES_LENGTH} are allowed"
             raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, reason)
         return encoded.decode()
 

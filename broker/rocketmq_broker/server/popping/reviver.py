@@ -70,9 +70,7 @@ class Reviver:
             most = settings.retry_max_times if settings is not None else _RETRY_MAX_TIMES
             encoded = with_origin(record)
             if props.find(encoded, props.FIRST_POP_TIME) is None:
-                encoded = props.put(encoded, props.FIRST_POP_TIME, str(hidden.check_point.entry.pop_time_ms))
-            if len(encoded) > props.MAX_PROPERTIES_LENGTH:
-                encoded = record.properties  # better without its origin than lost
+                encoded = props.put_if_it_fits(encoded, props.FIRST_POP_TIME, str(hidden.check_point.entry.pop_time_ms))
             if is_given_up or attempts >= most:
                 topic = self._topics.dead_letter_topic(queue.group).topic_name
             else:

@@ -34,7 +34,7 @@ from rocketmq_broker.server.clients.producer_groups import ProducerGroups
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.delay_levels import Place
 from rocketmq_broker.server.sending.send_processor import SendDestination
-from rocketmq_broker.server.sending.sent_properties import refuse_too_many_keys, stored_sys_flag, without_brokers_own
+from rocketmq_broker.server.sending.sent_properties import refuse_too_much, stored_sys_flag, without_brokers_own
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.statistics.traffic import count
 from rocketmq_broker.server.topics.identity import BrokerIdentity
@@ -132,7 +132,7 @@ class ReplyProcessor:
         if self._under_way >= MOST_UNDER_WAY:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
-        refuse_too_many_keys(encoded)
+        refuse_too_much(header.topic, encoded)
         push = self._push(connection, header, sys_flag, encoded, command.body)
         place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -19,6 +20,7 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.delay_levels import Place, waiting_place
+from rocketmq_broker.server.sending.send_processor import NO_ROOM
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_message_of_the_broker
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
@@ -28,6 +30,8 @@ from rocketmq_broker.world import Chance
 
 FIRST_RETRY_LEVEL: Final = 3
 """The delay level of the first retry: 10 s; each further one is a level longer."""
+
+logger = logging.getLogger(__name__)
 
 _INT32_MAX: Final = (1 << 31) - 1
 
@@ -106,17 +110,24 @@ class SendBackProcessor:
 
     def _place(self, header: ConsumerSendMsgBackRequestHeader, group: SubscriptionGroupConfig, record: Record) -> Place:
         most = header.max_reconsume_times if header.max_reconsume_times is not None else group.retry_max_times
-        encoded = props.put(with_origin(record), props.WAIT_STORE_MSG_OK, "false")
+        encoded = props.put_if_it_fits(with_origin(record), props.WAIT_STORE_MSG_OK, "false")
         if record.reconsume_times >= most or header.delay_level < 0:
-            topic = self._topics.dead_letter_topic(header.group).topic_name
-            return Place(topic.encode(), 0, props.put(encoded, props.DELAY_TIME_LEVEL, "0"))
+            return self._dead_letter(header.group, encoded)
         config = self._topics.retry_topic(header.group, group.retry_queue_nums, unit_mode=header.unit_mode)
         if not permissions.is_writeable(config.perm):
             remark = f"the topic[{config.topic_name}] sending message is forbidden"
             raise RequestRefused(ResponseCode.NO_PERMISSION, remark)
         queue_id = self._random.randrange(group.retry_queue_nums)
         level = header.delay_level or FIRST_RETRY_LEVEL + record.reconsume_times
-        return waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
+        place = waiting_place(Place(config.topic_name.encode(), queue_id, encoded), level, self._highest_delay_level)
+        if len(place.properties) > props.MAX_PROPERTIES_LENGTH or props.find(encoded, props.RETRY_TOPIC) is None:
+            logger.warning(NO_ROOM, f"a message of {record.topic.decode()}", header.group, len(record.properties))
+            return self._dead_letter(header.group, encoded)
+        return place
+
+    def _dead_letter(self, group: str, encoded: bytes) -> Place:
+        topic = self._topics.dead_letter_topic(group).topic_name
+        return Place(topic.encode(), 0, props.put_if_it_fits(encoded, props.DELAY_TIME_LEVEL, "0"))
 
 
 def _origin_topic(record: Record) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from io import StringIO
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -25,7 +26,7 @@ from rocketmq_broker.server.sending.sent_properties import (
     StoredProperties,
     begins_transaction,
     refuse_in_batch,
-    refuse_too_many_keys,
+    refuse_too_much,
     stored_sys_flag,
 )
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
@@ -36,7 +37,15 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import Appended, MessageStore
 from rocketmq_broker.world import Chance
 
+logger = logging.getLogger(__name__)
+
 SendHeader: TypeAlias = SendMessageRequestHeader | SendMessageRequestHeaderV2
+
+NO_ROOM: Final = (
+    "%s goes to the dead letters of %s at its first failure: there is no room for the properties of a redelivery beside its "
+    "%d bytes of properties"
+)
+"""Only messages that another broker stored have so many; one that was refused would come again for ever."""
 
 _MULTIPLE_TAGS: Final = "MULTI_TAG"
 """RocketMQ's TopicFilterType of topics whose messages may have several tags each."""
@@ -74,6 +83,12 @@ class SendDestination:
             queue_id = self._random.randrange(config.write_queue_nums)
         topic_bits = sysflag.MULTI_TAGS if config.topic_filter_type == _MULTIPLE_TAGS else 0
         return Destination(topic.encode(), queue_id, topic_bits)
+
+    def without_room(self, retry_topic: bytes, encoded: bytes) -> Place:
+        """Returns the dead-letter topic as the place of a retried message whose properties have no room for its delay."""
+        group = retry_topic.decode().removeprefix(topics.RETRY_PREFIX)
+        logger.warning(NO_ROOM, "a retried message", group, len(encoded))
+        return Place(self._topics.dead_letter_topic(group).topic_name.encode(), 0, encoded)
 
     def _is_given_up(self, header: SendHeader) -> bool:
         """Returns whether a retried message has used up its group's attempts."""
@@ -153,7 +168,7 @@ class SendProcessor:
     def _send(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> bytes | None:
         topic, queue_id, topic_bits = self._destination.of(header)
         encoded = header.properties.encode()
-        refuse_too_many_keys(encoded)
+        refuse_too_much(header.topic, encoded)
         now_ms = self._clock()
         level = delay_level(encoded)
         if level <= 0 and encoded.find(TIMER) >= 0:
@@ -225,7 +240,10 @@ class SendProcessor:
 
     def _place(self, topic: bytes, queue_id: int, encoded: bytes, level: int) -> Place:
         if level > 0 and not topic.startswith(_DEAD_LETTERS):
-            return waiting_place(Place(topic, queue_id, self._properties.of_waiting(encoded)), level, len(self._delay_levels_ms))
+            encoded = self._properties.of_waiting(encoded)
+            place = waiting_place(Place(topic, queue_id, encoded), level, len(self._delay_levels_ms))
+            is_without_room = len(encoded) <= props.MAX_PROPERTIES_LENGTH < len(place.properties)
+            return self._destination.without_room(topic, encoded) if is_without_room else place
         return Place(topic, queue_id, self._properties.of(encoded))
 
     def _message_id(self, appended: Appended) -> str:

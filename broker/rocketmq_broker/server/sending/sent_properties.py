@@ -60,6 +60,7 @@ class StoredProperties:
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._property = _CLUSTER + cluster.encode()
+        self._most_bytes_before_it = props.MAX_PROPERTIES_LENGTH - 1 - len(self._property)
 
     def of(self, encoded: bytes) -> bytes:
         """Returns the properties of a plain message, without WAIT, which has no meaning for readers."""
@@ -72,6 +73,8 @@ class StoredProperties:
     def of_waiting(self, encoded: bytes) -> bytes:
         """Returns the properties of a half or delayed message, with WAIT: Apache's broker restores it with their destination."""
         encoded = without_brokers_own(encoded)
+        if len(encoded) > self._most_bytes_before_it:
+            return encoded  # of a consumer that sends a message again: it matters more than the cluster
         if encoded.find(_CLUSTER) >= 0:
             return props.put(encoded, props.CLUSTER, self._cluster)
         if not encoded or encoded.endswith(b"\x02"):
@@ -147,15 +150,28 @@ def count_keys(encoded: bytes) -> int:
     return keys.count(props.KEY_SEPARATOR) + 1 if keys else 0
 
 
-def refuse_too_many_keys(encoded: bytes) -> None:
-    """Raises IllegalMessage for a message with too many keys."""
+def refuse_too_much(topic: str, encoded: bytes) -> None:
+    """Raises IllegalMessage for a message with too many keys, or too long properties.
+
+    A consumer that sends a message to its retry topic has added to its properties. So there they may fill the room.
+    """
     if len(encoded) > _UNCOUNTED_BYTES:
         _refuse_keys(count_keys(encoded))
+        if len(encoded) > props.MAX_SENT_PROPERTIES_LENGTH and not topic.startswith(topics.RETRY_PREFIX):
+            _refuse_length(encoded)
 
 
 def _refuse_keys(count: int) -> None:
     if count > MOST_KEYS:
         raise IllegalMessage(f"the message has {count} keys; {MOST_KEYS} are allowed")
+
+
+def _refuse_length(encoded: bytes) -> None:
+    most, kept = props.MAX_SENT_PROPERTIES_LENGTH, props.MAX_PROPERTIES_LENGTH - props.MAX_SENT_PROPERTIES_LENGTH
+    raise IllegalMessage(
+        f"the message properties have {len(encoded)} bytes; {most} are allowed, and {kept} are kept for those that brokers and "
+        "consumers add: put what is long into the body"
+    )
 
 
 def begins_transaction(encoded: bytes) -> bool:
@@ -191,5 +207,5 @@ def refuse_in_batch(topic: bytes, encoded: bytes) -> None:
         raise IllegalMessage("a delayed message cannot be part of a batch")
     if begins_transaction(encoded):
         raise IllegalMessage("a transactional message cannot be part of a batch")
-    if len(encoded) > props.MAX_PROPERTIES_LENGTH:
-        raise IllegalMessage(f"the message properties have {len(encoded)} bytes; {props.MAX_PROPERTIES_LENGTH} are allowed")
+    if len(encoded) > props.MAX_SENT_PROPERTIES_LENGTH:
+        _refuse_length(encoded)

@@ -1,15 +1,16 @@
 """Giving messages back: to the broker first, through the retry topic when it does not take them."""
 
-from rocketmq_broker.client import BrokerError, SendFailed
+from rocketmq_broker.client import BrokerError, ClientError, MessageRefused, SendFailed
 from rocketmq_broker.client.push.message_return import MessageReturn, retry_message
 from rocketmq_broker.message import Message, MessageExt, properties
 from tests.unit.client.messages import message
 
 
 class Broker:
-    def __init__(self, *, takes_back: bool = True, takes_retries: bool = True) -> None:
+    def __init__(self, *, takes_back: bool = True, takes_retries: bool = True, refusal: ClientError | None = None) -> None:
         self.takes_back = takes_back
         self.takes_retries = takes_retries
+        self.refusal = refusal or SendFailed("no broker")
         self.given_back: list[tuple[str, int, int]] = []
         self.sent: list[Message] = []
 
@@ -20,7 +21,7 @@ class Broker:
 
     async def send(self, sent: Message) -> None:
         if not self.takes_retries:
-            raise SendFailed("no broker")
+            raise self.refusal
         self.sent.append(sent)
 
 
@@ -81,3 +82,16 @@ def test_a_retry_keeps_body_id_and_topic_and_is_no_transaction_any_more() -> Non
         "MAX_RECONSUME_TIMES": "16",
         "DELAY": "3",
     }
+
+
+async def test_what_has_no_room_for_a_retry_is_given_to_the_dead_letters() -> None:
+    """A retry topic's message would have too long properties: it would be tried again here for ever."""
+    broker = Broker(takes_retries=False, refusal=MessageRefused("the properties have 32800 bytes; at most 32767 can be sent"))
+    assert await message_return(broker).give_way(message(5), 5)
+    assert await message_return(broker).to_dead_letters(message(6))
+    assert broker.given_back == [("ID5", -1, 16), ("ID6", -1, 16)]
+
+
+async def test_what_no_broker_takes_at_all_is_tried_again_here() -> None:
+    broker = Broker(takes_back=False, takes_retries=False, refusal=MessageRefused("the properties are too long"))
+    assert not await message_return(broker).give_back(message(5), 0)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from rocketmq_broker.message import properties
+from rocketmq_broker.message import properties, topics
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
+from rocketmq_broker.message.dead_letters import RETRIES
 from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import Record, host_bytes
@@ -16,7 +17,10 @@ from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumerData, ConsumeType, SubscriptionData
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import ConsumerSendMsgBackRequestHeader
+from rocketmq_broker.server.schedule.delay_levels import Place, waiting_place
 from rocketmq_broker.store import MessageStore
+from rocketmq_broker.transaction.messages.half_message import RESUMED_FROM
+from rocketmq_broker.transaction.transitions import half_properties
 from tests.unit.server.conftest import START_MS, Desk, Wire
 
 
@@ -112,6 +116,35 @@ def test_a_message_tried_too_often_becomes_a_dead_letter(desk: Desk) -> None:
 def test_the_consumers_own_limit_counts(desk: Desk) -> None:
     send_back(desk, back(stored(desk, reconsume_times=1), max_reconsume_times=1))
     assert len(desk.messages("%DLQ%g")) == 1
+
+
+def full(desk: Desk, room: int) -> Record:
+    """Stores a message as a broker without a lower limit for sent properties does: `room` bytes are left."""
+    encoded = properties.encode({"UNIQ_KEY": "id", "k": ""})
+    encoded += b"x" * (properties.MAX_PROPERTIES_LENGTH - room - len(encoded))
+    desk.store.append(InnerMessage(b"orders", 1, b"body", encoded, 0, 0, START_MS, bytes(8)), START_MS)
+    desk.commit.settle()
+    return desk.messages("orders", 1)[-1]
+
+
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [
+        (0, set()),
+        (20, {"RETRY_TOPIC"}),
+        (90, {"RETRY_TOPIC", "ORIGIN_MESSAGE_ID", "WAIT", "DELAY"}),
+    ],
+)
+def test_a_message_without_room_for_its_redelivery_becomes_a_dead_letter(
+    desk: Desk, caplog: pytest.LogCaptureFixture, room: int, kept: set[str]
+) -> None:
+    """Refused, it would come again for ever, and its queue stand still."""
+    assert send_back(desk, back(full(desk, room))) is ResponseCode.SUCCESS
+    (record,) = desk.messages("%DLQ%g")
+    assert (record.body, record.reconsume_times) == (b"body", 1)
+    assert set(properties.decode(record.properties)) == {"UNIQ_KEY", "k"} | kept
+    assert "a message of orders goes to the dead letters of g at its first failure: " in caplog.text
+    assert f"{properties.MAX_PROPERTIES_LENGTH - room} bytes of properties" in caplog.text
 
 
 def test_a_negative_level_gives_up_at_once(desk: Desk) -> None:
@@ -233,3 +266,31 @@ def test_nobody_sends_back_what_the_broker_keeps_for_itself(desk: Desk, topic: s
 def test_nobody_sends_back_as_a_group_of_the_brokers(desk: Desk) -> None:
     answer = desk.ask(RequestCode.CONSUMER_SEND_MSG_BACK, back(stored(desk), group="CID_RMQ_SYS_TRANS"))
     assert answer.code == ResponseCode.NO_PERMISSION
+
+
+def test_the_room_that_is_kept_at_the_send_holds_all_that_brokers_and_consumers_add() -> None:
+    topic, group, number = "t" * topics.MAX_TOPIC_LENGTH, "g" * topics.MAX_GROUP_LENGTH, str((1 << 63) - 1)
+    encoded = b"k\x01" + b"x" * (properties.MAX_SENT_PROPERTIES_LENGTH - 2)
+    encoded = half_properties(encoded, topic.encode(), topics.MOST_QUEUES, group)
+    added = {
+        properties.CLUSTER: group,
+        properties.TRANSACTION_CHECK_TIMES: number,
+        properties.TRANSACTION_PREPARED_QUEUE_OFFSET: number,
+        RESUMED_FROM: number,
+        properties.RETRY_TOPIC: topic,
+        properties.ORIGIN_MESSAGE_ID: "0" * 56,
+        properties.WAIT_STORE_MSG_OK: "false",
+        properties.FIRST_POP_TIME: number,
+        RETRIES: number,
+        # What Apache's consumers leave in a message that they send again themselves; POP_CK names topic, broker and queue.
+        properties.MIN_OFFSET: number,
+        properties.MAX_OFFSET: number,
+        properties.CONSUME_START_TIME: number,
+        properties.RECONSUME_TIME: number,
+        properties.MAX_RECONSUME_TIMES: number,
+        "POP_CK": group,
+    }
+    for name, value in added.items():
+        encoded = properties.put(encoded, name, value)
+    place = waiting_place(Place(topic.encode(), topics.MOST_QUEUES, encoded), (1 << 31) - 1, (1 << 31) - 1)
+    assert len(place.properties) <= properties.MAX_PROPERTIES_LENGTH

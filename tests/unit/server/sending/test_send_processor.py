@@ -116,6 +116,38 @@ def test_properties_over_the_limit_are_illegal(desk: Desk) -> None:
     assert desk.messages("orders") == []
 
 
+def test_properties_leave_room_for_those_that_the_broker_adds(desk: Desk) -> None:
+    most = "k\x01" + "x" * (properties.MAX_SENT_PROPERTIES_LENGTH - 2)
+    assert desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=most), b"body").code == ResponseCode.SUCCESS
+    for code, header, body in (
+        (RequestCode.SEND_MESSAGE_V2, v2(properties=most + "x"), b"body"),
+        (RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"one", encoded=(most + "x").encode())),
+    ):
+        answer = desk.ask(code, header, body)
+        assert answer.code == ResponseCode.MESSAGE_ILLEGAL
+        assert "30719 are allowed" in (answer.remark or "")
+    assert len(desk.messages("orders")) == 1
+
+
+@pytest.mark.parametrize("spare", [0, 10, 22, 23, 24])
+def test_a_retry_that_fills_the_room_goes_without_the_cluster(desk: Desk, spare: int) -> None:
+    encoded = "k\x01" + "x" * (properties.MAX_PROPERTIES_LENGTH - 2 - spare)
+    for reconsume_times, topic in ((1, "%RETRY%g"), (16, "%DLQ%g")):
+        retry = v2(topic="%RETRY%g", reconsume_times=reconsume_times, properties=encoded)
+        assert desk.ask(RequestCode.SEND_MESSAGE_V2, retry, b"body").code == ResponseCode.SUCCESS
+        (record,) = desk.messages(topic)
+        assert record.get_property("CLUSTER") == ("DefaultCluster" if spare >= 23 else None)
+
+
+def test_a_retry_without_room_for_its_delay_becomes_a_dead_letter(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    """A consumer sends it, of a message that a broker without this room stored; refused, it would come again for ever."""
+    encoded = "DELAY\x013\x02k\x01" + "x" * (properties.MAX_PROPERTIES_LENGTH - 30)
+    retry = v2(topic="%RETRY%g", reconsume_times=1, properties=encoded)
+    assert desk.ask(RequestCode.SEND_MESSAGE_V2, retry, b"body").code == ResponseCode.SUCCESS
+    assert [record.body for record in desk.messages("%DLQ%g")] == [b"body"]
+    assert "no room" in caplog.text
+
+
 def test_a_message_that_begins_a_transaction_goes_to_the_half_messages(desk: Desk) -> None:
     encoded = properties.encode({"TRAN_MSG": "true", "PGROUP": "p"}).decode()
     answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=encoded, sys_flag=4, queue_id=2), b"body")
