@@ -17,7 +17,7 @@ def create_app(folder: str) -> FastAPI:
     """Returns the application, with both databases in this folder. NAMESRV_ADDR of the environment names the name server."""
     databases = [create_async_engine(f"sqlite+aiosqlite:///{folder}/{name}.db") for name in ("payments", "inventory")]
     payments, inventory = databases
-    producer = TransactionProducer("payments", DebitListener(payments))
+    producer = TransactionProducer("debits", DebitListener(payments))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

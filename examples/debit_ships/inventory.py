@@ -18,7 +18,7 @@ class Shipment(Base):
 
 def shipping(engine: AsyncEngine) -> PushConsumer:
     """Returns the consumer that ships what is debited."""
-    consumer = PushConsumer("inventory", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+    consumer = PushConsumer("debit-shipments", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
 
     @consumer.consumes(TOPIC)
     async def ship(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:

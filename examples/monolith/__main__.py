@@ -5,7 +5,7 @@ from time import sleep
 
 from sqlalchemy import create_engine, func, select
 
-from examples.monolith.split import OrderListener, credit_listener, in_transaction
+from examples.monolith.split import TOPIC, OrderListener, credit_listener, in_transaction
 from examples.monolith.whole import Base, Credit, Order, create_app
 from rocketmq_broker.client import ConsumeFromWhere, EventLoopThread, PushConsumer, TransactionProducer
 from rocketmq_broker.told_to_stop import until_interrupted
@@ -15,9 +15,9 @@ with until_interrupted(), TemporaryDirectory() as folder, EventLoopThread() as l
     for engine in (orders, credits):
         Base.metadata.create_all(engine)
     producer = loop.enter(TransactionProducer("split-orders", OrderListener(orders)))
-    loop.run(producer.create_topic("orders"))
+    loop.run(producer.create_topic(TOPIC))
     consumer = PushConsumer("split-credits", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
-    consumer.consumes("orders")(credit_listener(credits))
+    consumer.consumes(TOPIC)(credit_listener(credits))
     loop.enter(consumer)
     place = in_transaction(lambda message, order: loop.run(producer.send_message_in_transaction(message, order)))
     customer = create_app(place).test_client()

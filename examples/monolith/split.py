@@ -12,12 +12,14 @@ from examples.monolith.whole import Base, Credit, Order, Placing
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, LocalTransactionState, Message, MessageExt, MessageListener
 from rocketmq_broker.databases.sqlalchemy import add_tables, barrier, once, settle
 
+TOPIC = "split-orders"
+
 add_tables(Base.metadata)
 
 
 def message_of(order: dict[str, Any]) -> Message:
     """Returns the message that tells the credits of an order."""
-    return Message.of("orders", json.dumps(order), keys=[order["order_id"]])
+    return Message.of(TOPIC, json.dumps(order), keys=[order["order_id"]])
 
 
 def in_steps(*steps: Placing) -> Placing:

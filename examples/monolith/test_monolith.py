@@ -11,7 +11,7 @@ from sqlalchemy import Engine, create_engine, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from examples.monolith.split import OrderListener, credit_listener, in_steps, in_transaction, message_of
+from examples.monolith.split import TOPIC, OrderListener, credit_listener, in_steps, in_transaction, message_of
 from examples.monolith.whole import Base, Credit, Order, Placing, create_app, store
 from rocketmq_broker.testing import SyncRocketMQ
 
@@ -41,9 +41,9 @@ def rows(engine: Engine, table: type[Order] | type[Credit]) -> list[str]:
 
 def sending(rocketmq: SyncRocketMQ, credits: Engine) -> Placing:
     """A step that sends, with a consumer behind it."""
-    producer = rocketmq.producer("orders")
-    producer.create_topic("orders")
-    rocketmq.consumer("credits", "orders", credit_listener(credits))
+    producer = rocketmq.producer("split-orders")
+    producer.create_topic(TOPIC)
+    rocketmq.consumer("split-credits", TOPIC, credit_listener(credits))
     return lambda order: bool(producer.send(message_of(order)))
 
 
@@ -52,7 +52,7 @@ def lose_the_process(order: object) -> bool:
 
 
 def transactions(rocketmq: SyncRocketMQ, orders: Engine) -> Placing:
-    return in_transaction(rocketmq.transaction_producer("orders", OrderListener(orders)).send_message_in_transaction)
+    return in_transaction(rocketmq.transaction_producer("split-orders", OrderListener(orders)).send_message_in_transaction)
 
 
 def test_the_monolith_has_both_or_none(orders: Engine) -> None:
@@ -108,7 +108,7 @@ from rocketmq_broker.client import EventLoopThread, TransactionProducer
 
 event.listen(Session, "after_commit", lambda session: os.kill(os.getpid(), signal.SIGKILL))
 with EventLoopThread() as loop:
-    producer = TransactionProducer("orders", OrderListener(create_engine(os.environ["DATABASE_URL"])))
+    producer = TransactionProducer("split-orders", OrderListener(create_engine(os.environ["DATABASE_URL"])))
     with loop.running(producer):
         send = producer.send_message_in_transaction
         in_transaction(lambda message, order: loop.run(send(message, order)))({"order_id": "small", "points": 100})

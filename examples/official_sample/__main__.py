@@ -47,10 +47,11 @@ async def main() -> None:
     """Plays both at once."""
     engine = create_engine(os.environ.get("DATABASE_URL", "sqlite:///official_sample.db"))
     Base.metadata.create_all(engine)
-    both = asyncio.gather(play("TopicTest1234", CountingListener()), play("TopicTestStored", StoringListener(engine)))
-    await asyncio.sleep(TWO_ROUNDS_S / 4)
-    print(f"{conclude_all(engine)} messages that waited are decided in the database", flush=True)
-    await both
+    async with asyncio.TaskGroup() as both:
+        both.create_task(play("TopicTest1234", CountingListener()))
+        both.create_task(play("TopicTestStored", StoringListener(engine)))
+        await asyncio.sleep(TWO_ROUNDS_S / 4)
+        print(f"{conclude_all(engine)} messages that waited are decided in the database", flush=True)
 
 
 if __name__ == "__main__":

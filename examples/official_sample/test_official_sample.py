@@ -27,6 +27,7 @@ async def delivered(rocketmq: RocketMQ) -> list[int]:
     return sorted(int(message.text.split()[-1]) for message in await rocketmq.messages(TOPIC))
 
 
+@pytest.mark.asyncio
 async def test_the_sample_delivers_a_third_a_minute_late_and_leaves_the_undecided_to_a_person(rocketmq: RocketMQ) -> None:
     await send_ten(await rocketmq.transaction_producer("senders", CountingListener()), TOPIC)
     assert await delivered(rocketmq) == []
@@ -37,6 +38,7 @@ async def test_the_sample_delivers_a_third_a_minute_late_and_leaves_the_undecide
     assert [key for key, state in sorted(states.items()) if state == "discarded"] == ["KEY0", "KEY3", "KEY6", "KEY9"]
 
 
+@pytest.mark.asyncio
 async def test_the_sample_delivers_after_a_restart_what_it_would_have_rolled_back(rocketmq: RocketMQ) -> None:
     first = await rocketmq.transaction_producer("senders", CountingListener())
     await send_ten(first, TOPIC)
@@ -46,6 +48,7 @@ async def test_the_sample_delivers_after_a_restart_what_it_would_have_rolled_bac
     assert await delivered(rocketmq) == list(range(10))
 
 
+@pytest.mark.asyncio
 async def test_the_stored_one_keeps_its_word_after_a_lost_commit_and_a_restart(rocketmq: RocketMQ, engine: Engine) -> None:
     first = await rocketmq.transaction_producer("senders", StoringListener(engine))
     rocketmq.lose_next_decision()
@@ -92,3 +95,16 @@ def test_what_was_stored_before_kill_9_is_delivered_by_the_next_process(rocketmq
     rocketmq.transaction_producer("senders", StoringListener(engine))
     rocketmq.advance(minutes=2)
     assert rocketmq.committed("KEY1").text == "Hello RocketMQ 1"
+
+
+def test_ctrl_c_ends_the_program_without_a_traceback(rocketmq: SyncRocketMQ, engine: Engine) -> None:
+    environment = {**os.environ, "NAMESRV_ADDR": rocketmq.namesrv_addr, "DATABASE_URL": str(engine.url)}
+    command = [sys.executable, "-m", "examples.official_sample"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+        assert program.stdout is not None
+        sent = (line for line in program.stdout if "ten half messages are sent" in line)
+        assert next(sent) != next(sent)
+        program.send_signal(signal.SIGINT)
+        output, _ = program.communicate(timeout=60)
+    assert program.returncode == 130
+    assert output.endswith("\nStopped.\n")

@@ -3,9 +3,9 @@
     from faststream import FastStream
     from faststream_rocketmq import LocalTransactionState, RocketMQBroker, RocketMQMessage
 
-    broker = RocketMQBroker(group="order-service")
+    broker = RocketMQBroker(group="stream-order-service")
 
-    @broker.subscriber("orders", group="credit-service", tags="paid")
+    @broker.subscriber("stream-orders", group="stream-credit-service", tags="paid")
     async def credit(order: Order, message: RocketMQMessage) -> None: ...
 
 Tests use `faststream_rocketmq.testing.TestRocketMQBroker`.

@@ -26,7 +26,7 @@ class TestRocketMQBroker(TestBroker[RocketMQBroker, EnterType], broker=RocketMQB
     """Starts the application on a RocketMQ of the test's own. What is published has been handled when `publish` returns.
 
     async with TestRocketMQBroker(broker) as tested:
-        await tested.publish(order, "orders")
+        await tested.publish(order, "stream-orders")
         await credit.assert_called_once_with(order)
 
     Nothing is replaced by a mock: messages go through the real client and broker, so a handler that raises gets its message

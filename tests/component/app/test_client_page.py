@@ -51,7 +51,7 @@ async def test_the_blocks_of_the_page_run(
         "packed packed sent",
         "audited: large\n",
         "COMMIT_MESSAGE",
-        "orders COMMIT_MESSAGE",
+        "shop-orders COMMIT_MESSAGE",
         "refunds ROLLBACK_MESSAGE",
         "0 order ",
         "SEND_OK after one answer was lost: True",
