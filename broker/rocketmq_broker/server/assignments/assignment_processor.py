@@ -27,6 +27,7 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.server.assignments.request_modes import RequestModes
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
+from rocketmq_broker.server.shares import UnderWay
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
 MOST_ASKED_AT_ONCE: Final = 1000
@@ -43,7 +44,7 @@ class AssignmentProcessor:
         self._consumers = consumer_groups
         self._route_of = route_of
         self._tasks = tasks
-        self._under_way = 0
+        self._under_way = UnderWay()
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -54,9 +55,9 @@ class AssignmentProcessor:
         """Answers with a consumer's queues; without any if it shall keep what it has."""
         wanted = QueryAssignmentRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
-        if self._under_way >= MOST_ASKED_AT_ONCE:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._under_way} consumers ask for their queues: try again")
-        self._under_way += 1
+        if self._under_way.is_full_for(connection, MOST_ASKED_AT_ONCE):
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._under_way.count} consumers ask for their queues: try again")
+        self._under_way.begin(connection)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         self._tasks.start("an assignment of queues", self._answer(connection, reply_to, wanted))
 
@@ -69,7 +70,7 @@ class AssignmentProcessor:
         try:
             route = await self._route_of(wanted.topic)
         finally:
-            self._under_way -= 1
+            self._under_way.end(connection)
         queues = _queues(wanted.topic, route) if route is not None else []
         mode = self._modes.get(wanted.topic, wanted.consumer_group)
         share = self._share(wanted, queues, mode) if queues else None

@@ -35,6 +35,7 @@ from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.schedule.delay_levels import Place
 from rocketmq_broker.server.sending.send_processor import SendDestination
 from rocketmq_broker.server.sending.sent_properties import refuse_too_much, stored_sys_flag, without_brokers_own
+from rocketmq_broker.server.shares import UnderWay
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.server.statistics.traffic import count
 from rocketmq_broker.server.topics.identity import BrokerIdentity
@@ -111,7 +112,7 @@ class ReplyProcessor:
         self._statistics = statistics
         self._tasks = tasks
         self._clock = clock
-        self._under_way = 0
+        self._under_way = UnderWay()
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
@@ -129,14 +130,14 @@ class ReplyProcessor:
     def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
         topic, queue_id, _ = self._destination.of(header)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply begins no transaction, whatever its flag
-        if self._under_way >= MOST_UNDER_WAY:
+        if self._under_way.is_full_for(connection, MOST_UNDER_WAY):
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
         refuse_too_much(header.topic, encoded)
         push = self._push(connection, header, sys_flag, encoded, command.body)
         place = self._append(connection, header, Place(topic, queue_id, encoded), sys_flag, command.body)
         reply_to = None if command.is_oneway else ReplyTo(command.opaque, command.serialize_type)
-        self._under_way += 1
+        self._under_way.begin(connection)
         self._tasks.start("wait for what became of a reply", self._answer(connection, reply_to, push, place))
 
     def _push(self, connection: Connection, header: SendHeader, sys_flag: int, encoded: bytes, body: bytes) -> _Push:
@@ -201,7 +202,7 @@ class ReplyProcessor:
             is_pushed = await push.succeeds()
             stored = await _once_durable(place)
         finally:
-            self._under_way -= 1
+            self._under_way.end(connection)
         if reply_to is None:
             return
         header = SendMessageResponseHeader(
