@@ -189,7 +189,8 @@ def _registration(
         broker_permission=settings.broker_permission,
         period_s=min(max(settings.register_name_server_period, 10_000), 60_000) / 1000,
     )
-    context.topic_table.on_change = registration.request
+    context.topic_table.on_change = registration.topic_changed
+    registration.on_registered = context.clients.consumer_groups.topics_changed
     return registration
 
 

@@ -49,6 +49,7 @@ class Routes:
         self._fetching: dict[str, asyncio.Task[TopicRouteData | None]] = {}
         self._tasks = Tasks()
         self._wake = asyncio.Event()
+        self._is_refresh_due = False
         self._said: set[str] = set()
         self.on_change: Callable[[], None] = lambda: None
         """Called after a change of a topic's route."""
@@ -76,7 +77,13 @@ class Routes:
 
     def refresh_soon(self) -> None:
         """Updates the routes soon, because a broker went away or refused."""
+        self._is_refresh_due = True
         self._wake.set()
+
+    def look_for_missing(self) -> None:
+        """Asks for the missing topics at once, because a broker says that something changed."""
+        if not self._watched <= self._routes.keys():
+            self._wake.set()
 
     async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
         """Returns the queues for messages to the topic; those of a new topic if brokers create topics.
@@ -174,7 +181,11 @@ class Routes:
                 missing = await self._refresh(self._watched if rhythm.is_due else missing)
                 continue
             self._wake.clear()
+            if not self._is_refresh_due:
+                missing = await self._refresh(missing)
+                continue
             await asyncio.sleep(_SOON_S)
+            self._is_refresh_due = False
             missing = await self._refresh(self._watched)
 
     async def _refresh(self, asked_for: Collection[str]) -> list[str]:
@@ -199,7 +210,17 @@ class Routes:
             if not known and topic not in self._routes:
                 missing.append(topic)
         self._said.discard("")
+        if missing and not self._brokers:
+            await self._meet_brokers()
         return missing
+
+    async def _meet_brokers(self) -> None:
+        """Learns which brokers there are: to one that gets this client's heartbeats, the client need not ask for new topics."""
+        try:
+            if await self._fetch_cluster():
+                self.on_change()
+        except (ClientError, ProtocolError) as error:
+            logger.debug("the brokers are not known: %s", error)
 
     async def _fetch(self, topic: str) -> TopicRouteData | None:
         """Asks the name servers, once for any number of simultaneous callers."""

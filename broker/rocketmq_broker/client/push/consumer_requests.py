@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from rocketmq_broker.client.instance.instance import RequestHandlers
+from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.client.rebalance.assignment import Assignment
 from rocketmq_broker.client.rebalance.rebalance import Rebalance
 from rocketmq_broker.message import MessageQueue
@@ -21,11 +22,12 @@ logger = logging.getLogger(__name__)
 class ConsumerRequests:
     """The handlers that rebalance when members change, and move to an operator's offset."""
 
-    def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance) -> None:
+    def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance, routes: Routes) -> None:
         """Takes the parts that the requests act on."""
         self._group = group
         self._assignment = assignment
         self._rebalance = rebalance
+        self._routes = routes
         self.handlers: RequestHandlers = {
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed,
             RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset_offsets,
@@ -35,6 +37,7 @@ class ConsumerRequests:
         header = request.decode_header(NotifyConsumerIdsChangedRequestHeader)
         if header.consumer_group == self._group:
             self._rebalance.trigger()
+            self._routes.look_for_missing()
 
     def _reset_offsets(self, connection: Connection, request: RemotingCommand) -> None:
         header = request.decode_header(ResetOffsetRequestHeader)

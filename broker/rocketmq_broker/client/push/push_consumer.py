@@ -219,7 +219,7 @@ class PushConsumer(RunsWithin):
             self.group, instance, self.settings, self._subscriptions, self._listener,
             is_orderly=self._is_orderly, results=self._results,
         )  # fmt: skip
-        instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance).handlers)
+        instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance, instance.routes).handlers)
         instance.answer(OperatorRequests(parts.portrait(), parts.direct).handlers)
         instance.routes.on_change = self._routes_changed
         for topic in self._subscriptions:

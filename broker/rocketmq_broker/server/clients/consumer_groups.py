@@ -3,7 +3,7 @@
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -194,6 +194,12 @@ class ConsumerGroups:
     def all_groups(self) -> list[ConsumerGroup]:
         """Returns the groups online."""
         return list(self._groups.values())
+
+    def topics_changed(self, topics: Set[str]) -> None:
+        """Notifies the groups that subscribe to one of these topics: a client that waits for a topic looks for it at once."""
+        for group in self._groups.values():
+            if not topics.isdisjoint(group.subscriptions):
+                self._on_change(group.name, list(group.channels))
 
     def subscribers(self, topic: str) -> list[str]:
         """Returns the groups online that subscribe to the topic."""

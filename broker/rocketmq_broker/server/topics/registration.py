@@ -54,15 +54,20 @@ class Registration:
         ]
         self._unreachable: set[str] = set()
         self._has_left_out = False
+        self._changed: dict[str, set[str]] = {address: set() for address in name_servers}
+        """Topics that changed since the last registration, by the name server's address."""
+        self.on_registered: Callable[[set[str]], None] = lambda topics: None
+        """Called with the topics that changed, once a name server has them."""
 
     @property
     def registered_with(self) -> dict[str, bool]:
         """Whether the last registration succeeded, by the name server's address."""
         return {link.address: link.is_registered for link in self._links}
 
-    def request(self) -> None:
-        """Registers at once, after a change."""
+    def topic_changed(self, topic: str) -> None:
+        """Registers at once, after a change of this topic."""
         for link in self._links:
+            self._changed[link.address].add(topic)
             link.request()
 
     def connection_ended(self) -> None:
@@ -110,6 +115,7 @@ class Registration:
         await asyncio.gather(*goodbyes, return_exceptions=True)
 
     async def _register_with(self, address: str) -> bool:
+        changed, self._changed[address] = self._changed[address], set()
         try:
             await self._tell(address)
         except (RemotingError, ProtocolError) as error:
@@ -120,14 +126,18 @@ class Registration:
                     address,
                     error,
                 )
+            self._changed[address] |= changed
             return False
         except Exception:
             # The name servers forget a broker that stops registering.
             logger.exception("registering with the name server %s failed; it is tried again", address)
+            self._changed[address] |= changed
             return False
         if address in self._unreachable:
             self._unreachable.discard(address)
             logger.warning("registered with the name server %s again", address)
+        if changed:
+            self.on_registered(changed)
         return True
 
     async def _tell(self, address: str) -> None:

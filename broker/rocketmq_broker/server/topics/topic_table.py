@@ -48,8 +48,8 @@ class TopicTable:
         *,
         clock: Callable[[], int],
     ) -> None:
-        self.on_change: Callable[[], None] = lambda: None
-        """Called whenever the name servers should hear of a change."""
+        self.on_change: Callable[[str], None] = lambda topic: None
+        """Called with the topic whenever the name servers should get a change."""
         self._configs = configs
         self._rules = rules
         self._clock = clock
@@ -205,7 +205,7 @@ class TopicTable:
         self._sendable.clear()
         self._unsaved.add(topic)
         self.has_changed.ring()
-        self.on_change()
+        self.on_change(topic)
 
 
 def _initial_topics(rules: TopicRules) -> Iterator[TopicConfig]:

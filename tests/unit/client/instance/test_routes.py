@@ -258,6 +258,40 @@ async def test_brokers_that_create_no_topics_are_known_from_the_cluster() -> Non
     assert routes.brokers == {"x": {0: "x:1"}}
 
 
+async def test_a_client_that_waits_for_a_topic_learns_of_the_brokers() -> None:
+    servers = Servers()
+    servers.cluster = ClusterInfo(broker_addr_table={"x": BrokerData("c", "x", {0: "x:1"})})
+    routes, changes = routes_of(servers), list[dict[str, object]]()
+    routes.on_change = lambda: changes.append(dict(routes.brokers))
+    routes.watch("orders")
+    assert await routes._refresh(["orders"]) == ["orders"]
+    assert await routes._refresh(["orders"]) == ["orders"]
+    assert changes == [{"x": {0: "x:1"}}]
+
+
+def test_a_missing_topic_is_looked_for_at_once_when_a_broker_says_that_something_changed() -> None:
+    virtual, servers = VirtualTime(0), Servers(orders=route_at("x"))
+
+    async def work() -> None:
+        routes = routes_of(servers)
+        for topic in ("orders", "payments"):
+            routes.watch(topic)
+        routes.start()
+        await virtual.advance(7)
+        servers.routes["payments"] = route_at("x")
+        servers.asked.clear()
+        routes.look_for_missing()
+        await virtual.advance(0)
+        assert servers.asked == ["payments"]
+        routes.look_for_missing()
+        await virtual.advance(1)
+        assert servers.asked == ["payments"], "none is missing now"
+        await routes.stop()
+
+    with asyncio.Runner(loop_factory=virtual.new_loop) as runner:
+        runner.run(work())
+
+
 async def test_in_the_background_routes_are_fetched_until_the_stop() -> None:
     servers = Servers(orders=route_at("x"))
     routes = routes_of(servers)

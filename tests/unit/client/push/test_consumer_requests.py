@@ -33,7 +33,7 @@ def test_an_operator_moves_the_groups_queues_whichever_language_the_broker_takes
     body: bytes, group: str, moves: list[tuple[MessageQueue, int]]
 ) -> None:
     assignment = Moves()
-    requests = ConsumerRequests("group", assignment, None)  # type: ignore[arg-type]
+    requests = ConsumerRequests("group", assignment, None, None)  # type: ignore[arg-type]
     header = ResetOffsetRequestHeader(topic=QUEUE.topic, group=group, timestamp=0, is_force=True)
     code = RequestCode.RESET_CONSUMER_CLIENT_OFFSET
     (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=1))

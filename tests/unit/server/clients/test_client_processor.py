@@ -37,6 +37,16 @@ def test_members_are_listed_and_told_of_each_other(desk: Desk) -> None:
     assert desk.changes[-1] == ("g", [one, two])
 
 
+def test_the_groups_that_subscribe_to_a_topic_are_notified_of_its_change(desk: Desk) -> None:
+    one, two = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
+    desk.heartbeat(one, consumers=[CONSUMER])
+    other = ConsumerData(group_name="h", subscription_data_set=[SubscriptionData(topic="payments")])
+    desk.heartbeat(two, consumers=[other])
+    desk.changes.clear()
+    desk.consumers.topics_changed({"orders", "refunds"})
+    assert desk.changes == [("g", [one])]
+
+
 def test_a_group_that_is_not_online_has_no_members(desk: Desk) -> None:
     answer = desk.ask(RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group="g"))
     assert (answer.code, answer.remark) == (ResponseCode.SYSTEM_ERROR, "no consumer for this group, g")

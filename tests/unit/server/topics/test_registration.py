@@ -126,8 +126,24 @@ async def test_a_change_registers_at_once(desk: Desk) -> None:
     stage = Stage(desk, ONE)
     async with stage.running():
         await stage.until(lambda: stage.name_servers.times(ONE) == 1)
-        stage.registration.request()
+        stage.registration.topic_changed("orders")
         await stage.until(lambda: stage.name_servers.times(ONE) == 2)
+
+
+async def test_a_topic_is_announced_once_a_name_server_has_it(desk: Desk) -> None:
+    stage = Stage(desk, ONE)
+    announced: list[set[str]] = []
+    stage.registration.on_registered = announced.append
+    async with stage.running():
+        await stage.until(lambda: stage.name_servers.times(ONE) == 1)
+        stage.name_servers.reasons[ONE] = [ConnectFailed("no process listens")]
+        stage.registration.topic_changed("orders")
+        await stage.until(lambda: stage.name_servers.times(ONE) == 2)
+        assert announced == []
+        stage.registration.topic_changed("payments")
+        await stage.until(lambda: announced != [])
+        await stage.registration.registered()
+    assert announced == [{"orders", "payments"}]
 
 
 async def test_a_name_server_whose_connection_ended_is_registered_with_again_at_once_and_no_other_is(desk: Desk) -> None:

@@ -107,13 +107,13 @@ def test_a_deleted_topic_is_gone_and_can_be_made_anew(tmp_path: Path) -> None:
 
 def test_every_change_is_told(tmp_path: Path) -> None:
     topics = table(tmp_path)
-    told = []
-    topics.on_change = lambda: told.append(1)
+    told: list[str] = []
+    topics.on_change = told.append
     topics.for_sending("orders", "TBW102", 4)
     topics.for_sending("orders", "TBW102", 4)
     topics.retry_topic("g", 1)
     topics.delete("orders")
-    assert len(told) == 3
+    assert told == ["orders", "%RETRY%g", "orders"]
 
 
 def test_a_retry_topic_is_made_by_a_send_even_without_auto_creation(tmp_path: Path) -> None:
