@@ -198,7 +198,7 @@ async def test_a_call_asks_for_ten_seconds_of_invisible_time_at_least(client: Ap
     status = await refused(client, invisible_duration=seconds(invisible_s))
     assert (status.code, status.message) == (
         api.ILLEGAL_INVISIBLE_TIME,
-        f"an invisible time of {int(invisible_s * 1000)} ms; 10000 to 43200000 are possible",
+        f"the invisibleTime is too small. min is 10000 ms, not {int(invisible_s * 1000)}",
     )
     (message,) = await receive(client, invisible_s=10)
     changed = await after(client, "ChangeInvisibleDuration", message, invisible_duration=seconds(invisible_s))
@@ -241,6 +241,7 @@ async def test_an_impossible_invisible_time_is_refused_and_the_handle_stays_good
         "ReceiveMessage", group=GROUP, message_queue=api.MessageQueue(topic=ORDERS), invisible_duration=seconds(invisible_s)
     )
     assert [answer.status.code for answer in refused] == [api.ILLEGAL_INVISIBLE_TIME]
+    assert f"the invisibleTime is too {'small' if invisible_s < 0 else 'large'}" in refused[0].status.message
     assert await ack(client, message) == [api.OK]
 
 

@@ -226,8 +226,11 @@ def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMes
 
 def _invisible_ms(duration: Duration, *, least_ms: int) -> int:
     invisible_ms = _milliseconds(duration)
-    if not least_ms <= invisible_ms <= LONGEST_INVISIBLE_MS:
-        reason = f"an invisible time of {invisible_ms} ms; {least_ms} to {LONGEST_INVISIBLE_MS} are possible"
+    # Apache's words: its tests look for them.
+    if invisible_ms < least_ms:
+        raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too small. min is {least_ms} ms, not {invisible_ms}")
+    if invisible_ms > LONGEST_INVISIBLE_MS:
+        reason = f"the invisibleTime is too large. max is {LONGEST_INVISIBLE_MS} ms, not {invisible_ms}"
         raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, reason)
     return invisible_ms
 
