@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Engine, Row
 
@@ -13,14 +13,32 @@ from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 _CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
 
+_COMMITTED_ORDERS: Final = "SELECT count(*) FROM transactions WHERE kind = 'order' AND state = 'COMMITTED'"
+_CREDITED_ORDERS: Final = "SELECT count(DISTINCT order_id) FROM credits"
+
 _RECENT: Final = """
-SELECT t.transaction_id, t.created_at_ms AS at_ms, COALESCE(o.state, t.state) AS state, o.order_id, o.customer, o.total_cents
+SELECT t.transaction_id, t.created_at_ms AS at_ms, t.kind, t.state AS transaction_state, COALESCE(o.state, t.state) AS state,
+  o.order_id, o.customer, o.total_cents
 FROM transactions t LEFT JOIN orders o ON o.order_id = t.order_id
 WHERE LOWER(COALESCE(o.customer, '')) LIKE LOWER(:customer) ESCAPE '!'
   AND (COALESCE(o.order_id, '') LIKE :order ESCAPE '!' OR t.transaction_id LIKE :order ESCAPE '!')
   AND COALESCE(o.state, t.state) LIKE :state ESCAPE '!'
 ORDER BY t.created_at_ms DESC, t.transaction_id DESC LIMIT CAST(:most AS INTEGER)
 """
+
+
+class CreditEntry(NamedTuple):
+    """A row of the credit database."""
+
+    points: int
+    at_ms: int
+
+
+class Totals(NamedTuple):
+    """The orders whose transaction is COMMITTED, and those with a credit."""
+
+    orders: int
+    credited: int
 
 
 class Ledgers:
@@ -46,7 +64,7 @@ class Ledgers:
         return (str(rows[0].order_id), str(rows[0].state)) if rows else None
 
     def recent_transactions(self, *, customer: str, order: str, state: str, most: int) -> Sequence[Row[Any]]:
-        """Returns the newest transactions: id, time, state, order id, customer, total. Empty words filter nothing.
+        """Returns the newest transactions: id, time, kind, states, order id, customer, total. Empty words filter nothing.
 
         `customer` is a part of the name; `order` begins the id of the order or of the transaction; `state` is exact.
         """
@@ -58,6 +76,21 @@ class Ledgers:
             state=_like(state) or "%",
             most=str(most),
         )
+
+    def entries_of(self, transaction_ids: Sequence[str]) -> dict[str, CreditEntry]:
+        """Returns the entries of the credit database by the transaction whose message brought them."""
+        ids = {f"id{number}": transaction_id for number, transaction_id in enumerate(transaction_ids)}
+        if not ids:
+            return {}
+        names = ", ".join(f":{name}" for name in ids)
+        sql = f"SELECT transaction_id, points, created_at_ms FROM credits WHERE transaction_id IN ({names})"
+        return {str(row.transaction_id): CreditEntry(row.points, row.created_at_ms) for row in rows_of(self._credits, sql, **ids)}
+
+    def totals(self) -> Totals:
+        """Returns how many orders have a COMMITTED transaction, and how many have a credit."""
+        ((orders,),) = rows_of(self._orders, _COMMITTED_ORDERS)
+        ((credited,),) = rows_of(self._credits, _CREDITED_ORDERS)
+        return Totals(int(orders), int(credited))
 
     def transaction_states(self) -> list[str]:
         """Returns the states that orders, and transactions without an order, have at present."""

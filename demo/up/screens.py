@@ -14,6 +14,7 @@ from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun, ScenarioStep
 from demo.scenarios.service_logs import ServiceLogs
 from demo.system import System
+from demo.up.chapters import chapter_title, find_chapter
 from demo.up.keeper import Health, Keeper
 from demo.up.second_opinion import Opinion, SecondOpinion
 from demo.up.shop import Shop
@@ -93,7 +94,8 @@ def extension(
             Section("Second opinion", "/second-opinion"),
         ),
         screens=(
-            Screen("/", "Start", "start.html", shop.find, refresh_s=2.0),
+            Screen("/", "Start", "start.html", shop.find, refresh_s=1.0, heading=lambda visit: "One order, one credit"),
+            Screen("/chapter", "Chapter", "chapter.html", find_chapter, refresh_s=None, heading=chapter_title),
             Screen("/running", "What runs", "running.html", application.find_running),
             Screen("/scenarios", "Scenarios", "scenarios.html", application.find_scenarios),
             Screen("/scenarios/run", "Scenario", "run.html", application.find_run, refresh_s=0.5, heading=application.heading),
@@ -101,8 +103,9 @@ def extension(
             Screen("/second-opinion", "Second opinion", "second_opinion.html", application.find_opinion),
         ),
         deeds=(
-            Deed("/orders/place", shop.place, shop.after_order),
-            Deed("/scenarios/start", application.start, application.newest_run, is_said=False),
+            Deed("/orders/place", shop.place, shop.after_order, form_at=lambda visit: "/"),
+            Deed("/orders/pay", shop.pay, shop.after_order),
+            Deed("/scenarios/start", application.start, application.newest_run, is_said=False, form_at=_form_of_scenarios),
             Deed("/failpoints/arm", application.arm, lambda visit: "/failpoints"),
             Deed("/failpoints/disarm", application.disarm, lambda visit: "/failpoints"),
             Deed("/second-opinion/ask", application.ask_spark, lambda visit: "/second-opinion"),
@@ -111,6 +114,10 @@ def extension(
         witnesses=(application.witness,),
         finders=(shop.search,),
     )
+
+
+def _form_of_scenarios(visit: Visit) -> str:
+    return "/" if visit.word("from") == "start" else "/scenarios"
 
 
 class _Application:

@@ -3,26 +3,58 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
+from enum import Enum
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import httpx
 from sqlalchemy import Row
 
 from demo.errors import DemoError
-from demo.scenarios.ledger import Ledgers
+from demo.scenarios.ledger import CreditEntry, Ledgers, Totals
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun
+from demo.scenarios.stage import PAYMENT_DEADLINE_S
 from demo.system import System
+from demo.up.chapters import Chapter, first_chapters
 from demo.up.keeper import Health, Keeper
+from rocketmq_broker.admin.asking.requests import BrokerRequests
 from rocketmq_broker.admin.console import SearchHit, Visit, url
-from rocketmq_broker.admin.errors import CannotAsk, Refused
+from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
+from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 GRPC: Final = "clients of RocketMQ 5 (gRPC)"
 """The name of the address for them."""
 MOST_ROWS: Final = 10
+MAX_PAIRS: Final = 5
+HALF: Final = "half message"
+LOCAL: Final = "local transaction"
+COMMIT: Final = "COMMIT"
+DELIVERED: Final = "delivered"
+CREDITED: Final = "credited"
+_ROLLED_BACK: Final = "ROLLED_BACK"
+_BROKER_S: Final = 1.0
+"""The longest wait for the broker: the rows of the databases are shown without its answer then."""
 _REQUEST_S: Final = 20.0
+
+
+class StepState(Enum):
+    """Whether a step of a transaction was taken. The values are words for the screen."""
+
+    DONE = "done"
+    OPEN = "not yet"
+    FAILED = "no"
+    UNKNOWN = "unknown"
+
+
+class Step(NamedTuple):
+    """A step on the way from an order to its credit."""
+
+    name: str
+    state: StepState
 
 
 class RecentTransaction(NamedTuple):
@@ -30,10 +62,30 @@ class RecentTransaction(NamedTuple):
 
     transaction_id: str
     at_ms: int
+    kind: str
+    transaction_state: str
     state: str
     order_id: str | None
     customer: str | None
     total_cents: int | None
+
+
+class Pair(NamedTuple):
+    """A transaction's row in the order database, its entry in the credit database, and the steps between them."""
+
+    row: RecentTransaction
+    entry: CreditEntry | None
+    steps: Sequence[Step]
+
+    @property
+    def is_given_up(self) -> bool:
+        """True if the broker no longer delivers the message, though the order database awaits it: it was discarded."""
+        return any(step.name == COMMIT and step.state is StepState.FAILED for step in self.steps)
+
+    @property
+    def after_ms(self) -> int | None:
+        """The time from the order to its entry; None without one."""
+        return None if self.entry is None else max(0, self.entry.at_ms - self.row.at_ms)
 
 
 class StartFacts(NamedTuple):
@@ -46,14 +98,20 @@ class StartFacts(NamedTuple):
     """By name: where metrics are served, if they are."""
     grpc: str | None
     """The broker's address for clients of RocketMQ 5, if it serves them."""
-    rows: list[RecentTransaction]
+    pairs: list[Pair]
+    totals: Totals | None
+    """None if one of the databases cannot be read."""
     trouble: str | None
-    """Why the recent transactions cannot be shown."""
+    """Why the recent transactions, or their credits, cannot be shown."""
+    has_broker: bool
+    """Whether the broker said what it has decided."""
+    chapters: Sequence[Chapter]
     scenarios: tuple[Scenario, ...]
     running: ScenarioRun | None
     states: Sequence[str]
     """Those that transactions have at present."""
-    most: int = MOST_ROWS
+    most: int = MAX_PAIRS
+    deadline_s: int = PAYMENT_DEADLINE_S
 
     @property
     def is_ready(self) -> bool:
@@ -77,6 +135,7 @@ class Shop:
         self._transport = transport
         self._keeper = keeper
         self._runs = runs
+        self._chapters = first_chapters()
         self._metrics = {name: address for name, address in addresses.items() if name.startswith("metrics")}
         self._grpc = addresses.get(GRPC)
         self._links = {
@@ -85,38 +144,69 @@ class Shop:
 
     async def find(self, visit: Visit) -> StartFacts:
         """Returns the state of all processes, and the recent transactions that the filter lets through."""
+        ledgers, trouble = self._runs.ledgers, None
         rows: list[RecentTransaction] = []
         states: list[str] = []
-        trouble: str | None = None
+        entries: Mapping[str, CreditEntry] | None = None
+        totals: Totals | None = None
         try:
             found, states = await asyncio.to_thread(
-                self._recent, self._runs.ledgers, visit.word("customer"), visit.word("order"), visit.word("state")
+                self._recent, ledgers, visit.word("customer"), visit.word("order"), visit.word("state")
             )
             rows = [RecentTransaction(**row._asdict()) for row in found]
+            entries = await asyncio.to_thread(ledgers.entries_of, [row.transaction_id for row in rows])
+            totals = await asyncio.to_thread(ledgers.totals)
         except DemoError as error:
             trouble = str(error) if self._keeper.is_all_ready else None  # a young database has no tables yet
+        decided = await _decided(visit, [row.transaction_id for row in rows if row.transaction_id not in (entries or {})])
+        pairs = [Pair(row, (entries or {}).get(row.transaction_id), steps_of(row, entries, decided)) for row in rows]
         return StartFacts(
-            self._keeper.healths, self._links, self._metrics, self._grpc, rows, trouble, SCENARIOS, self._runs.running, states
+            self._keeper.healths,
+            self._links,
+            self._metrics,
+            self._grpc,
+            pairs,
+            totals,
+            trouble,
+            decided is not None,
+            self._chapters,
+            SCENARIOS,
+            self._runs.running,
+            states,
         )
 
     async def place(self, visit: Visit) -> str:
         """Places the order of the form. Raises Refused with the order service's reason, CannotAsk if it does not answer."""
         item = {"name": visit.word("article"), "quantity": _number(visit, "quantity"), "price_cents": _cents(visit.word("price"))}
         body = {"customer": visit.word("customer"), "items": [item], "payment": visit.word("payment") or "now"}
-        try:
-            async with httpx.AsyncClient(timeout=_REQUEST_S, transport=self._transport, trust_env=False) as client:
-                response = await client.post(f"{self._order_url}/orders", json=body)
-        except httpx.TransportError as error:
-            raise CannotAsk(f"the order service does not answer: {error or type(error).__name__}") from None
+        response = await self._asked("/orders", body)
         answer = _object(response)
         if "order" not in answer:
-            raise Refused(f"the order service answers {response.status_code}: {_reason(answer)}")
+            raise Refused(f"no order was placed, the order service answers {response.status_code}: {_reason(answer)}")
         order = answer["order"]
         return f"order {order['order_id']} of {body['customer']} is {order['state']}"
 
+    async def pay(self, visit: Visit) -> str:
+        """Pays for the order of the form. Raises Refused with the order service's reason, CannotAsk if it does not answer."""
+        order_id = visit.word("order")
+        if re.fullmatch("[0-9A-Za-z-]{1,36}", order_id) is None:
+            raise Refused("name the order by its id")
+        response = await self._asked(f"/orders/{order_id}/payment", {})
+        if response.is_error:
+            raise Refused(f"nothing was paid, the order service answers {response.status_code}: {_reason(_object(response))}")
+        return f"order {order_id} is paid: the next check-back finds the payment, and its answer is COMMIT"
+
+    async def _asked(self, path: str, body: Mapping[str, object]) -> httpx.Response:
+        """Returns the order service's answer. Raises CannotAsk without one."""
+        try:
+            async with httpx.AsyncClient(timeout=_REQUEST_S, transport=self._transport, trust_env=False) as client:
+                return await client.post(f"{self._order_url}{path}", json=body)
+        except httpx.TransportError as error:
+            raise CannotAsk(f"the order service does not answer: {error or type(error).__name__}") from None
+
     def after_order(self, visit: Visit) -> str:
         """Returns the start screen with the transactions of the order's customer."""
-        return url("/", customer=visit.word("customer"))
+        return url("/", customer=visit.word("customer") or None)
 
     async def search(self, word: str) -> list[SearchHit]:
         """Returns the newest transactions of customers with the word in their name, and of orders whose id begins with it."""
@@ -134,8 +224,42 @@ class Shop:
 
     @staticmethod
     def _recent(ledgers: Ledgers, customer: str, order: str, state: str) -> tuple[Sequence[Row[Any]], list[str]]:
-        rows = ledgers.recent_transactions(customer=customer, order=order, state=state, most=MOST_ROWS)
+        rows = ledgers.recent_transactions(customer=customer, order=order, state=state, most=MAX_PAIRS)
         return rows, ledgers.transaction_states()
+
+
+def steps_of(
+    row: RecentTransaction, entries: Mapping[str, CreditEntry] | None, decided: Mapping[str, str] | None
+) -> tuple[Step, ...]:
+    """Returns the steps of a transaction. `entries` and `decided`, the broker's states, are None if they are unknown."""
+    done, still_open, failed, unknown = StepState.DONE, StepState.OPEN, StepState.FAILED, StepState.UNKNOWN
+    if row.transaction_state == _ROLLED_BACK:
+        state = (decided or {}).get(row.transaction_id)
+        rollback = {None: unknown, "pending": still_open}.get(state, done)
+        return (Step(HALF, done), Step(LOCAL, done if row.order_id else failed), Step("ROLLBACK", rollback))
+    is_credited = entries is not None and row.transaction_id in entries
+    if is_credited:
+        return tuple(Step(name, done) for name in (HALF, LOCAL, COMMIT, DELIVERED, CREDITED))
+    state = (decided or {}).get(row.transaction_id)
+    commit = {None: unknown, "committed": done, "pending": still_open}.get(state, failed)
+    credit = unknown if entries is None else failed if commit is failed else still_open
+    return (Step(HALF, done), Step(LOCAL, done), Step(COMMIT, commit), Step(DELIVERED, credit), Step(CREDITED, credit))
+
+
+async def _decided(visit: Visit, transaction_ids: Sequence[str]) -> Mapping[str, str] | None:
+    """Returns the broker's states of these transactions, as far as it has them; None if it does not answer."""
+    found: dict[str, str] = {}
+    try:
+        async with asyncio.timeout(_BROKER_S):
+            session = await visit.session()
+            for transaction_id in transaction_ids:
+                header = ShowTransactionRequestHeader(transaction_id=transaction_id)
+                for _, answer in await session.ask_each(partial(BrokerRequests.show, header=header)):
+                    for info in answer.transactions:
+                        found[transaction_id] = info.state
+    except (AdminError, TimeoutError):
+        return None
+    return found
 
 
 def _hit(row: RecentTransaction) -> SearchHit:

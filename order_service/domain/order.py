@@ -81,5 +81,9 @@ class Cancellation:
 def reason_to_refuse(order: Order, limit_cents: int) -> str | None:
     """Returns why the local transaction must roll the order back, or None if it may store it."""
     if order.total_cents > limit_cents:
-        return f"the order's total of {order.total_cents} cents is above the limit of {limit_cents}"
+        return f"the order's total of {_amount(order.total_cents)} is above the limit of {_amount(limit_cents)}"
     return None
+
+
+def _amount(cents: int) -> str:
+    return f"{cents // 100:,}.{cents % 100:02d}"

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from rocketmq_broker.admin.console.visit import Visit
+
+
+class RefusedForm(NamedTuple):
+    """A form that was refused, and its fields, which it keeps."""
+
+    path: str
+    fields: Mapping[str, str]
+
+    def kept(self, path: str, name: str, otherwise: object = "", /, **where: str) -> object:
+        """Returns a field's value if the form at `path`, with the values of `where` in other fields, was refused."""
+        if path != self.path or any(self.fields.get(field) != value for field, value in where.items()):
+            return otherwise
+        return self.fields.get(name, "")
+
+
+NOT_REFUSED: Final = RefusedForm("", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +36,5 @@ class Deed:
     """The page that the visitor sees then."""
     is_said: bool = True
     """Whether that page shows the sentence. False where the page tells by itself how it goes."""
+    form_at: Callable[[Visit], str] | None = None
+    """The page with the form, which comes again with its fields filled in if it is refused; None if `back_to` is it."""

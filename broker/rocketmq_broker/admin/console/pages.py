@@ -39,12 +39,15 @@ class Pages:
             language: _environment(folders, Words.of(language, folders), language, sections) for language in LANGUAGES
         }
 
-    def page(self, request: Request, template: str, *, title: str, status: int = 200, **facts: Any) -> HTMLResponse:
-        """Renders a whole page. It shows the result of the last form once."""
+    def page(
+        self, request: Request, template: str, *, title: str, status: int = 200, address: URL | None = None, **facts: Any
+    ) -> HTMLResponse:
+        """Renders a whole page, that of the request unless there is an `address`. It shows the result of the last form once."""
+        address = address or request.url
         session = request.scope.get("session", {})
         said = session.pop("said", None)
-        frame = {"title": title, "path": request.url.path, "said": said, "csrf": session.get("csrf", "")}
-        frame["other_languages"] = in_other_languages(request)
+        frame = {"title": title, "path": address.path, "said": said, "csrf": session.get("csrf", "")}
+        frame["other_languages"] = in_other_languages(request, address)
         return HTMLResponse(self.part(request, template, **{**frame, **facts}), status)
 
     def part(self, request: Request, template: str, **facts: Any) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Message, MessageExt
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.unit.admin.console.visitor import Visitor
+from tests.unit.admin.console.visitor import Visitor, hidden_fields
 
 
 class TestSending:
@@ -36,8 +36,24 @@ class TestSending:
     def test_a_message_that_no_broker_takes_is_refused_with_a_sentence(
         self, fields: Mapping[str, str], sentence: str, rocketmq: SyncRocketMQ, visitor: Visitor
     ) -> None:
-        assert sentence in visitor.posts("/send", "/send/message", 404, **fields)
+        assert sentence in visitor.posts("/send", "/send/message", 422, **fields)
         assert not rocketmq.messages("orders")
+
+    def test_a_refused_form_comes_back_with_what_was_filled_in(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+        fields = {"topic": "or ders", "body": "<b>paid</b>", "keys": "order-1", "tag": "t", "properties": "a=b"}
+        html = visitor.posted("/send", "/send/message", 422, fields).text
+        assert html.count('id="refusal"') == 1
+        for kept in ('value="or ders"', ">&lt;b&gt;paid&lt;/b&gt;</textarea>", 'value="order-1"', 'value="t"', ">a=b</textarea>"):
+            assert kept in html
+        assert '<a class="language" href="/send?lang=zh"' in html
+
+    def test_a_form_that_no_broker_takes_is_sent_again_by_a_button(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+        page = visitor.html("/send")
+        rocketmq.crash()
+        fields = {**hidden_fields(page, "/send/message"), "topic": "orders", "body": "paid"}
+        answer = visitor.client.post("/send/message", data=fields)
+        assert answer.status_code == 503
+        assert {"topic": "orders", "body": "paid"}.items() <= hidden_fields(answer.text, "/send/message").items()
 
     def test_the_form_proposes_the_topic_of_the_page_that_led_to_it(self, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
         visitor.posts("/topics/new", "/topics/create", topic="orders", queues="2")
@@ -54,7 +70,7 @@ class TestCreatingATopic:
 
     def test_one_that_exists_stays_as_it_is(self, visitor: Visitor) -> None:
         visitor.posts("/topics/new", "/topics/create", topic="orders", queues="3")
-        assert "has a topic orders already" in visitor.posts("/topics/new", "/topics/create", 404, topic="orders", queues="8")
+        assert "has a topic orders already" in visitor.posts("/topics/new", "/topics/create", 422, topic="orders", queues="8")
         assert "orders 3 0" in visitor.sees("/topics")
 
     @pytest.mark.parametrize(
@@ -69,7 +85,7 @@ class TestCreatingATopic:
         ],
     )
     def test_what_cannot_be_a_topic_is_refused(self, fields: Mapping[str, str], sentence: str, visitor: Visitor) -> None:
-        assert sentence in visitor.posts("/topics/new", "/topics/create", 404, **fields)
+        assert sentence in visitor.posts("/topics/new", "/topics/create", 422, **fields)
         assert "There is no topic of a program yet" in visitor.sees("/topics")
 
 
@@ -195,7 +211,12 @@ class TestResettingAGroup:
         ],
     )
     def test_what_cannot_be_done_is_refused(self, fields: Mapping[str, str], sentence: str, visitor: Visitor) -> None:
-        assert sentence in visitor.posts(self.dry_run("first"), "/group/reset/do", 404, **fields)
+        assert sentence in visitor.posts(self.dry_run("first"), "/group/reset/do", 422, **fields)
+
+    def test_a_dry_run_to_no_time_comes_back_to_its_form(self, visitor: Visitor) -> None:
+        seen = visitor.sees(self.dry_run("time", "soon"))
+        assert "Soon is no time such as 2026-01-31T12:00." in seen
+        assert 'name="time" type="datetime-local" step="1" value="soon"' in visitor.html(self.dry_run("time", "soon"))
 
     def test_a_group_that_has_consumed_nothing_has_nothing_to_reset(self, visitor: Visitor) -> None:
         assert "The consumer group nobody has no offsets" in visitor.sees("/group/reset?group=nobody", 404)

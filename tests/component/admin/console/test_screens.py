@@ -115,7 +115,7 @@ def test_a_decision_without_reason_or_tick_is_refused(
     fields: Mapping[str, str], sentence: str, rocketmq: SyncRocketMQ, visitor: Visitor
 ) -> None:
     order(rocketmq, UNKNOWN)
-    assert sentence in visitor.posts("/transaction?word=order-1", "/transaction/decide", 404, **fields)
+    assert sentence in visitor.posts("/transaction?word=order-1", "/transaction/decide", 422, **fields)
     assert rocketmq.pending()
 
 
@@ -208,12 +208,12 @@ class TestDeadLetters:
         assert "credits 0 1" in visitor.sees("/dead-letters")
 
     def test_it_is_not_dismissed_without_a_reason(self, letter: str, visitor: Visitor) -> None:
-        assert "The reason is empty" in visitor.posts(letter, "/dead-letter/dismiss", 404)
+        assert "The reason is empty" in visitor.posts(letter, "/dead-letter/dismiss", 422)
         assert "credits 1 1" in visitor.sees("/dead-letters")
 
     def test_it_is_retried_once_and_again_only_if_asked(self, letter: str, visitor: Visitor) -> None:
         assert "once more (retry 1)" in visitor.posts(letter, "/dead-letter/retry", reason="mended")
-        assert "was retried" in visitor.posts(letter, "/dead-letter/retry", 404)
+        assert "was retried" in visitor.posts(letter, "/dead-letter/retry", 422)
         assert "once more (retry 2)" in visitor.posts(letter, "/dead-letter/retry", again="yes")
 
 

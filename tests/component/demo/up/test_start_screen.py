@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,13 +22,13 @@ from demo.system import System
 from demo.up.keeper import Health, Keeper
 from demo.up.screens import extension
 from demo.up.second_opinion import SecondOpinion
-from demo.up.shop import GRPC, Shop
+from demo.up.shop import GRPC, RecentTransaction, Shop, steps_of
 from rocketmq_broker.admin.console import ConsoleSettings, Visit, create_console
 from rocketmq_broker.admin.console.brokers import Brokers
 from rocketmq_broker.admin.errors import CannotAsk, Refused
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.testing import SyncRocketMQ
-from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor
+from tests.unit.admin.console.visitor import PAGE_OF_CONSOLE, Visitor, text_of
 
 ORDER_URL = "http://127.0.0.1:8080"
 ADDRESSES = {"order service": ORDER_URL, "name server": "127.0.0.1:9876", GRPC: "127.0.0.1:8083"}
@@ -39,11 +40,16 @@ def system(tmp_path: Path) -> System:
     """An order database with three orders and the marker of a transaction without one, besides no processes."""
     with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
         orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
-        orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms)")
+        orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms, kind DEFAULT 'order')")
         orders.executemany("INSERT INTO orders VALUES (?, ?, 2599, 5, ?)", ORDERS)
         rows = [(f"T{index}", order_id, "COMMITTED", index) for index, (order_id, _, _) in enumerate(ORDERS)]
-        orders.executemany("INSERT INTO transactions VALUES (?, ?, ?, ?)", [*rows, ("T9", None, "ROLLED_BACK", 9)])
+        rows += [("T9", None, "ROLLED_BACK", 9)]
+        orders.executemany("INSERT INTO transactions (transaction_id, order_id, state, created_at_ms) VALUES (?, ?, ?, ?)", rows)
         orders.commit()
+    with closing(sqlite3.connect(tmp_path / "credits.db")) as credits:
+        credits.execute("CREATE TABLE credits (order_id, transaction_id, points, created_at_ms)")
+        credits.execute("INSERT INTO credits VALUES ('A-17', 'T0', 25, 103)")
+        credits.commit()
     names = {"order_url": ORDER_URL, "order_database_url": f"sqlite:///{tmp_path}/orders.db"}
     return cast(System, SimpleNamespace(**names, credit_database_url=f"sqlite:///{tmp_path}/credits.db", consumers=()))
 
@@ -117,6 +123,97 @@ def test_the_search_finds_transactions_by_customer_and_by_the_begin_of_an_id(
 def test_the_search_leads_to_the_only_transaction_of_an_order(visitor: Visitor) -> None:
     answer = visitor.client.get("/search?word=B-1", follow_redirects=False)
     assert (answer.status_code, answer.headers["Location"]) == (303, "/transaction?word=T1")
+
+
+def test_an_order_stands_beside_its_credit_with_the_steps_between_them(visitor: Visitor) -> None:
+    ordered = visitor.sees("/?order=A-17")
+    assert "Order ada 25.99 PLACED" in ordered
+    assert "half message done local transaction done COMMIT done delivered done credited done" in ordered
+    assert "Credit 25 points 103 ms later" in ordered
+    assert "COMMIT unknown delivered not yet credited not yet" in visitor.sees("/?order=B-18")  # the broker has no such message
+    assert "No order ROLLED_BACK" in visitor.sees("/?order=T9")
+    assert "local transaction no ROLLBACK unknown" in visitor.sees("/?order=T9")
+
+
+def test_the_screen_says_what_this_is_with_a_verdict_and_chapters(visitor: Visitor) -> None:
+    seen = visitor.sees("/")
+    assert "An order is a row in one database, its credit a row in another" in seen
+    assert "Committed orders: 3. With a credit: 1. The others are on their way." in seen
+    for path in re.findall(r'href="(/chapter[^"]*)"', visitor.html("/")):
+        chapter = visitor.html(path)
+        assert "<h2>" in chapter
+        assert '<pre><code class="language-bash">' in chapter
+    assert visitor.sees("/chapter?name=../README", 404).count("There is no chapter")
+    assert 'lang="zh"' in visitor.client.get("/chapter?name=see-it-happen&lang=zh").text
+
+
+def test_credits_that_cannot_be_read_leave_the_orders_on_the_screen(visitor: Visitor, tmp_path: Path) -> None:
+    (tmp_path / "credits.db").unlink()
+    seen = visitor.sees("/?order=A-17")
+    assert "cannot be read: no such table: credits" in seen
+    assert "Order ada 25.99 PLACED" in seen
+    assert "credited unknown" in seen
+    assert "Committed orders" not in seen
+
+
+@pytest.mark.parametrize(
+    ("state", "steps"),
+    [
+        ("pending", "DONE DONE OPEN OPEN OPEN"),
+        ("committed", "DONE DONE DONE OPEN OPEN"),
+        ("discarded", "DONE DONE FAILED FAILED FAILED"),
+        (None, "DONE DONE UNKNOWN OPEN OPEN"),
+    ],
+)
+def test_the_steps_of_an_order_without_its_credit_are_as_the_broker_says(state: str | None, steps: str) -> None:
+    row = RecentTransaction("T1", 1, "order", "COMMITTED", "PLACED", "A-17", "ada", 2599)
+    found = steps_of(row, {}, {"T1": state} if state else None)
+    assert " ".join(step.state.name for step in found) == steps
+
+
+@pytest.mark.parametrize(
+    ("action", "fields", "sentence", "kept"),
+    [
+        (
+            "/orders/place",
+            {"customer": "李雷", "article": "pen", "quantity": "0", "price": "7"},
+            "The quantity is a whole",
+            "李雷",
+        ),
+        (
+            "/orders/place",
+            {"customer": "li", "article": "pen", "quantity": "1", "price": "1.999"},
+            "The price is a number",
+            "1.999",
+        ),
+        ("/orders/place", {"customer": "away", "article": "pen", "quantity": "1", "price": "1"}, "does not answer", "away"),
+        ("/orders/pay", {"order": "A-17"}, "The order service does not answer", ""),
+        ("/orders/pay", {"order": "../x"}, "Name the order by its id", ""),
+        ("/scenarios/start", {"scenario": "none", "from": "start"}, "There is no scenario none", ""),
+    ],
+)
+def test_a_refused_form_comes_back_with_a_sentence_and_what_was_filled_in(
+    action: str, fields: dict[str, str], sentence: str, kept: str, visitor: Visitor, rocketmq: SyncRocketMQ
+) -> None:
+    csrf = re.findall(r'name="csrf" value="([^"]*)"', visitor.html("/"))[0]
+    for is_broker_away in (False, True):
+        if is_broker_away:
+            rocketmq.crash()
+        answer = visitor.client.post(action, data={"csrf": csrf, **fields})
+        assert answer.status_code in {422, 503}
+        assert answer.text.count('id="refusal"') == 1
+        assert sentence in text_of(answer.text)
+        assert f'value="{kept}"' in answer.text
+        assert 'id="place-order"' in answer.text
+        assert '<a class="language" href="/?lang=zh"' in answer.text
+
+
+def test_a_form_of_an_older_console_comes_back_filled_in(visitor: Visitor) -> None:
+    visitor.html("/")
+    answer = visitor.client.post("/orders/place", data={"csrf": "old", **FORM, "customer": "grace"})
+    assert answer.status_code == 403
+    assert "This page was older than the console's session, and nothing was done" in answer.text.replace("&#39;", "'")
+    assert 'value="grace"' in answer.text
 
 
 def test_the_form_needs_the_token_of_the_page(visitor: Visitor) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from demo.scenarios import plays, stage
 from demo.scenarios.failpoints import FAILPOINTS
 from demo.scenarios.plays import SCENARIOS
-from demo.up import screens, second_opinion, shop
+from demo.up import chapters, screens, second_opinion, shop
 from demo.up.keeper import Health
 from pipelines.judging.classes import CAUSES, MEANINGS
 from rocketmq_broker.admin.console.wording.words import Words
@@ -60,16 +60,18 @@ def test_scenarios_states_of_processes_and_what_forms_say_are_told_in_chinese() 
     told += [f"failpoint {one.name} is hit: {one.what}" for one in FAILPOINTS]
     told += [health.value for health in Health]
     told += [*MEANINGS.values(), *(name.replace("_", " ") for name in (*MEANINGS, *CAUSES)), *OUTCOMES, *OF_TIMELINES]
-    told += sorted(sentence for module in (screens, shop) for sentence in sentences_of(Path(module.__file__)))
+    told += sorted(sentence for module in (chapters, screens, shop) for sentence in sentences_of(Path(module.__file__)))
+    told += ["One order, one credit", shop.HALF, shop.LOCAL, shop.COMMIT, "ROLLBACK", shop.DELIVERED, shop.CREDITED]
+    told += [state.value for state in shop.StepState]
     known = templates_of(screens.TEMPLATES, "sentences")
     assert [text for text in told if text not in known] == [], "add them to zh.json"
     asked = {re.sub(" [A-Z_]+[?]$", " {0}?", question.words) for one in SCENARIOS for question in one.verdict}
     assert [text for text in asked if text not in known] == [], "add them to zh.json"
-    assert len(known) == len({*told, *asked}) + 6, "remove what is there in vain"
+    assert len(known) == len({*told, *asked}) + 7, "remove what is there in vain"
 
 
 def test_each_title_has_its_chinese() -> None:
     words = Words.of("zh", [screens.TEMPLATES])
     titles = set(re.findall(r'(?:Section\(|Screen\("[^"]*", )"([^"]+)"', Path(screens.__file__).read_text()))
-    assert len(titles) == 6
+    assert len(titles) == 7
     assert {title for title in titles if words.told(title) == title} == set()

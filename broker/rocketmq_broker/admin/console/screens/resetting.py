@@ -12,6 +12,7 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.errors import Refused
 from rocketmq_broker.admin.progress.groups import groups_of
 from rocketmq_broker.admin.progress.resetting import TO_THE_END, TO_THE_FIRST, ResetPlan, plan_reset, reset
+from rocketmq_broker.admin.session import Session
 from rocketmq_broker.admin.telling.numbers import is_number
 
 _TO: Final = {"first": TO_THE_FIRST, "end": TO_THE_END}
@@ -29,6 +30,8 @@ class ResetFacts(NamedTuple):
     time: str
     plans: list[ResetPlan]
     """One for each broker with offsets of the group in the topic; empty before the dry run."""
+    refusal: str | None
+    """Why there is no plan for what was chosen."""
 
     @property
     def again(self) -> int:
@@ -54,13 +57,23 @@ async def find(visit: Visit) -> ResetFacts:
     if not names:
         raise Refused(f"the consumer group {group} has no offsets: there is nothing to reset")
     plans: list[ResetPlan] = []
+    refusal = None
     if topic and to:
-        time_ms = _time_ms(visit)
-        answers = await session.ask_each(lambda broker: plan_reset(broker, group, topic, time_ms))
-        plans = [plan for _, plan in answers if plan is not None]
-        if not plans:
-            raise Refused(f"the consumer group {group} has no offsets in the topic {topic}")
-    return ResetFacts(group, names, topic, to, visit.word("time"), plans)
+        try:
+            plans = await _plans(visit, session)
+        except Refused as error:
+            refusal = f"{str(error)[:1].upper()}{str(error)[1:]}."
+    return ResetFacts(group, names, topic, to, visit.word("time"), plans, refusal)
+
+
+async def _plans(visit: Visit, session: Session) -> list[ResetPlan]:
+    """Returns the plan at each broker with offsets of the group. Raises Refused, CannotAsk."""
+    group, topic, time_ms = visit.word("group"), visit.word("topic"), _time_ms(visit)
+    answers = await session.ask_each(lambda broker: plan_reset(broker, group, topic, time_ms))
+    plans = [plan for _, plan in answers if plan is not None]
+    if not plans:
+        raise Refused(f"the consumer group {group} has no offsets in the topic {topic}")
+    return plans
 
 
 async def do_reset(visit: Visit) -> str:
@@ -103,4 +116,10 @@ SCREEN: Final = Screen(
     refresh_s=None,
     heading=lambda visit: f"Reset {visit.word('group')}",
 )
-DEED: Final = Deed("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")))
+
+
+def _form_at(visit: Visit) -> str:
+    return url("/group/reset", **{name: visit.word(name) for name in ("group", "topic", "to", "time")})
+
+
+DEED: Final = Deed("/group/reset/do", do_reset, lambda visit: url("/group", group=visit.word("group")), form_at=_form_at)

@@ -61,7 +61,7 @@ def send_deed(world: World) -> Deed:
         address, sent = await send_message(await visit.session(), message, world)
         return f"sent: {sent.message_id} to {sent.topic}, queue {sent.queue_id} at {sent.queue_offset} (broker {address})"
 
-    return Deed("/send/message", send, lambda visit: url("/topic/tail", topic=visit.word("topic")))
+    return Deed("/send/message", send, lambda visit: url("/topic/tail", topic=visit.word("topic")), form_at=lambda visit: "/send")
 
 
 async def create(visit: Visit) -> str:
@@ -80,4 +80,6 @@ SCREENS: Final = (
     Screen("/send", "Send a message", "send.html", find_topics_to_send_to, refresh_s=None),
     Screen("/topics/new", "Create a topic", "new_topic.html", find_brokers, refresh_s=None),
 )
-CREATE_DEED: Final = Deed("/topics/create", create, lambda visit: url("/topic", topic=visit.word("topic")))
+CREATE_DEED: Final = Deed(
+    "/topics/create", create, lambda visit: url("/topic", topic=visit.word("topic")), form_at=lambda visit: "/topics/new"
+)

@@ -22,11 +22,12 @@ def language_of(request: Request) -> str:
     return chosen if chosen in LANGUAGES else ENGLISH
 
 
-def in_other_languages(request: Request) -> list[tuple[str, str, str]]:
-    """Returns each other language with its name, and the address of this page that switches to it."""
-    query = request.url.remove_query_params(PARAMETER).query
+def in_other_languages(request: Request, page: URL) -> list[tuple[str, str, str]]:
+    """Returns each other language with its name, and the address of the page that switches to it."""
+    query = page.remove_query_params(PARAMETER).query
+    path = "" if page.path == request.url.path else page.path  # a visitor's own path may begin with another host
     return [
-        (language, name, f"?{query}&{PARAMETER}={language}" if query else f"?{PARAMETER}={language}")
+        (language, name, f"{path}?{query}&{PARAMETER}={language}" if query else f"{path}?{PARAMETER}={language}")
         for language, name in LANGUAGES.items()
         if language != language_of(request)
     ]
