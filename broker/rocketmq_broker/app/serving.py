@@ -78,7 +78,9 @@ def build_serving(
     """Builds all parts and gives their handlers to the dispatcher. Raises StoreError, OSError."""
     context = _context(settings, identity, store, group_commit, dispatcher, tasks, clock, random)
     registration = _registration(context, settings, client, name_servers)
-    expiry_clock = ExpiryClock(clock, clock.steady_ms, store.messages.recovery.last_store_timestamp or None)
+    recovery = store.messages.recovery
+    expiry_clock = ExpiryClock(clock, clock.steady_ms, recovery.last_store_timestamp or None, recovery.believed_ms)
+    store.messages.checkpoints.believed_ms = expiry_clock
     parked = build_parked(context)
     transactions = _transactions(context, settings, parked, expiry_clock, pace)
     delayed_delivery = build_delayed_delivery(

@@ -87,6 +87,7 @@ class MessageStore(StoreReader):
             store._log.flushed_position = store._log.written_position
             store._backlog.next_offsets = store._queues.max_offsets()
             store.checkpoints.last_store_timestamp = store.recovery.last_store_timestamp
+            store.checkpoints.believed_ms = lambda: store.recovery.believed_ms
             store.expiry.look_at_disk()
         except BaseException:
             store._open_files.close()

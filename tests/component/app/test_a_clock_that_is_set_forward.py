@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -61,13 +62,12 @@ class Running:
         self.broker._name_server._expire()
 
 
-@pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Running]:
+@asynccontextmanager
+async def running_broker(store: Path, clock: Clock) -> AsyncIterator[Running]:
     settings = BrokerSettings(
-        store_path_root_dir=str(tmp_path), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=4000,
+        store_path_root_dir=str(store), listen_port=0, namesrv_listen_port=0, max_hash_slot_num=100, max_index_num=4000,
         maped_file_size_commit_log=1 << 20, delete_when=EVERY_HOUR,
     )  # fmt: skip
-    clock = Clock()
     with in_world(World(wall_ns=clock)):
         broker = Broker(settings)
     await broker.start()
@@ -75,6 +75,12 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
     yield running
     await running.client.close()
     await broker.stop()
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Running]:
+    async with running_broker(tmp_path, Clock()) as running:
+        yield running
 
 
 async def test_nothing_is_deleted_that_expired_only_by_a_clock_that_was_set(running: Running, tmp_path: Path) -> None:
@@ -87,6 +93,24 @@ async def test_nothing_is_deleted_that_expired_only_by_a_clock_that_was_set(runn
     assert await running.ask(RequestCode.DELETE_EXPIRED_COMMITLOG) == ResponseCode.SUCCESS
     await running.do_what_timers_do()
     assert set(segments) <= set((tmp_path / "commitlog").iterdir())
+
+
+@pytest.mark.parametrize("restarts", [1, 2])
+async def test_a_restart_after_messages_by_the_wrong_clock_does_not_believe_it(tmp_path: Path, restarts: int) -> None:
+    clock = Clock()
+    async with running_broker(tmp_path, clock) as running:
+        for _ in range(4):
+            assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, bytes(600_000)) == ResponseCode.SUCCESS
+        segments = sorted((tmp_path / "commitlog").iterdir())
+        running.set_clock(FOUR_DAYS_MS)
+        assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"four days ahead") == ResponseCode.SUCCESS
+    for _ in range(restarts):
+        async with running_broker(tmp_path, clock) as running:
+            await running.do_what_timers_do()
+            assert await running.ask(RequestCode.DELETE_EXPIRED_COMMITLOG) == ResponseCode.SUCCESS
+            await running.do_what_timers_do()
+            assert set(segments) <= set((tmp_path / "commitlog").iterdir())
+            assert await running.ask(RequestCode.SEND_MESSAGE_V2, SEND, b"after a restart") == ResponseCode.SUCCESS
 
 
 async def test_no_client_and_no_registration_is_forgotten(running: Running) -> None:

@@ -14,12 +14,20 @@ _TOLERANCE_MS: Final = 60_000
 class ExpiryClock:
     """Follows a clock, but accepts a leap forward only after an hour. It accepts a clock set back at once."""
 
-    def __init__(self, clock: Callable[[], int], steady_ms: Callable[[], int], newest_ms: int | None = None) -> None:
-        """`newest_ms` is the newest message's store time, a lower bound: a machine may start with a wrong clock."""
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        steady_ms: Callable[[], int],
+        newest_ms: int | None = None,
+        believed_ms: int | None = None,
+    ) -> None:
+        """`newest_ms` is the newest message's store time, a lower bound: a machine may start with a wrong clock.
+
+        `believed_ms` is what this clock said at the last checkpoint: the newest message may have been stored by a wrong one.
+        """
         self._clock = clock
         self._steady_ms = steady_ms
-        now_ms = clock()
-        self._anchor_ms = now_ms if newest_ms is None else min(now_ms, newest_ms)
+        self._anchor_ms = min(time_ms for time_ms in (clock(), newest_ms, believed_ms) if time_ms is not None)
         self._anchored_at_ms = steady_ms()
         self._ahead_since_ms: int | None = None
 

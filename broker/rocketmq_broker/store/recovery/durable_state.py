@@ -5,8 +5,9 @@
 
 Each timestamp is the store timestamp of the last record that was on disk in the commit log, the consume queues, the index.
 `abort` exists while a broker runs, and after a crash. `progress.json` is not RocketMQ's: the commit log offset before which
-everything is dispatched and on disk, so that recovery need not read whole segments, and the length of each queue then, so that
-a lost one is noticed. Both are written after the sync of their data, so that an old state of them is safe.
+everything is dispatched and on disk, so that recovery need not read whole segments, the length of each queue then, so that
+a lost one is noticed, and the time that was believed then, whatever a wrong clock said. Checkpoint and progress are written
+after the sync of their data, so that an old state of them is safe.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ class DurableMark:
     """The offset before which every record is in the commit log and dispatched."""
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
+    believed_ms: int | None = None
+    """The time by which data expires; None if it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class Progress(msgspec.Struct, frozen=True):
     """The ENDPHYOFFSET of the last index file at that time."""
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """Max offsets by topic and queue id."""
+    believed_ms: int | None = None
+    """The time by which data expired then. A message's store time may come from a clock that was not believed."""
 
     def max_offset(self, topic: bytes, queue_id: int) -> int | None:
         """Returns the length of that queue, or None if it did not exist."""
@@ -105,7 +110,7 @@ class DurableState:
         queues: dict[str, dict[int, int]] = {}
         for (topic, queue_id), max_offset in mark.max_offsets.items():
             queues.setdefault(topic.decode(), {})[queue_id] = max_offset
-        self._save_progress(Progress(mark.position, index_offset, index_end_offset, queues))
+        self._save_progress(Progress(mark.position, index_offset, index_end_offset, queues, mark.believed_ms))
 
     @property
     def _abort(self) -> Path:

@@ -43,6 +43,7 @@ def recover(
     report.actions += log.segments.load()
     progress, checkpoint = durable.progress(), durable.checkpoint()
     report.last_store_timestamp = checkpoint.commit_log
+    report.believed_ms = progress.believed_ms if progress else None
     has_cut = _load_queues(queues, progress, log.min_offset, report)
     _load_index(index, report)
     if not log.segments.starts:

@@ -19,5 +19,7 @@ class RecoveryReport:
     damaged: list[tuple[int, int]] = field(default_factory=list)
     """Offset and length of each damaged stretch of the log."""
     last_store_timestamp: int = 0
+    believed_ms: int | None = None
+    """The time that the last broker believed at its last checkpoint; None if it is unknown."""
     actions: list[str] = field(default_factory=list)
     """The actions, in words."""

@@ -54,6 +54,8 @@ class CheckpointRounds:
         """Whether a sync failed: then the store stays marked as crashed, and nothing is noted until it is opened again."""
         self.last_store_timestamp = 0
         """The store timestamp of the last visible message."""
+        self.believed_ms: Callable[[], int | None] = lambda: None
+        """Returns the time by which data expires. It is noted, so that a doubt about the clock outlives a restart."""
 
     def distrust(self) -> None:
         """Stops noting states, because a sync failed."""
@@ -67,6 +69,7 @@ class CheckpointRounds:
             position=min(self._backlog.first_offset(self._log.flushed_position), self._log.flushed_position),
             store_timestamp=self.last_store_timestamp,
             max_offsets=self._queues.max_offsets(),
+            believed_ms=self.believed_ms(),
         )
         return self._latest_mark
 

@@ -21,8 +21,8 @@ class Times:
         self.steady_ms += span_ms
 
 
-def expiry_clock_of(times: Times, newest_ms: int | None = None) -> ExpiryClock:
-    return ExpiryClock(lambda: times.now_ms, lambda: times.steady_ms, newest_ms)
+def expiry_clock_of(times: Times, newest_ms: int | None = None, believed_ms: int | None = None) -> ExpiryClock:
+    return ExpiryClock(lambda: times.now_ms, lambda: times.steady_ms, newest_ms, believed_ms)
 
 
 def test_it_shows_the_time_while_nobody_sets_the_clock() -> None:
@@ -87,3 +87,11 @@ def test_a_machine_that_starts_with_a_clock_far_ahead_is_not_believed_for_an_hou
 def test_a_newest_message_from_the_future_is_no_time_that_has_come() -> None:
     times = Times()
     assert expiry_clock_of(times, newest_ms=START_MS + FOUR_DAYS_MS)() == START_MS
+
+
+def test_a_newest_message_by_a_clock_that_was_not_believed_does_not_vouch_for_it() -> None:
+    times = Times()
+    clock = expiry_clock_of(times, newest_ms=START_MS, believed_ms=START_MS - FOUR_DAYS_MS)
+    assert clock() == START_MS - FOUR_DAYS_MS
+    times.pass_ms(BELIEVED_AFTER_MS)
+    assert clock() == times.now_ms
