@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
+from rocketmq_broker.proxy.connections.call import Call, CallEnded, Method
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from tests.fuzz.servers import running_broker
@@ -22,6 +23,7 @@ HONEST_EVERY = 250
 DAMAGED_SHARE = 0.5
 MOST_DEPTH = 6
 _PORT = 4711
+_PREFIX_BYTES = 5
 _NUMBERS = (0, 1, -1, 2, 5, 127, 999, 2**31 - 1, -(2**31))
 _LONG_NUMBERS = (*_NUMBERS, 1000, 60_000, 253_402_300_799, 2**53, 2**63 - 1, -(2**63))
 _INTEGERS = {
@@ -109,32 +111,20 @@ class CallMaker:
         return self._chance.choice(_TEXTS[:4] if self._chance.random() < 0.6 else _TEXTS)
 
 
-class _Aborted(Exception):
-    pass
+class _Carrier:
+    """A connection that keeps what a call sends."""
 
+    def __init__(self) -> None:
+        self.sent: list[bytes] = []
 
-class _Context:
-    """What gRPC tells a handler of its call."""
+    def acknowledge(self, stream_id: int, received_bytes: int) -> None:
+        pass
 
-    def __init__(self, client_id: str, language: str) -> None:
-        self.written: list[bytes] = []
-        self._metadata = (("x-mq-client-id", client_id), ("x-mq-language", language))
+    def held_changed(self, by_bytes: int) -> None:
+        pass
 
-    def peer(self) -> str:
-        return f"ipv4:127.0.0.1:{_PORT}"
-
-    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
-        return self._metadata
-
-    def time_remaining(self) -> float:
-        """So little that no call waits for messages."""
-        return 0.3
-
-    async def write(self, data: bytes) -> None:
-        self.written.append(data)
-
-    async def abort(self, code: object, message: str) -> None:
-        raise _Aborted(message)
+    async def send(self, call: Call, data: bytes) -> None:
+        self.sent.append(data[_PREFIX_BYTES:])
 
 
 async def fuzz_calls(watch: Watch, chance: random.Random, inputs: int) -> None:
@@ -144,20 +134,19 @@ async def fuzz_calls(watch: Watch, chance: random.Random, inputs: int) -> None:
         async with running_broker(root, grpc_server_port=0, enable_property_filter=True) as broker:
             proxy = broker._proxy
             assert proxy is not None
-            proxy._front._addresses[_PORT] = ("127.0.0.1", _PORT)
-            await _attack(watch, chance, proxy._calls()._handlers, inputs)
+            await _attack(watch, chance, proxy._calls()._methods, inputs)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
 
-async def _attack(watch: Watch, chance: random.Random, handlers: dict[str, Any], inputs: int) -> None:
-    maker, names = CallMaker(chance), sorted(handlers)
+async def _attack(watch: Watch, chance: random.Random, methods: dict[str, Method], inputs: int) -> None:
+    maker, names = CallMaker(chance), sorted(methods)
     for number in range(inputs):
         name = chance.choice(names)
         data = maker.request(name)
-        context = _Context(f"client-{chance.randrange(5)}", chance.choice(("JAVA", "PYTHON", "?")))
+        client = f"client-{chance.randrange(5)}", chance.choice(("JAVA", "PYTHON", "?"))
         with watch.frame("calls", name, data):
-            answers = await _answers(handlers[name], data, context)
+            answers = await _answers(methods[name], data, *client)
         for answer in answers:
             made = (service.TelemetryCommand if name == "Telemetry" else getattr(service, f"{name}Response")).FromString(answer)
             if made.HasField("status"):
@@ -169,7 +158,7 @@ async def _attack(watch: Watch, chance: random.Random, handlers: dict[str, Any],
             maker.learn(made)
         if number % HONEST_EVERY == 0:
             with watch.frame("honest client", "SendMessage", b""):
-                await _send_honestly(handlers["SendMessage"])
+                await _send_honestly(methods["SendMessage"])
 
 
 def _statuses(made: Any) -> list[api.Status]:
@@ -177,26 +166,22 @@ def _statuses(made: Any) -> list[api.Status]:
     return [it.status for it in (made, *getattr(made, "entries", ())) if it.HasField("status")]
 
 
-async def _answers(handler: Any, data: bytes, context: _Context) -> list[bytes]:
-    if handler.unary_unary is not None:
-        return [await handler.unary_unary(data, context)]
-    if handler.unary_stream is not None:
-        return [answer async for answer in handler.unary_stream(data, context)]
-    with suppress(_Aborted):
-        await handler.stream_stream(_once(data), context)
-    return context.written
+async def _answers(method: Method, data: bytes, client_id: str, language: str) -> list[bytes]:
+    """Returns the answers. The call's deadline is so near that no call waits for messages."""
+    carrier, now_s = _Carrier(), asyncio.get_running_loop().time()
+    metadata = {"x-mq-client-id": client_id, "x-mq-language": language, "grpc-timeout": "300m"}
+    call = Call(carrier, 1, method, metadata, ("127.0.0.1", _PORT), now_s)
+    with suppress(CallEnded):
+        call.feed(b"\x00" + len(data).to_bytes(4, "big") + data, len(data))
+        call.client_ended()
+        await method.serve(call)
+    return carrier.sent
 
 
-async def _once(data: bytes) -> AsyncIterator[bytes]:
-    yield data
-
-
-async def _send_honestly(handler: Any) -> None:
+async def _send_honestly(method: Method) -> None:
     message = api.Message(
         topic=api.Resource(name="honest"), body=b"hello", system_properties=api.SystemProperties(message_id="honest")
     )
-    (data,) = await _answers(
-        handler, service.SendMessageRequest(messages=[message]).SerializeToString(), _Context("honest", "JAVA")
-    )
+    (data,) = await _answers(method, service.SendMessageRequest(messages=[message]).SerializeToString(), "honest", "JAVA")
     status = service.SendMessageResponse.FromString(data).status
     assert status.code == api.OK, status

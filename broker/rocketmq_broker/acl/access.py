@@ -34,7 +34,7 @@ class AccessRules:
         Raises AccessDenied, or ProtocolError if the header or body that the check needs cannot be read.
         The signature is checked before the body is read, so that a request without an account costs no more.
         """
-        if any(addresses.match(remote_ip) for addresses in self._white_addresses):
+        if self.is_trusted(remote_ip):
             return None
         fields = command.ext_fields()
         account = self._account(fields.get(ACCESS_KEY))
@@ -54,11 +54,15 @@ class AccessRules:
 
     def check_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
         """Raises AccessDenied unless the account, whose signature is checked already, may consume the topic in the group."""
-        if any(addresses.match(remote_ip) for addresses in self._white_addresses):
+        if self.is_trusted(remote_ip):
             return
         account = self._account(access_key)
         if not account.white_addresses.match(remote_ip):
             _check_permissions(account, RequestCode.PULL_MESSAGE, needs_of_consumer(topic, group))
+
+    def is_trusted(self, remote_ip: str) -> bool:
+        """Returns whether requests from the address need neither signature nor permission."""
+        return any(addresses.match(remote_ip) for addresses in self._white_addresses)
 
     def credentials(self, access_key: str) -> SessionCredentials | None:
         """Returns the credentials of an account; None if there is no such account."""

@@ -1,18 +1,19 @@
 """The calls of the API: bytes in, bytes out (RocketMQ's GrpcMessagingApplication).
 
-The bytes are decoded here, not by gRPC's library, so that damaged ones get an answer in words and no line in the log.
+The bytes are decoded here, so that damaged ones get an answer in words and no line in the log.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any, Final, cast
 
-import grpc
 from google.protobuf.message import DecodeError, Message
 
 from rocketmq_broker.proxy.answers import CallRefused
+from rocketmq_broker.proxy.connections.call import Call, CallEnded, GrpcStatus, Method
 from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
@@ -22,59 +23,70 @@ logger = logging.getLogger(__name__)
 
 SERVICE: Final = "apache.rocketmq.v2.MessagingService"
 METRICS: Final = "opentelemetry.proto.collector.metrics.v1.MetricsService"
+MAX_REQUEST_BYTES: Final = 1024 * 1024
+"""Of a request without messages: the longest acknowledge 1024 of them. Of a client's settings, too."""
+_MAX_METRICS_BYTES: Final = 4 * 1024 * 1024
 
-CallerOf = Callable[["grpc.aio.ServicerContext[Any, Any]"], Caller]
+CallerOf = Callable[[Call], Caller]
 """Returns who makes a call. Raises CallRefused."""
 Unary = Callable[[Caller, Any], Awaitable[Any]]
 Streaming = Callable[[Caller, Any], AsyncIterator[Any]]
-TelemetryServed = Callable[[Caller, AsyncIterator[bytes], Callable[[bytes], Awaitable[None]]], Awaitable[None]]
+"""An asynchronous generator."""
+TelemetryServed = Callable[[Caller, Call], Awaitable[None]]
 
 
 class Calls:
-    """The calls, by name, as handlers for gRPC's library. Each error becomes a status, and ends nothing else."""
+    """The calls, by name. Each error becomes a status, and ends nothing else."""
 
     def __init__(self, caller_of: CallerOf) -> None:
         self._caller_of = caller_of
-        self._handlers: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+        self._methods: dict[str, Method] = {}
 
-    def unary(self, name: str, serve: Unary) -> None:
-        """Adds a call with one answer."""
+    def unary(self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES) -> None:
+        """Adds a call with one answer. `max_bytes` is the longest request."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
-        async def handle(data: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> bytes:
+        async def handle(call: Call) -> None:
+            data = await _request(call)
             try:
-                response = await serve(self._caller_of(context), request_type.FromString(data))
+                response = await serve(self._caller_of(call), request_type.FromString(data))
             except Exception as error:
                 response = response_type(status=_status(name, error))
-            return _encoded(response)
+            await call.write(_encoded(response))
 
-        self._handlers[name] = grpc.unary_unary_rpc_method_handler(handle)
+        self._methods[name] = Method(handle, max_bytes)
 
     def streaming(self, name: str, serve: Streaming) -> None:
         """Adds a call with a stream of answers."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
-        async def handle(data: bytes, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[bytes]:
+        async def handle(call: Call) -> None:
+            data = await _request(call)
             try:
-                async for response in serve(self._caller_of(context), request_type.FromString(data)):
-                    yield _encoded(response)
+                # Closed at once where the client goes away: it gives back what the client has not taken.
+                served = cast("AsyncGenerator[Any]", serve(self._caller_of(call), request_type.FromString(data)))
+                async with aclosing(served) as responses:
+                    async for response in responses:
+                        await call.write(_encoded(response))
+            except CallEnded:
+                raise
             except Exception as error:
-                yield _encoded(response_type(status=_status(name, error)))
+                await call.write(_encoded(response_type(status=_status(name, error))))
 
-        self._handlers[name] = grpc.unary_stream_rpc_method_handler(handle)
+        self._methods[name] = Method(handle, MAX_REQUEST_BYTES)
 
     def telemetry(self, serve: TelemetryServed) -> None:
         """Adds Telemetry: commands in both directions. A refusal ends it with a status of gRPC's own, as Apache's proxy does."""
 
-        async def handle(requests: AsyncIterator[bytes], context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        async def handle(call: Call) -> None:
             try:
-                await serve(self._caller_of(context), requests, context.write)
+                await serve(self._caller_of(call), call)
             except CallRefused as refusal:
                 status = refusal.status
-                code = grpc.StatusCode.PERMISSION_DENIED if status.code in _DENIED else grpc.StatusCode.INVALID_ARGUMENT
-                await context.abort(code, status.message)
+                code = GrpcStatus.PERMISSION_DENIED if status.code in _DENIED else GrpcStatus.INVALID_ARGUMENT
+                raise CallEnded(code, status.message) from None
 
-        self._handlers["Telemetry"] = grpc.stream_stream_rpc_method_handler(handle)
+        self._methods["Telemetry"] = Method(handle, MAX_REQUEST_BYTES, is_telemetry=True)
 
     def unsupported(self, name: str) -> None:
         """Adds a call that is answered with NOT_IMPLEMENTED."""
@@ -84,20 +96,24 @@ class Calls:
 
         self.unary(name, refuse)
 
-    def handlers(self) -> tuple[grpc.GenericRpcHandler[Any, Any], ...]:
-        """Returns all of them, and one that takes clients' metrics and drops them."""
+    def methods(self) -> Mapping[bytes, Method]:
+        """Returns all of them by their paths, and one that takes clients' metrics and drops them."""
 
-        async def drop(data: bytes, context: object) -> bytes:
-            return b""
+        async def drop(call: Call) -> None:
+            await call.write(b"")
 
-        metrics = {"Export": grpc.unary_unary_rpc_method_handler(drop)}
-        return (
-            grpc.method_handlers_generic_handler(SERVICE, self._handlers),
-            grpc.method_handlers_generic_handler(METRICS, metrics),
-        )
+        by_path = {f"/{SERVICE}/{name}".encode(): method for name, method in self._methods.items()}
+        return by_path | {f"/{METRICS}/Export".encode(): Method(drop, _MAX_METRICS_BYTES)}
 
 
 _DENIED: Final = (api.UNAUTHORIZED, api.FORBIDDEN)
+
+
+async def _request(call: Call) -> bytes:
+    data = await call.read()
+    if data is None:
+        raise CallEnded(GrpcStatus.INTERNAL, "the call has no message")
+    return data
 
 
 def _status(name: str, error: Exception) -> api.Status:

@@ -1,11 +1,9 @@
-"""The proxy: gRPC's server behind the port for clients, and the calls that it serves (RocketMQ's ProxyStartup)."""
+"""The proxy: the port for clients, and the calls that it serves (RocketMQ's ProxyStartup)."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
-
-import grpc.aio
 
 from rocketmq_broker.proxy.answers import CallRefused
 from rocketmq_broker.proxy.calls import Calls
@@ -13,7 +11,8 @@ from rocketmq_broker.proxy.clients.client_settings import SettingsAnswers
 from rocketmq_broker.proxy.clients.memberships import heartbeat, leave
 from rocketmq_broker.proxy.clients.routes import TopicRoutes
 from rocketmq_broker.proxy.clients.telemetry import Telemetry
-from rocketmq_broker.proxy.connections.caller import Caller, CredentialsOf, caller_of
+from rocketmq_broker.proxy.connections.call import Call
+from rocketmq_broker.proxy.connections.caller import Accounts, Caller, caller_of
 from rocketmq_broker.proxy.connections.front import Front
 from rocketmq_broker.proxy.connections.session import ClientSessions
 from rocketmq_broker.proxy.consuming.receiving import MayConsume, Receiving
@@ -31,7 +30,6 @@ from rocketmq_broker.server.server_context import ServerContext
 
 _BEYOND_THE_BODY_BYTES: Final = 64 * 1024
 _STOPS_WITHIN_S: Final = 1.0
-_MOST_IDLE_MS: Final = 120_000
 _FIRST_RETRY_LEVEL: Final = 2
 """Delay levels before the third are for other uses than retries, as in RocketMQ (the level of attempt n is n + 2)."""
 
@@ -46,29 +44,29 @@ class GrpcProxy:
         *,
         contexts: ServerContexts,
         memory: MemoryBudget,
-        most_connections: int,
+        max_connections: int,
+        steady_ns: Callable[[], int],
         max_message_bytes: int,
         delays_ms: Sequence[int],
         popping: Popping,
-        credentials_of: CredentialsOf | None,
+        accounts: Accounts | None,
         may_consume: MayConsume | None,
         public_host: str,
     ) -> None:
-        """`broker` handles what clients ask of the broker. Without accounts `credentials_of` and `may_consume` are None."""
+        """`broker` handles what clients ask of the broker. Where none are needed `accounts` and `may_consume` are None."""
         self._context = context
         self._popping = popping
         self._renewals = Renewals(popping, context.clock)
         self._tasks = Tasks()
-        self._credentials_of = credentials_of
+        self._accounts = accounts
         self._may_consume = may_consume
         self._max_message_bytes = max_message_bytes
-        self._front = Front(contexts, most_connections)
         self._sessions = ClientSessions(broker, memory, (context.identity.ip, context.identity.port))
+        self._front = Front(contexts, memory, max_connections, steady_ns, self._sessions.connection_ended)
         self._sessions.requests.add(TelemetryChecks(self._sessions).handlers)
         self._messages = SentMessages(delays_ms, max_message_bytes)
         self._delays_ms = delays_ms
         self._public_host = public_host
-        self._server: Any = None
 
     @property
     def port(self) -> int:
@@ -78,18 +76,8 @@ class GrpcProxy:
     async def start(self, host: str, port: int) -> None:
         """Serves clients when it returns. Raises OSError if the address cannot be used."""
         await self._front.bind(host, port)
-        options = [
-            ("grpc.max_receive_message_length", 2 * self._max_message_bytes + _BEYOND_THE_BODY_BYTES),
-            ("grpc.max_send_message_length", -1),
-            ("grpc.max_connection_idle_ms", _MOST_IDLE_MS),
-            ("grpc.so_reuseport", 0),
-        ]
-        self._server = grpc.aio.server(options=options)
-        self._server.add_generic_rpc_handlers(self._calls().handlers())
-        port_behind = self._server.add_insecure_port("127.0.0.1:0")
-        await self._server.start()
         self._tasks.every(LOOK_EVERY_S, "renewing invisible times", self._renewals.look)
-        self._front.start(port_behind)
+        self._front.start(self._calls().methods())
 
     def stop_listening(self) -> None:
         """Takes no more connections; open ones stay."""
@@ -99,9 +87,7 @@ class GrpcProxy:
         """Ends all calls and connections. Call it after the broker has given its answers."""
         await self._tasks.stop()
         await self._sessions.close()
-        if self._server is not None:
-            await self._server.stop(_STOPS_WITHIN_S)
-        await self._front.stop()
+        await self._front.stop(_STOPS_WITHIN_S)
 
     def _calls(self) -> Calls:
         context = self._context
@@ -120,7 +106,11 @@ class GrpcProxy:
         calls.unary("QueryAssignment", _answered(routes.query_assignment))
         calls.unary("Heartbeat", lambda caller, request: heartbeat(caller, sessions.of(caller), request))
         calls.unary("NotifyClientTermination", lambda caller, request: leave(sessions, caller, request))
-        calls.unary("SendMessage", lambda caller, request: sending.send(sessions.of(caller), request))
+        calls.unary(
+            "SendMessage",
+            lambda caller, request: sending.send(sessions.of(caller), request),
+            max_bytes=2 * self._max_message_bytes + _BEYOND_THE_BODY_BYTES,
+        )
         calls.unary("EndTransaction", lambda caller, request: end_transaction(sessions.of(caller), request))
         receiving = Receiving(self._popping, routes, self._renewals, context.clock, self._may_consume)
         calls.streaming("ReceiveMessage", lambda caller, request: receiving.receive(caller, sessions.of(caller), request))
@@ -132,12 +122,8 @@ class GrpcProxy:
         calls.streaming("PullMessage", _unsupported_stream("PullMessage"))
         return calls
 
-    def _caller_of(self, context: Any) -> Caller:
-        address = self._front.address_of(context.peer())
-        if address is None:
-            raise CallRefused(api.ILLEGAL_ACCESS_POINT, "this is not the port for clients: use grpcServerPort")
-        metadata = {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
-        return caller_of(metadata, address, self._credentials_of, context.time_remaining())
+    def _caller_of(self, call: Call) -> Caller:
+        return caller_of(call.metadata, call.address, self._accounts, call.remaining_s())
 
 
 def _answered(answer: Callable[[Any], Any]) -> Callable[[Caller, Any], Any]:

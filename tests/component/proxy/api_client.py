@@ -12,6 +12,8 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 
 SERVICE = "/apache.rocketmq.v2.MessagingService/"
+OWN_CONNECTION = [("grpc.use_local_subchannel_pool", 1)]
+"""Without it the channels of a process share connections."""
 
 
 class ApiClient:
@@ -81,8 +83,8 @@ async def connected(endpoint: str | None, *, authority: bytes | None = None, **m
     assert endpoint is not None
     given = {"x-mq-client-id": "client-1", **{name.replace("_", "-"): value for name, value in metadata.items()}}
     if authority is None:
-        opened = grpc.aio.insecure_channel(endpoint)
+        opened = grpc.aio.insecure_channel(endpoint, options=OWN_CONNECTION)
     else:
-        opened = grpc.aio.secure_channel(endpoint, grpc.ssl_channel_credentials(authority))
+        opened = grpc.aio.secure_channel(endpoint, grpc.ssl_channel_credentials(authority), options=OWN_CONNECTION)
     async with opened as channel:
         yield ApiClient(channel, endpoint, {name: value for name, value in given.items() if value})

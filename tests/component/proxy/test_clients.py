@@ -179,12 +179,6 @@ async def test_gRPC_on_the_other_port_gets_a_sentence_in_the_log_and_an_end(
     assert "the peer speaks HTTP, not RocketMQ's remoting protocol" in caplog.text
 
 
-async def test_nobody_comes_by_the_port_behind(rocketmq: RocketMQ) -> None:
-    behind = rocketmq._running._proxy._front._port_behind  # type: ignore[union-attr]
-    async with connected(f"127.0.0.1:{behind}") as client:
-        assert (await client.call("QueryRoute")).status.code == api.ILLEGAL_ACCESS_POINT
-
-
 async def test_damaged_messages_get_answers_and_no_line_in_the_log(client: ApiClient, caplog: pytest.LogCaptureFixture) -> None:
     chance = random.Random(5)
     whole = service.SendMessageRequest(

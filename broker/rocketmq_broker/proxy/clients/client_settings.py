@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rocketmq_broker.message.configs import SubscriptionGroupConfig
+from rocketmq_broker.proxy.checks import refuse_endpoints
 from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 
@@ -33,7 +34,8 @@ class SettingsAnswers:
         self._retry_delays_ms = retry_delays_ms
 
     def of(self, caller: Caller, asked: api.Settings) -> api.Settings:
-        """Returns the client's settings with the broker's part filled in."""
+        """Returns the client's settings with the broker's part filled in. Raises CallRefused for endpoints that none are."""
+        refuse_endpoints(asked.access_point)
         answer = api.Settings()
         answer.CopyFrom(asked)
         if asked.HasField("subscription"):

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rocketmq_broker.message import permissions, topics
 from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.proxy.answers import OK, CallRefused
-from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_topic
+from rocketmq_broker.proxy.checks import refuse_consumer_group, refuse_endpoints, refuse_topic
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.proxy.protos.definition_pb2 import MessageType, Permission
@@ -17,7 +17,10 @@ from rocketmq_broker.server.topics.topic_table import TopicTable
 
 AUTO_CREATED_QUEUES: Final = 4
 """The queues of a topic that a send creates, as clients of RocketMQ ask for it; fewer if the broker's default is less."""
+MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
+"""gRPC's libraries read no longer message unless they are set to."""
 _ALL_QUEUES: Final = -1
+_LIKE_ANY: Final = 0
 _ALL_TYPES: Final = (api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION)
 _TYPES: Final[dict[str, tuple[MessageType, ...]]] = {
     "NORMAL": (api.NORMAL,),
@@ -39,13 +42,17 @@ class TopicRoutes:
     def query_route(self, request: service.QueryRouteRequest) -> service.QueryRouteResponse:
         """Returns the topic's queues. Raises CallRefused if there is no such topic, and a send may not create it."""
         config = self.topic(request.topic.name)
-        return service.QueryRouteResponse(
-            status=OK,
-            message_queues=[
-                self._queue(request.topic, queue_id, permission, config, request.endpoints)
-                for queue_id, permission in enumerate(_permissions(config))
-            ],
-        )
+        permissions_of_queues = _permissions(config)
+        like = self._queue(request.topic, _LIKE_ANY, api.READ_WRITE, config, request.endpoints)
+        if (total_bytes := like.ByteSize() * len(permissions_of_queues)) > MAX_ANSWER_BYTES:
+            reason = f"endpoints or namespace too long: the route has {total_bytes} bytes, at most {MAX_ANSWER_BYTES}"
+            raise CallRefused(api.ILLEGAL_ACCESS_POINT, reason)
+        answer = service.QueryRouteResponse(status=OK)
+        for queue_id, permission in enumerate(permissions_of_queues):
+            queue = answer.message_queues.add()
+            queue.CopyFrom(like)
+            queue.id, queue.permission = queue_id, permission
+        return answer
 
     def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
         """Returns what a consumer receives from: all queues in one. Raises CallRefused."""
@@ -96,6 +103,7 @@ class TopicRoutes:
     def _queue(
         self, topic: api.Resource, queue_id: int, permission: Permission, config: TopicConfig, endpoints: api.Endpoints
     ) -> api.MessageQueue:
+        refuse_endpoints(endpoints)
         broker = api.Broker(name=self._broker_name, id=0, endpoints=endpoints if endpoints.addresses else self._endpoints())
         return api.MessageQueue(
             topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=_accepted(config)

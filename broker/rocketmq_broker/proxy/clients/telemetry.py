@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
 
 from google.protobuf.message import DecodeError
 
 from rocketmq_broker.proxy.answers import OK, CallRefused
 from rocketmq_broker.proxy.clients.client_settings import SettingsAnswers
 from rocketmq_broker.proxy.clients.memberships import register
+from rocketmq_broker.proxy.connections.call import Call, CallEnded
 from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.connections.session import ClientSession, ClientSessions, Outbox
 from rocketmq_broker.proxy.protos import definition_pb2 as api
@@ -26,16 +26,19 @@ class Telemetry:
         self._sessions = sessions
         self._answers = answers
 
-    async def serve(self, caller: Caller, requests: AsyncIterator[bytes], write: Callable[[bytes], Awaitable[None]]) -> None:
+    async def serve(self, caller: Caller, call: Call) -> None:
         """Reads and writes commands until the client or the session ends. Raises CallRefused for settings that are refused."""
         session = self._sessions.of(caller)
-        outbox = session.open_telemetry()
-        refusals: list[CallRefused] = []
+        outbox = session.open_telemetry(call.hold)
+        refusals: list[CallRefused | CallEnded] = []
         async with asyncio.TaskGroup() as group:
-            reading = group.create_task(self._read(caller, session, outbox, requests, refusals))
+            reading = group.create_task(self._read(caller, session, outbox, call, refusals))
             try:
                 while (command := await outbox.get()) is not None:
-                    await write(command.SerializeToString())
+                    await call.write(command)
+                    outbox.taken()
+            except CallEnded as end:
+                refusals.append(end)
             finally:
                 reading.cancel()
                 session.telemetry_ended(outbox)
@@ -43,18 +46,22 @@ class Telemetry:
             raise refusals[0]
 
     async def _read(
-        self, caller: Caller, session: ClientSession, outbox: Outbox, requests: AsyncIterator[bytes], refusals: list[CallRefused]
+        self, caller: Caller, session: ClientSession, outbox: Outbox, call: Call, refusals: list[CallRefused | CallEnded]
     ) -> None:
+        held_bytes = 0
         try:
-            async for data in requests:
+            while (data := await call.read()) is not None:
                 command = service.TelemetryCommand.FromString(data)
                 if command.WhichOneof("command") == "settings":
                     await register(caller, session, command.settings)
                     session.settings = command.settings
+                    call.hold(len(data) - held_bytes)
+                    held_bytes = len(data)
                     session.tell(service.TelemetryCommand(status=OK, settings=self._answers.of(caller, command.settings)))
+                    await outbox.join()  # a client that reads no answers sends no further settings
         except DecodeError:
             refusals.append(CallRefused(api.BAD_REQUEST, "no TelemetryCommand: the bytes cannot be decoded"))
-        except CallRefused as refusal:
+        except (CallRefused, CallEnded) as refusal:
             refusals.append(refusal)
         finally:
             session.telemetry_ended(outbox)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.proxy.answers import CallRefused
@@ -17,8 +16,15 @@ _AUTHORIZATION: Final = re.compile(
     r"MQv2-HMAC-SHA1 +Credential=([^,/ ]+)(?:/[^,]*)?, *SignedHeaders=x-mq-date-time, *Signature=(\w+) *"
 )
 
-CredentialsOf = Callable[[str], SessionCredentials | None]
-"""Returns the credentials of an access key; None where there is no such account."""
+
+class Accounts(Protocol):
+    """The accounts in force."""
+
+    def credentials(self, access_key: str) -> SessionCredentials | None:
+        """Returns the credentials of an account; None where there is no such account."""
+
+    def is_trusted(self, remote_ip: str) -> bool:
+        """Returns whether requests from the address need no account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +45,27 @@ class Caller:
 
 
 def caller_of(
-    metadata: dict[str, str], address: tuple[str, int], credentials_of: CredentialsOf | None, remaining_s: float | None = None
+    metadata: dict[str, str], address: tuple[str, int], accounts: Accounts | None, remaining_s: float | None = None
 ) -> Caller:
-    """Returns the caller. Raises CallRefused without a client id, or with a wrong signature.
+    """Returns the caller. Raises CallRefused without a client id, or without the signature of an account.
 
-    Without `credentials_of` no account is needed, and signatures are not looked at.
+    Without `accounts` none is needed, and signatures are not looked at.
     """
     client_id = metadata.get("x-mq-client-id", "")
     if not client_id.strip() or len(client_id) > LONGEST_CLIENT_ID:
         raise CallRefused(api.CLIENT_ID_REQUIRED, f"x-mq-client-id: 1 to {LONGEST_CLIENT_ID} letters are expected")
-    credentials = _credentials(metadata, credentials_of) if credentials_of is not None else None
+    credentials = _credentials(metadata, address[0], accounts) if accounts is not None else None
     remaining_ms = int(remaining_s * 1000) if remaining_s is not None else None
     return Caller(client_id, address, metadata.get("x-mq-language", ""), credentials, remaining_ms)
 
 
-def _credentials(metadata: dict[str, str], credentials_of: CredentialsOf) -> SessionCredentials | None:
-    """Returns the account that signed the call; None for an unsigned call, which only a trusted address may make."""
+def _credentials(metadata: dict[str, str], remote_ip: str, accounts: Accounts) -> SessionCredentials | None:
+    """Returns the account that signed the call; None for an unsigned call of a trusted address."""
     authorization = metadata.get("authorization", "")
     if not authorization:
-        return None
+        if accounts.is_trusted(remote_ip):
+            return None
+        raise CallRefused(api.UNAUTHORIZED, "No accessKey is configured")
     read = _AUTHORIZATION.fullmatch(authorization)
     if read is None:
         raise CallRefused(
@@ -65,7 +73,7 @@ def _credentials(metadata: dict[str, str], credentials_of: CredentialsOf) -> Ses
             "authorization: MQv2-HMAC-SHA1 with Credential, SignedHeaders=x-mq-date-time and Signature is expected",
         )
     access_key, signature = read.groups()
-    credentials = credentials_of(access_key)
+    credentials = accounts.credentials(access_key)
     if credentials is None:
         raise CallRefused(api.UNAUTHORIZED, f"No acl config for {access_key}")
     made = hmac.new(credentials.secret_key.encode(), metadata.get("x-mq-date-time", "").encode(), "sha1").hexdigest()

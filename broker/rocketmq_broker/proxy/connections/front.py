@@ -1,45 +1,54 @@
-"""The port for clients: it looks at a connection's first bytes, takes TLS off, and passes the rest to gRPC's own port.
-
-gRPC's library tells a server neither of a peer that speaks another protocol, nor reads a renewed certificate, nor takes
-connections with and without TLS on one port. The broker's other port does all of that, and here the same parts do it.
-"""
+"""The port for clients, with the parts of the other port: TLS by the first byte, bounds, and complaints."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from functools import partial
-from typing import Final, cast
+from collections.abc import Callable, Mapping
+from typing import Final
 
-from rocketmq_broker.message import record
+from rocketmq_broker.proxy.connections.call import Call, Method
+from rocketmq_broker.proxy.connections.http2 import Http2Connection
 from rocketmq_broker.remoting.complaints import Complaints
+from rocketmq_broker.remoting.connections.memory_budget import MemoryBudget
+from rocketmq_broker.remoting.connections.turn import Turn
 from rocketmq_broker.remoting.network import Listener, TcpNetwork
 from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.remoting.tls import Opening, ServerContexts, TlsMode
 
 logger = logging.getLogger(__name__)
 
-_HTTP2: Final = b"PRI "
-"""The first bytes of each connection of HTTP/2."""
 _BACKLOG: Final = 1024
-_BEGINS_WITHIN_S: Final = 10.0
-_BEHIND: Final = "127.0.0.1"
+_TURN_S: Final = 0.002
+"""The share of all these connections in one turn of the event loop. An answer takes several turns: so they are short."""
+_LOOK_EVERY_S: Final = 5.0
 
 
 class Front:
-    """The port and its connections. gRPC sees them come from its own machine; `address_of` returns where they came from."""
+    """The port and its connections."""
 
-    def __init__(self, contexts: ServerContexts, most_connections: int) -> None:
+    def __init__(
+        self,
+        contexts: ServerContexts,
+        memory: MemoryBudget,
+        max_connections: int,
+        steady_ns: Callable[[], int],
+        on_ended: Callable[[tuple[str, int]], None],
+    ) -> None:
+        """`memory` is shared with the other port. `on_ended` gets the address of each connection that is closed."""
+        self.memory = memory
+        self.turn: Turn
+        self.connections: dict[Http2Connection, None] = {}
+        """The open ones."""
         self._contexts = contexts
-        self._most_connections = most_connections
+        self._max_connections = max_connections
+        self._steady_ns = steady_ns
+        self._on_ended = on_ended
         self._complaints = Complaints()
         self._tasks = Tasks()
+        self._calls = Tasks()
         self._listener: Listener | None = None
-        self._port_behind = 0
-        self._addresses: dict[int, tuple[str, int]] = {}
-        self.connections: set[FrontConnection] = set()
-        """The open ones."""
+        self._methods: Mapping[bytes, Method] = {}
 
     @property
     def port(self) -> int:
@@ -49,186 +58,68 @@ class Front:
 
     async def bind(self, host: str, port: int) -> None:
         """Binds the port, but does not listen yet. Raises OSError."""
+        self.turn = Turn(asyncio.get_running_loop(), self._steady_ns, _TURN_S)
         self._listener = await TcpNetwork().bind(self._new_connection, host, port, _BACKLOG)
 
-    def start(self, port_behind: int) -> None:
-        """Takes connections when it returns, and passes them to gRPC's port. Raises OSError."""
+    def start(self, methods: Mapping[bytes, Method]) -> None:
+        """Takes connections when it returns. `methods` serve the calls, by their paths. Raises OSError."""
         assert self._listener is not None
-        self._port_behind = port_behind
+        self._methods = methods
         self._listener.start()
+        self._tasks.every(_LOOK_EVERY_S, "looking at gRPC connections", self._look)
 
     def stop_listening(self) -> None:
         """Takes no more connections; open ones stay."""
         if self._listener is not None:
             self._listener.stop()
 
-    async def stop(self) -> None:
-        """Stops listening and closes all connections."""
+    async def stop(self, within_s: float) -> None:
+        """Stops listening, gives the calls under way some time, and closes all connections."""
         self.stop_listening()
         await self._tasks.stop()
         for connection in list(self.connections):
-            connection.abort()
+            connection.leave()
+        await self._calls.settle(within_s)
+        await self._calls.stop()
+        await asyncio.sleep(0)  # what the last calls ended with is written
+        for connection in list(self.connections):
+            connection.close()
 
-    def address_of(self, peer: str) -> tuple[str, int] | None:
-        """Returns the address of the client whom gRPC calls `peer`; None for one that did not come by this port."""
-        port = peer.rpartition(":")[2]
-        return self._addresses.get(int(port)) if port.isdecimal() else None
+    # Surroundings
+
+    def method(self, path: bytes) -> Method | None:
+        """Returns what serves the path."""
+        return self._methods.get(path)
+
+    def run(self, call: Call) -> asyncio.Task[None]:
+        """Begins to serve the call."""
+        return self._calls.start("a call by gRPC", call.method.serve(call), is_awaited=True)  # type: ignore[arg-type]
+
+    def admit(self, connection: Http2Connection) -> bool:
+        """Returns whether one more connection may be open, and counts it."""
+        if len(self.connections) >= self._max_connections:
+            self.complain("", "too many", f"{self._max_connections} are open, the most that may be")
+            return False
+        self.connections[connection] = None
+        return True
+
+    def ended(self, connection: Http2Connection) -> None:
+        """Takes note of a closed connection."""
+        if self.connections.pop(connection, connection) is None:
+            self._on_ended(connection.address)
 
     def complain(self, peer: str, cause: str, reason: str) -> None:
         """Logs that a connection is closed, and why; once a minute for a machine and a cause."""
         if self._complaints.is_due(peer.rpartition(":")[0], cause, asyncio.get_running_loop().time()):
-            logger.warning("closing the connection of %s: %s", peer, reason)
+            logger.warning("closing the connection of %s: %s", peer or "a client", reason)
 
-    def has_room(self) -> bool:
-        """Returns whether one more connection may be open."""
-        return len(self.connections) < self._most_connections
-
-    def pass_on(self, connection: FrontConnection) -> None:
-        """Connects the client's connection to gRPC's port."""
-        self._tasks.start("a connection to gRPC", self._pass_on(connection))
-
-    async def _pass_on(self, connection: FrontConnection) -> None:
-        loop = asyncio.get_running_loop()
-        transport, behind = await loop.create_connection(lambda: _Behind(connection), _BEHIND, self._port_behind)
-        port = transport.get_extra_info("sockname")[1]
-        self._addresses[port] = connection.address
-        behind.on_lost = partial(self._addresses.pop, port, None)
-        connection.connected(transport)
+    def _look(self) -> None:
+        now_s = asyncio.get_running_loop().time()
+        for connection in list(self.connections):
+            connection.look(now_s)
 
     def _new_connection(self) -> asyncio.Protocol:
-        connection = FrontConnection(self)
+        connection = Http2Connection(self)
         if self._contexts.mode is TlsMode.DISABLED:
             return connection
         return Opening(connection, self._contexts, self._tasks, self._complaints)
-
-
-class FrontConnection(asyncio.Protocol):
-    """A client's connection. Nothing is read from a side while the other does not take it."""
-
-    def __init__(self, front: Front) -> None:
-        self.peer = "?"
-        self.address = ("", 0)
-        self._front = front
-        self._transport: asyncio.Transport | None = None
-        self._behind: asyncio.Transport | None = None
-        self._beginning = b""
-        self._is_begun = False
-        self._timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Waits for the first bytes."""
-        self._transport = cast(asyncio.Transport, transport)
-        address = transport.get_extra_info("peername")
-        if address is None or not self._front.has_room():
-            self._transport.abort()
-            return
-        self.address = address[:2]
-        self.peer = record.host_text(record.host_bytes(*self.address))
-        self._front.connections.add(self)
-        self._timer = asyncio.get_running_loop().call_later(_BEGINS_WITHIN_S, self._is_late)
-
-    def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport by one that adds TLS."""
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        """Passes the bytes on; the first ones only where they begin HTTP/2."""
-        if self._behind is not None:
-            self._behind.write(data)
-            return
-        self._beginning += data
-        if self._is_begun or self._transport is None:
-            return
-        if not _HTTP2.startswith(self._beginning[: len(_HTTP2)]):
-            reason = "it speaks no gRPC: this is grpcServerPort. Clients of RocketMQ 4 come by the name server, or by listenPort"
-            self._front.complain(self.peer, "no HTTP/2", reason)
-            self._transport.abort()
-        elif len(self._beginning) >= len(_HTTP2):
-            self._is_begun = True
-            self._transport.pause_reading()
-            self._front.pass_on(self)
-
-    def connected(self, behind: asyncio.Transport) -> None:
-        """Passes on what came until now, and all that follows."""
-        if self._transport is None:
-            behind.abort()
-            return
-        self._behind = behind
-        behind.write(self._beginning)
-        self._beginning = b""
-        if not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def answer(self, data: bytes) -> None:
-        """Sends the client what gRPC answers."""
-        if self._transport is not None:
-            self._transport.write(data)
-
-    def eof_received(self) -> bool | None:
-        """Lets asyncio close the connection."""
-        return None
-
-    def connection_lost(self, error: Exception | None) -> None:
-        """Ends the connection to gRPC."""
-        self._front.connections.discard(self)
-        self._transport = None
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._behind is not None:
-            self._behind.abort()
-
-    def pause_writing(self) -> None:
-        """Reads no more answers until the client has taken those it has."""
-        if self._behind is not None and not self._behind.is_closing():
-            self._behind.pause_reading()
-
-    def resume_writing(self) -> None:
-        """Reads answers again."""
-        if self._behind is not None and not self._behind.is_closing():
-            self._behind.resume_reading()
-
-    def pause_reading(self) -> None:
-        """Reads nothing from the client until gRPC has taken what it has."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        """Reads from the client again."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.resume_reading()
-
-    def close(self) -> None:
-        """Closes the connection after its output."""
-        if self._transport is not None:
-            self._transport.close()
-
-    def abort(self) -> None:
-        """Closes the connection at once."""
-        if self._transport is not None:
-            self._transport.abort()
-
-    def _is_late(self) -> None:
-        if not self._is_begun:
-            self._front.complain(self.peer, "silence", f"after {_BEGINS_WITHIN_S:.0f} s it has not begun to speak gRPC")
-            self.abort()
-
-
-class _Behind(asyncio.Protocol):
-    """The connection to gRPC for one client."""
-
-    def __init__(self, client: FrontConnection) -> None:
-        self._client = client
-        self.on_lost: Callable[[], object] = lambda: None
-
-    def data_received(self, data: bytes) -> None:
-        self._client.answer(data)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self.on_lost()
-        self._client.close()
-
-    def pause_writing(self) -> None:
-        self._client.pause_reading()
-
-    def resume_writing(self) -> None:
-        self._client.resume_reading()

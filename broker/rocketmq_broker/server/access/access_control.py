@@ -84,6 +84,10 @@ class AccessControl:
         """Returns the credentials of an account in force; None if there is no such account."""
         return self._rules.credentials(access_key)
 
+    def is_trusted(self, remote_ip: str) -> bool:
+        """Returns whether requests from the address need no account."""
+        return self._rules.is_trusted(remote_ip)
+
     def forget(self, connection: Connection) -> None:
         """Forgets a closed connection."""
         self._members.pop(connection, None)

@@ -1,0 +1,117 @@
+"""The frames of HTTP/2, cut from a connection's bytes before they are interpreted, and what useless ones cost (RFC 9113, 4).
+
++-----------------+----------+-----------+---------------+- - - - - +
+| length, 3 bytes | type, 1  | flags, 1  | stream id, 4  | payload  |
++-----------------+----------+-----------+---------------+- - - - - +
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+"""The first bytes of each connection of HTTP/2."""
+MAX_FRAME_BYTES: Final = 16 * 1024
+"""The longest payload, as HTTP/2 has it where nothing else is agreed on."""
+MAX_HEADER_BLOCK_BYTES: Final = 64 * 1024
+"""The longest header block, compressed, with all its CONTINUATION frames."""
+
+DATA: Final = 0
+HEADERS: Final = 1
+RST_STREAM: Final = 3
+GOAWAY: Final = 7
+CONTINUATION: Final = 9
+_END_HEADERS: Final = 0x04
+_HEADER_BYTES: Final = 9
+
+_FIRST_ALLOWANCE: Final = 600.0
+_MAX_ALLOWANCE: Final = 3000.0
+_ALLOWED_EACH_SECOND: Final = 100.0
+
+
+class FrameRefused(Exception):
+    """Bytes that no well-behaved client sends. The text names what is wrong."""
+
+
+class Frame(NamedTuple):
+    """A whole frame: its type, its stream, and all its bytes."""
+
+    type: int
+    stream_id: int
+    data: bytes
+
+    @property
+    def payload_bytes(self) -> int:
+        """Returns the payload's length."""
+        return len(self.data) - _HEADER_BYTES
+
+
+class FrameCutter:
+    """Cuts frames. It holds no more than one incomplete frame and what came with it in one read."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._block_bytes = 0
+        self._is_begun = False
+
+    @property
+    def held_bytes(self) -> int:
+        """Returns the bytes that are no whole frame, and those of an incomplete header block."""
+        return len(self._data) + self._block_bytes
+
+    @property
+    def is_begun(self) -> bool:
+        """Returns whether the preface has come."""
+        return self._is_begun
+
+    def feed(self, data: bytes) -> None:
+        """Takes bytes. Raises FrameRefused if they do not begin HTTP/2."""
+        self._data += data
+        if not self._is_begun and not PREFACE.startswith(self._data[: len(PREFACE)]):
+            raise FrameRefused("it does not begin with the preface of HTTP/2")
+
+    def drop(self) -> None:
+        """Frees all that is held."""
+        self._data.clear()
+        self._block_bytes = 0
+
+    def next(self) -> Frame | None:
+        """Returns the next whole frame, or None. Raises FrameRefused for one that is too long. The preface is left out."""
+        if not self._is_begun:
+            if len(self._data) < len(PREFACE):
+                return None
+            del self._data[: len(PREFACE)]
+            self._is_begun = True
+        if len(self._data) < _HEADER_BYTES:
+            return None
+        length, kind, flags = int.from_bytes(self._data[:3], "big"), self._data[3], self._data[4]
+        if length > MAX_FRAME_BYTES:
+            raise FrameRefused(f"frame too long: {length} bytes, at most {MAX_FRAME_BYTES}")
+        if len(self._data) < _HEADER_BYTES + length:
+            return None
+        frame = Frame(kind, int.from_bytes(self._data[5:9], "big") & 0x7FFF_FFFF, bytes(self._data[: _HEADER_BYTES + length]))
+        del self._data[: _HEADER_BYTES + length]
+        if kind in (HEADERS, CONTINUATION):
+            self._block_bytes = 0 if flags & _END_HEADERS else self._block_bytes + length
+            if self._block_bytes > MAX_HEADER_BLOCK_BYTES:
+                raise FrameRefused(f"header block too long: more than {MAX_HEADER_BLOCK_BYTES} bytes")
+        return frame
+
+
+class Allowance:
+    """The useless frames that a client may still send: it earns some with time, and more with calls that end well."""
+
+    def __init__(self, now_s: float) -> None:
+        self._left = _FIRST_ALLOWANCE
+        self._at_s = now_s
+
+    def spend(self, cost: int, now_s: float) -> None:
+        """Takes the cost of a frame. Raises FrameRefused if the client has used up what it may."""
+        self._left = min(_MAX_ALLOWANCE, self._left + (now_s - self._at_s) * _ALLOWED_EACH_SECOND) - cost
+        self._at_s = now_s
+        if self._left < 0:
+            raise FrameRefused("too many frames without use, such as resets, pings and settings")
+
+    def earn(self, frames: int) -> None:
+        """Allows so many more."""
+        self._left = min(_MAX_ALLOWANCE, self._left + frames)

@@ -1,0 +1,542 @@
+"""A client's connection: HTTP/2 by the library h2, which only gets whole frames that are within their bounds.
+
+h2 knows neither sockets nor time. What it leaves to its user is here: flow control by what the broker holds in memory, an end to
+floods of frames without use (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for what a client does not finish or take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Protocol, cast
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import (
+    DataReceived,
+    Event,
+    RemoteSettingsChanged,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+from hpack import HeaderTuple, NeverIndexedHeaderTuple
+from hyperframe.frame import GoAwayFrame
+
+from rocketmq_broker.message import record
+from rocketmq_broker.proxy.connections import frames
+from rocketmq_broker.proxy.connections.call import Call, CallEnded, GrpcStatus, Method, message_header, metadata_of
+from rocketmq_broker.proxy.connections.frames import Allowance, Frame, FrameCutter, FrameRefused
+from rocketmq_broker.remoting.connections.memory_budget import NOT_COUNTED_BYTES, MemoryBudget
+from rocketmq_broker.remoting.connections.turn import Turn
+
+logger = logging.getLogger(__name__)
+
+MAX_CALLS: Final = 1000
+"""Of one connection at a time. A client has one for each topic that it waits for, and those that it sends with."""
+MAX_HEADER_LIST_BYTES: Final = 16 * 1024
+"""The metadata of a call, uncompressed, as gRPC's own server has it."""
+MAX_CLOSED_STREAMS: Final = 1000
+"""Closed streams that are remembered, so that frames under way to them are no error."""
+BEGINS_WITHIN_S: Final = 10.0
+REQUEST_WITHIN_S: Final = 60.0
+TAKEN_WITHIN_S: Final = 60.0
+"""The time within which a client takes some of its answers."""
+_IDLE_S: Final = 120.0
+_CLOSES_WITHIN_S: Final = 3.0
+_STREAM_WINDOW_BYTES: Final = 1024 * 1024
+_CONNECTION_WINDOW_BYTES: Final = 8 * 1024 * 1024
+_FIRST_WINDOW_BYTES: Final = 65_535
+_WRITTEN_AT_ONCE_BYTES: Final = 64 * 1024
+_FRAMES_AT_ONCE: Final = 16
+_NO_USE_BELOW_BYTES: Final = 1024
+_SMALL_FRAMES_OF_CALL: Final = 8
+_COST_OF_RESET: Final = 3
+_EARNED_BY_CALL: Final = 5
+_EARNED_PER_BYTES: Final = 4096
+
+
+class Surroundings(Protocol):
+    """What the connections of a port share."""
+
+    memory: MemoryBudget
+    turn: Turn
+
+    def method(self, path: bytes) -> Method | None:
+        """Returns what serves the path."""
+
+    def run(self, call: Call) -> asyncio.Task[None]:
+        """Begins to serve the call."""
+
+    def admit(self, connection: Http2Connection) -> bool:
+        """Returns whether one more connection may be open, and counts it."""
+
+    def ended(self, connection: Http2Connection) -> None:
+        """Takes note of a closed connection."""
+
+    def complain(self, peer: str, cause: str, reason: str) -> None:
+        """Logs that a connection is closed, and why."""
+
+
+class _Http2(H2Connection):
+    MAX_CLOSED_STREAMS = MAX_CLOSED_STREAMS
+
+
+class Http2Connection(asyncio.Protocol):
+    """A client's connection. It reads nothing while the client does not take its answers."""
+
+    def __init__(self, port: Surroundings) -> None:
+        self.peer = "?"
+        self.address = ("", 0)
+        self.calls: dict[int, Call] = {}
+        """The calls under way, by their streams."""
+        self._port = port
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._cutter = FrameCutter()
+        self._allowance = Allowance(self._loop.time())
+        self._h2 = _new_h2()
+        self._held_bytes = 0
+        self._is_flush_due = self._is_wake_due = False
+        self._is_resting = self._is_leaving = self._is_closing = self._has_settings = False
+        self._is_writable = True
+        self._waiting: dict[Call, asyncio.Future[None]] = {}
+        self._moved_s = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """Returns the bytes held in memory: incomplete frames, calls with their answers, and unsent output."""
+        unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
+        return self._cutter.held_bytes + self._held_bytes + unsent
+
+    def give_up(self, total_bytes: int) -> None:
+        """Closes the connection at once, because it holds more memory than any other."""
+        self._port.complain(
+            self.peer,
+            "memory",
+            f"it holds {self.held_bytes} bytes, the most of all: together they hold {total_bytes}, more than they may",
+        )
+        self.abort()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Waits for the first bytes."""
+        self._transport = cast(asyncio.Transport, transport)
+        address = transport.get_extra_info("peername")
+        if address is None or not self._port.admit(self):
+            self._transport.abort()
+            return
+        self.address = address[:2]
+        self.peer = record.host_text(record.host_bytes(*self.address))
+        self._timer = self._loop.call_later(BEGINS_WITHIN_S, self._is_late)
+
+    def secured_by(self, transport: asyncio.Transport) -> None:
+        """Replaces the transport by one that adds TLS."""
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Cuts the bytes into frames, and handles them, some in each turn of the event loop."""
+        if self._is_closing:
+            return
+        self._moved_s = self._loop.time()
+        try:
+            self._cutter.feed(data)
+        except FrameRefused:
+            reason = "it speaks no gRPC: this is grpcServerPort. Clients of RocketMQ 4 come by the name server, or by listenPort"
+            self._port.complain(self.peer, "no HTTP/2", reason)
+            self.abort()
+            return
+        if not self._is_resting:
+            self._go_on()
+
+    def eof_received(self) -> bool | None:
+        """Lets asyncio close the connection."""
+        return None
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Ends all calls, and frees what the connection holds."""
+        self._is_closing, self._transport = True, None
+        for timer in (self._timer, self._unread_timer):
+            if timer is not None:
+                timer.cancel()
+        for call in list(self.calls.values()):
+            self._forget(call)
+        self._cutter.drop()
+        self._port.memory.forget(self)
+        self._port.ended(self)
+
+    def pause_writing(self) -> None:
+        """Reads nothing, and writes no answers, until the client has taken those it has. It must take some in time."""
+        self._is_writable = False
+        self._unread_timer = self._loop.call_later(TAKEN_WITHIN_S, self._is_unread)
+        self._pause_reading()
+
+    def resume_writing(self) -> None:
+        """Goes on."""
+        self._is_writable = True
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+        self._wake_later()
+        self._note_memory()
+        if not self._is_resting:
+            self._go_on()
+
+    def abort(self) -> None:
+        """Closes the connection at once."""
+        self._is_closing = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    def leave(self) -> None:
+        """Lets the client begin no more calls, and closes the connection after the last one."""
+        if self._is_leaving or self._transport is None:
+            return
+        self._is_leaving = True
+        self._flush()
+        self._transport.write(GoAwayFrame(0, last_stream_id=self._h2.highest_inbound_stream_id).serialize())
+        self._close_if_left()
+
+    def look(self, now_s: float) -> None:
+        """Ends calls whose request is not whole in time, and closes an idle connection. Call it every few seconds."""
+        for call in list(self.calls.values()):
+            if call.task is None and now_s - call.began_s > REQUEST_WITHIN_S:
+                self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is not whole after {REQUEST_WITHIN_S:.0f} s")
+        if now_s - self._moved_s > _IDLE_S:
+            logger.info("closing the connection of %s: it was idle for %.0f s", self.peer, _IDLE_S)
+            self.leave()
+            self.close()
+
+    # Frames
+
+    def _go_on(self) -> None:
+        """Handles frames that came; the rest in a later turn, so that no client keeps the loop from the others."""
+        self._is_resting = False
+        if self._is_closing or not self._is_writable:
+            return
+        try:
+            for _ in range(_FRAMES_AT_ONCE):
+                if self._port.turn.is_over():
+                    self._rest()
+                    break
+                frame = self._cutter.next()
+                if frame is None:
+                    self._resume_reading()
+                    break
+                self._handle(frame)
+            else:
+                self._rest()
+        except FrameRefused as refusal:
+            self._refuse(str(refusal), ErrorCodes.ENHANCE_YOUR_CALM)
+        except ProtocolError as error:
+            self._refuse(f"it does not keep to HTTP/2: {str(error)[:200]}", None)
+        except Exception:
+            logger.exception("closing the connection of %s: its bytes could not be handled", self.peer)
+            self.abort()
+        if self._cutter.held_bytes > NOT_COUNTED_BYTES:
+            self._note_memory()
+
+    def _rest(self) -> None:
+        self._is_resting = True
+        self._pause_reading()
+        self._port.turn.later(self._go_on)
+
+    def _handle(self, frame: Frame) -> None:
+        call = self.calls.get(frame.stream_id)
+        self._charge(frame, call)
+        if frame.type == frames.GOAWAY:
+            # h2 would send nothing after it, and the client waits for its answers.
+            self._is_leaving = True
+            self._close_if_left()
+            return
+        for event in self._h2.receive_data(frame.data):
+            handle = _HANDLERS.get(type(event))
+            if handle is not None:
+                handle(self, event)
+        self._flush_later()
+
+    def _charge(self, frame: Frame, call: Call | None) -> None:
+        """Charges a frame that brings nothing. Raises FrameRefused if there were too many of them."""
+        if frame.type == frames.HEADERS:
+            return
+        if frame.type == frames.DATA:
+            if frame.payload_bytes >= _NO_USE_BELOW_BYTES:
+                return
+            if call is not None:
+                call.small_frames += 1
+                if call.small_frames <= _SMALL_FRAMES_OF_CALL:
+                    return
+        cost = _COST_OF_RESET if frame.type == frames.RST_STREAM and call is not None else 1
+        self._allowance.spend(cost, self._loop.time())
+
+    def _requested(self, event: RequestReceived) -> None:
+        headers = cast("Iterable[tuple[bytes, bytes]]", event.headers or ())
+        stream_id = event.stream_id
+        if self._is_leaving:
+            self._h2.reset_stream(stream_id, ErrorCodes.REFUSED_STREAM)
+            return
+        metadata = metadata_of(headers)
+        is_grpc = metadata.get("content-type", "").startswith("application/grpc")
+        if metadata.get(":method") != "POST" or not is_grpc:
+            self._h2.send_headers(stream_id, [(":status", "415"), ("accept", "application/grpc")], end_stream=True)
+            self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+            return
+        method = self._port.method(metadata.get(":path", "").encode())
+        try:
+            if method is None:
+                raise CallEnded(GrpcStatus.UNIMPLEMENTED, "there is no such method")
+            call = Call(self, stream_id, method, metadata, self.address, self._loop.time())
+        except CallEnded as end:
+            self._allowance.spend(1, self._loop.time())
+            self._h2.send_headers(stream_id, _ending(end.status, end.message, is_answered=False), end_stream=True)
+            if event.stream_ended is None:
+                self._h2.reset_stream(stream_id, ErrorCodes.NO_ERROR)
+            return
+        self.calls[stream_id] = call
+        if call.deadline_s is not None:
+            call.timer = self._loop.call_at(call.deadline_s, self._deadline, call)
+        if method.is_telemetry:
+            self._begin(call)
+
+    def _data_came(self, event: DataReceived) -> None:
+        stream_id, flow_bytes = event.stream_id, event.flow_controlled_length
+        call = self.calls.get(stream_id)
+        if call is None:
+            self._h2.acknowledge_received_data(flow_bytes, stream_id)
+            return
+        try:
+            call.feed(event.data, flow_bytes)
+        except CallEnded as end:
+            self.finish(call, end.status, end.message)
+
+    def _stream_ended(self, event: StreamEnded) -> None:
+        call = self.calls.get(event.stream_id)
+        if call is not None:
+            call.client_ended()
+            if call.task is None:
+                self._begin(call)
+
+    def _stream_reset(self, event: StreamReset) -> None:
+        call = self.calls.get(event.stream_id)
+        if call is not None:
+            self._forget(call)
+
+    def _window_updated(self, event: WindowUpdated) -> None:
+        if not event.stream_id:
+            self._wake_later()
+        elif (call := self.calls.get(event.stream_id)) is not None and call in self._waiting:
+            _wake(self._waiting[call])
+
+    def _settings_changed(self, event: RemoteSettingsChanged) -> None:
+        self._has_settings = True
+        self._wake_later()
+
+    # Calls
+
+    def acknowledge(self, stream_id: int, received_bytes: int) -> None:
+        """Lets the client send so many more bytes."""
+        if not self._is_closing:
+            self._h2.acknowledge_received_data(received_bytes, stream_id)
+            self._flush_later()
+
+    def held_changed(self, by_bytes: int) -> None:
+        """Takes note that a call holds more, or less."""
+        self._held_bytes += by_bytes
+        self._note_memory()
+
+    async def send(self, call: Call, data: bytes) -> None:
+        """Sends data when the client has room for it. Raises CallEnded if it makes none in time."""
+        sent = 0
+        while sent < len(data):
+            if self._is_closing or call.stream_id not in self.calls:
+                raise CallEnded(GrpcStatus.UNAVAILABLE, "the call is over")
+            if not call.is_answered:
+                self._h2.send_headers(call.stream_id, _BEGINNING)
+                call.is_answered = True
+            room = min(self._h2.local_flow_control_window(call.stream_id), self._h2.max_outbound_frame_size, len(data) - sent)
+            if room <= 0 or not self._is_writable:
+                self._flush()
+                await self._room(call)
+                continue
+            self._h2.send_data(call.stream_id, data[sent : sent + room])
+            sent += room
+            if sent % _WRITTEN_AT_ONCE_BYTES < room:
+                self._flush()
+        self._allowance.earn(len(data) // _EARNED_PER_BYTES)
+        self._flush_later()
+
+    def finish(self, call: Call, status: GrpcStatus = GrpcStatus.OK, message: str = "") -> None:
+        """Ends the call with a status."""
+        if self._is_closing or self.calls.get(call.stream_id) is not call:
+            return
+        try:
+            self._h2.send_headers(call.stream_id, _ending(status, message, is_answered=call.is_answered), end_stream=True)
+            if not call.has_client_ended:
+                self._h2.reset_stream(call.stream_id, ErrorCodes.NO_ERROR)
+        except ProtocolError as error:
+            self._refuse(f"it does not keep to HTTP/2: {str(error)[:200]}", None)
+        self._allowance.earn(_EARNED_BY_CALL)
+        self._forget(call)
+        self._flush_later()
+
+    def _begin(self, call: Call) -> None:
+        call.task = self._port.run(call)
+        call.task.add_done_callback(lambda task: self._served(call, task))
+
+    def _served(self, call: Call, task: asyncio.Task[None]) -> None:
+        if task.cancelled():
+            self.finish(call, GrpcStatus.UNAVAILABLE, "the broker ends")
+            return
+        error = task.exception()
+        if isinstance(error, CallEnded):
+            self.finish(call, error.status, error.message)
+        elif error is not None:
+            logger.error("a call failed", exc_info=error)
+            self.finish(call, GrpcStatus.INTERNAL, "the broker failed: its log says why")
+        else:
+            self.finish(call)
+
+    def _deadline(self, call: Call) -> None:
+        self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, "the call's deadline has passed")
+
+    def _forget(self, call: Call) -> None:
+        """Frees what the call holds, and ends what serves it."""
+        if self.calls.get(call.stream_id) is not call:
+            return
+        del self.calls[call.stream_id]
+        call.release()
+        if call.task is not None and not call.task.done():
+            call.task.cancel()
+        self._close_if_left()
+
+    async def _room(self, call: Call) -> None:
+        future = self._waiting[call] = self._loop.create_future()
+        try:
+            async with asyncio.timeout(TAKEN_WITHIN_S):
+                await future
+        except TimeoutError:
+            self._port.complain(self.peer, "unread answers", f"for {TAKEN_WITHIN_S:.0f} s it has taken no answers")
+            raise CallEnded(GrpcStatus.DEADLINE_EXCEEDED, "the client does not read the answer") from None
+        finally:
+            del self._waiting[call]
+
+    def _wake_later(self) -> None:
+        if self._waiting and not self._is_wake_due:
+            self._is_wake_due = True
+            self._loop.call_soon(self._wake_all)
+
+    def _wake_all(self) -> None:
+        self._is_wake_due = False
+        for future in self._waiting.values():
+            _wake(future)
+
+    # The transport
+
+    def _flush_later(self) -> None:
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        data = self._h2.data_to_send()
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+            if self._transport.get_write_buffer_size() > NOT_COUNTED_BYTES:
+                self._note_memory()
+
+    def _note_memory(self) -> None:
+        if self._transport is not None:
+            self._port.memory.note(self, self.held_bytes)
+
+    def _pause_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def _refuse(self, reason: str, code: ErrorCodes | None) -> None:
+        """Closes the connection, and logs why. Without a code h2 has written its own already."""
+        self._port.complain(self.peer, "HTTP/2", reason)
+        self._flush()
+        if code is not None and self._transport is not None:
+            self._transport.write(GoAwayFrame(0, self._h2.highest_inbound_stream_id, error_code=code).serialize())
+        self.close()
+
+    def _close_if_left(self) -> None:
+        if self._is_leaving and not self.calls and not self._is_closing:
+            self._loop.call_soon(self.close)
+
+    def close(self) -> None:
+        """Closes the connection after its output, or after some seconds if the client does not take it."""
+        if self._is_closing or self._transport is None:
+            return
+        self._flush()
+        self._is_closing = True
+        self._transport.close()
+        self._timer = self._loop.call_later(_CLOSES_WITHIN_S, self._transport.abort)
+
+    def _is_late(self) -> None:
+        if not self._has_settings:
+            self._port.complain(self.peer, "silence", f"after {BEGINS_WITHIN_S:.0f} s it has not begun to speak gRPC")
+            self.abort()
+
+    def _is_unread(self) -> None:
+        self._port.complain(self.peer, "unread answers", f"for {TAKEN_WITHIN_S:.0f} s it has taken no answers")
+        self.abort()
+
+
+_HANDLERS: Final[dict[type[Event], Callable[[Http2Connection, Any], None]]] = {
+    RequestReceived: Http2Connection._requested,
+    DataReceived: Http2Connection._data_came,
+    StreamEnded: Http2Connection._stream_ended,
+    StreamReset: Http2Connection._stream_reset,
+    WindowUpdated: Http2Connection._window_updated,
+    RemoteSettingsChanged: Http2Connection._settings_changed,
+}
+
+_BEGINNING: Final = (HeaderTuple(":status", "200"), HeaderTuple("content-type", "application/grpc"))
+
+
+def _ending(status: GrpcStatus, message: str, *, is_answered: bool) -> list[HeaderTuple]:
+    headers = [] if is_answered else [*_BEGINNING]
+    headers.append(HeaderTuple("grpc-status", str(int(status))))
+    if message:
+        # Kept out of the table of both ends, which a client could have grow with texts of its choice.
+        headers.append(NeverIndexedHeaderTuple("grpc-message", message_header(message)))
+    return headers
+
+
+def _new_h2() -> H2Connection:
+    """Returns the server's end, begun: its settings wait to be sent."""
+    config = H2Configuration(
+        client_side=False, header_encoding=None, validate_outbound_headers=False, normalize_outbound_headers=False
+    )
+    made = _Http2(config)
+    made.local_settings = Settings(
+        client=False,
+        initial_values={
+            SettingCodes.MAX_CONCURRENT_STREAMS: MAX_CALLS,
+            SettingCodes.MAX_HEADER_LIST_SIZE: MAX_HEADER_LIST_BYTES,
+            SettingCodes.INITIAL_WINDOW_SIZE: _STREAM_WINDOW_BYTES,
+        },
+    )
+    made.decoder.max_header_list_size = MAX_HEADER_LIST_BYTES
+    made.initiate_connection()
+    made.receive_data(frames.PREFACE)
+    made.increment_flow_control_window(_CONNECTION_WINDOW_BYTES - _FIRST_WINDOW_BYTES)
+    return made
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
