@@ -16,6 +16,8 @@ from service_runtime.database.database_url import SQLITE, UnusableUrl, is_behind
 
 _BUSY_TIMEOUT_MS: Final = 10_000
 _POSTGRESQL_WAITS_MS: Final = {"lock_timeout": 5_000, "statement_timeout": 15_000, "idle_in_transaction_session_timeout": 30_000}
+_ISOLATION: Final = "READ COMMITTED"
+"""What the services are made for; a server with another default would refuse orders that meet (could not serialize access)."""
 _ENCODING: Final = "UTF8"
 _MIN_POSTGRESQL: Final = 10
 """The oldest version that psycopg supports."""
@@ -51,8 +53,9 @@ def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
     if pools_transactions:
         arguments["prepare_threshold"] = None
     else:
+        isolation = "-c default_transaction_isolation=" + _ISOLATION.replace(" ", r"\ ")
         bounded = [f"-c {name}={wait}" for name, wait in _POSTGRESQL_WAITS_MS.items()]
-        arguments["options"] = " ".join([*bounded, *url.normalized_query.get("options", ())])
+        arguments["options"] = " ".join([isolation, *bounded, *url.normalized_query.get("options", ())])
     engine = create_engine(
         url.difference_update_query(["options", "client_encoding"]),
         pool_size=20,
@@ -60,6 +63,7 @@ def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
         hide_parameters=True,
         connect_args=arguments,
         client_encoding=_ENCODING,
+        isolation_level=_ISOLATION,
         execution_options={POOLS_TRANSACTIONS: pools_transactions},
     )
     if pools_transactions:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, make_url, text
 
 from order_service.adapters.tables import MIGRATIONS
 from pipelines.sources.databases.adbc import read_columns
@@ -47,6 +47,20 @@ def test_what_the_shell_or_the_url_say_of_encodings_changes_no_name(parameters: 
     with engine.connect() as connection:
         assert connection.execute(text("SELECT :name"), {"name": NAME}).scalar_one() == NAME
     engine.dispose()
+
+
+@pytest.mark.parametrize("parameters", ["", "?pgbouncer=true"])
+def test_a_server_that_serializes_by_default_does_not_choose_for_the_services(parameters: str) -> None:
+    url = database()
+    with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as connection:
+        connection.execute(f"ALTER DATABASE {make_url(url).database} SET default_transaction_isolation = 'serializable'".encode())
+    engine = create_database_engine(url + parameters)
+    isolations = []
+    for options in ({}, *([{"isolation_level": "AUTOCOMMIT"}] if not parameters else [])):
+        with engine.execution_options(**options).connect() as connection:
+            isolations.append(connection.exec_driver_sql("SHOW transaction_isolation").scalar_one())
+    engine.dispose()
+    assert set(isolations) == {"read committed"}
 
 
 @pytest.fixture
