@@ -2,7 +2,7 @@
 # A machine may forbid bytecode files; ours are ignored by git, and each process would compile 700 modules without them.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-demo compile wheels release demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
+.PHONY: help setup setup-demo setup-up compile wheels release demo up recording test test-compiled check check-style check-types check-units coverage format fuzz lock bench bench-orders bench-pipelines race simulate protos diagrams site profile
 
 PYTHON_IN_VENV := .venv/bin/python
 TESTS ?= tutorials tests examples
@@ -30,9 +30,9 @@ ifeq ($(COMPILED),1)
 	@scripts/compile
 endif
 
-# What demo and up need alone is half of .venv; a .venv with everything serves them, too.
-setup-demo:
-	@scripts/setup $(if $(filter 1,$(COMPILED)),all,demo)
+# What demo and up need alone is half of .venv, and up's first screen needs a quarter of that; a .venv with everything serves them, too.
+setup-demo setup-up:
+	@scripts/setup $(if $(filter 1,$(COMPILED)),all,$(@:setup-%=%))
 ifeq ($(COMPILED),1)
 	@scripts/compile
 endif
@@ -49,8 +49,8 @@ release: setup ## Build and check into dist what a release publishes: wheels, sd
 demo: setup-demo ## Run orders through broker, services and kills; end with the reconciliation's table
 	@$(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo $(DEMO)
 
-up: setup-demo ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
-	@exec $(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo.up $(UP)
+up: setup-up ## Start everything with a console in the browser; keep it running until Ctrl-C (UP="--orders-every 2", UP="--help")
+	@exec $(ON_BEST_BUILD) $(PYTHON_IN_VENV) -m demo.up --install-spark $(UP)
 
 recording: setup ## Record a run of the demo, and draw docs/demo.svg from it (RECORDING="--orders 400", RECORDING="--draw-only")
 	@$(PYTHON_IN_VENV) -m demo.recording $(RECORDING)

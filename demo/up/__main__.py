@@ -59,6 +59,9 @@ def main(
     traces: Annotated[
         bool, typer.Option("--traces", help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318).")
     ] = False,
+    install_spark: Annotated[
+        bool, typer.Option("--install-spark", help="Install Spark by scripts/setup once the rest runs, if it is missing.")
+    ] = False,
     data: Annotated[Path, typer.Option(help="Where data and logs are; they stay for the next time.")] = Path("data/up"),
 ) -> None:
     """Start broker, services, worker, Redis and console, and keep them running until Ctrl-C."""
@@ -71,7 +74,14 @@ def main(
     try:
         run(
             Wanted(
-                data.absolute(), port, ports, orders_every, brokers, Observing.wanted(metrics=metrics, traces=traces), grpc_port
+                data.absolute(),
+                port,
+                ports,
+                orders_every,
+                brokers,
+                Observing.wanted(metrics=metrics, traces=traces),
+                grpc_port,
+                install_spark,
             ),
             lambda line: console.print(Text(printable(line)), soft_wrap=True),
         )

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ from demo.up.keeper import Keeper
 from demo.up.observing import NOTHING_OBSERVED, Observing
 from demo.up.regular_orders import RegularOrders
 from demo.up.screens import extension
-from demo.up.second_opinion import SecondOpinion, reconciliation
+from demo.up.second_opinion import SecondOpinion, SparkInstallation, reconciliation, spark_installation
 from demo.up.shop import GRPC
 from demo.up.state import StateFile, UpState
 from rocketmq_broker.admin.console import ConsoleSettings, create_console, serve
@@ -43,6 +44,8 @@ class Wanted:
     observing: Observing = NOTHING_OBSERVED
     grpc_port: int | None = None
     """The first broker's port for clients of RocketMQ 5, and one more for each further broker; None without them."""
+    installs_spark: bool = False
+    """Whether Spark may be missing, and is installed once everything else runs."""
 
 
 def run(wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -83,7 +86,8 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
         if grpc_ports:
             addresses[GRPC] = ", ".join(f"127.0.0.1:{port}" for port in grpc_ports)
         settings = ConsoleSettings(port=wanted.console_port)
-        second_opinion = SecondOpinion(reconciliation(processes, system))
+        spark = spark_installation(processes) if wanted.installs_spark else SparkInstallation()
+        second_opinion = SecondOpinion(reconciliation(processes, system), spark)
         screens = extension(system, keeper, runs, second_opinion, addresses)
         app = create_console(settings, Target(system.namesrv_addr), screens)
 
@@ -93,7 +97,7 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
             opened.callback(runs.stop)
             if wanted.orders_every_s:
                 opened.enter_context(RegularOrders(system, keeper, wanted.orders_every_s))
-            telling.append(asyncio.ensure_future(_tell(state_file, address, addresses, keeper, say, begun_s)))
+            telling.append(asyncio.ensure_future(_tell(state_file, address, addresses, keeper, say, begun_s, spark)))
 
         telling: list[asyncio.Future[None]] = []
 
@@ -110,10 +114,17 @@ def run(wanted: Wanted, say: Callable[[str], None]) -> None:
 
 
 async def _tell(
-    state_file: StateFile, address: str, addresses: Mapping[str, str], keeper: Keeper, say: Callable[[str], None], begun_s: float
+    state_file: StateFile,
+    address: str,
+    addresses: Mapping[str, str],
+    keeper: Keeper,
+    say: Callable[[str], None],
+    begun_s: float,
+    spark: SparkInstallation,
 ) -> None:
-    """Keeps the state file current, and reports once when everything is ready."""
-    is_told, written = False, None
+    """Keeps the state file current, and reports once when everything is ready. Then it installs Spark, and reports that, too."""
+    has_failed = False
+    is_told, is_spark_told, written = False, find_spec("pyspark") is not None, None
     while True:
         state = UpState(os.getpid(), address, addresses, keeper.pids)
         if state != written:
@@ -124,6 +135,15 @@ async def _tell(
             if GRPC in addresses:
                 say(f"Clients of RocketMQ 5 connect to {addresses[GRPC]} (gRPC).")
             is_told = True
+            if not is_spark_told and not spark.is_complete:
+                say("Spark follows, for the screen Second opinion: 0.7 GB in the background.")
+            spark.begin()
+        if spark.has_failed and not has_failed:
+            say(f"Spark could not be installed: {spark.last_line}. The screen Second opinion has a button to try again.")
+        elif spark.is_complete and not is_spark_told and is_told:
+            say(f"Spark is installed, after {time.monotonic() - begun_s:.0f} s.")
+            is_spark_told = True
+        has_failed = spark.has_failed
         await asyncio.sleep(_LOOK_EVERY_S)
 
 

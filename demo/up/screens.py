@@ -16,7 +16,7 @@ from demo.scenarios.service_logs import ServiceLogs
 from demo.system import System
 from demo.up.chapters import chapter_title, find_chapter
 from demo.up.keeper import Health, Keeper
-from demo.up.second_opinion import Opinion, SecondOpinion
+from demo.up.second_opinion import Opinion, SecondOpinion, SparkInstallation
 from demo.up.shop import Shop
 from rocketmq_broker.admin.console import Deed, Extension, Screen, Section, TransactionFacts, Visit, find_transactions, url
 from rocketmq_broker.admin.errors import AdminError, Refused
@@ -69,6 +69,7 @@ class OpinionFacts(NamedTuple):
 
     opinion: Opinion | None
     """None if nobody has asked yet."""
+    spark: SparkInstallation
 
 
 class RunFacts(NamedTuple):
@@ -208,10 +209,13 @@ class _Application:
 
     async def find_opinion(self, visit: Visit) -> OpinionFacts:
         """Returns Spark's latest verdict, as far as known."""
-        return OpinionFacts(self._second_opinion.latest())
+        return OpinionFacts(self._second_opinion.latest(), self._second_opinion.spark)
 
     async def ask_spark(self, visit: Visit) -> str:
-        """Starts the comparison. Raises Refused if one is running."""
+        """Starts the comparison, or Spark's installation again if it failed. Raises Refused if one is running."""
+        if self._second_opinion.spark.has_failed:
+            self._second_opinion.spark.begin()
+            return "Spark is being installed again"
         try:
             self._second_opinion.ask()
         except DemoError as error:

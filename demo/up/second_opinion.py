@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from demo.errors import DemoError
-from demo.processes import Process, Processes, ProcessFailed
+from demo.processes import PROJECT_ROOT, Process, Processes, ProcessFailed
 from demo.system import System
 
 YOUNG_S: Final = 10
@@ -63,12 +63,46 @@ class Opinion:
         return "The books agree." if self.is_consistent else "The books do not agree."
 
 
+class SparkInstallation:
+    """Installs Spark while everything else runs. It is most of what `make up` needs, and the first screen needs none of it."""
+
+    def __init__(self, process: Process | None = None) -> None:
+        """`process` installs Spark where it is missing, and prints how far it is; None if Spark is there."""
+        self._process = process
+        self._has_begun = False
+
+    def begin(self) -> None:
+        """Starts the installation, if one is wanted and none is running or complete."""
+        if self._process is not None and not self._process.is_running and not self.is_complete:
+            self._process.spawn()
+            self._has_begun = True
+
+    @property
+    def is_complete(self) -> bool:
+        """True if Spark is there."""
+        return self._process is None or (self._has_begun and self._process.exit_code == 0)
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the installation ended without Spark; it can begin again."""
+        return self._process is not None and self._has_begun and self._process.exit_code not in (None, 0)
+
+    @property
+    def last_line(self) -> str:
+        """The last line that it printed: how far it is, or why it failed."""
+        if self._process is None or not self._has_begun:
+            return ""
+        lines = [line for line in self._process.output().splitlines() if line.strip()]
+        return lines[-1].removeprefix("setup: ") if lines else ""
+
+
 class SecondOpinion:
     """Has the reconciliation compare, once at a time."""
 
-    def __init__(self, process: Process) -> None:
-        """`process` compares when it starts, and again when it is asked; the screen shows its log."""
+    def __init__(self, process: Process, spark: SparkInstallation | None = None) -> None:
+        """`process` compares when it starts, and again when it is asked; the screen shows its log. `spark` may be missing yet."""
         self._process = process
+        self.spark = spark or SparkInstallation()
         self._begun_s: float | None = None
         self._taken_s: float | None = None
         self._printed_before = 0
@@ -79,7 +113,9 @@ class SecondOpinion:
         return self._begun_s is not None and self._taken_s is None and not self._has_ended()
 
     def ask(self) -> None:
-        """Starts the comparison. Raises DemoError if one is running."""
+        """Starts the comparison. Raises DemoError if one is running, or Spark is not there."""
+        if not self.spark.is_complete:
+            raise DemoError("Spark is not installed yet: wait until it is")
         if self.is_running:
             raise DemoError("Spark compares at the moment: wait until it is done")
         if not self._is_asked_again():
@@ -116,6 +152,11 @@ class SecondOpinion:
 
     def _printed(self) -> str:
         return self._process.output()[self._printed_before :]
+
+
+def spark_installation(processes: Processes) -> SparkInstallation:
+    """Adds the process that installs Spark, where it is missing."""
+    return SparkInstallation(processes.add("spark", [str(PROJECT_ROOT / "scripts" / "setup"), "demo"]))
 
 
 def reconciliation(processes: Processes, system: System) -> Process:

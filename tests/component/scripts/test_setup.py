@@ -38,7 +38,7 @@ class FreshCheckout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.write("requirements.lock", "a==1 \\\nb==1 \\\nc[x]==1 \\\npyspark==1 \\\n")
-        self.write("docker/demo.lock", "a==1 \\\npyspark==1 \\\n")
+        self.write("docker/demo.lock", "a==1 \\\n    --hash=sha256:1\npyspark==1 \\\n    --hash=sha256:2\n    # via nobody\n")
         self.write("scripts/setup", (ROOT / "scripts" / "setup").read_text())
         self.write("bin/python", PYTHON)
         self.write("bin/java", JAVA)
@@ -77,7 +77,7 @@ def test_it_says_which_step_it_is_at_and_how_many_packages_are_there(checkout: F
     said = done.stdout.splitlines()
     assert said[0].startswith("setup: step 1 of 4: making .venv with ")
     assert said[1].startswith("setup: step 2 of 4: 4 packages of requirements.lock")
-    assert re.fullmatch(r"setup: \d of 4 packages fetched", said[2])
+    assert re.fullmatch(r"setup: \d of 4 packages fetched, \d+ MB", said[2])
     assert said[3] == "setup: 4 of 4 packages installed"
     assert said[-1].startswith("setup: ready: Python 3.11.2, Java 17")
 
@@ -99,6 +99,29 @@ def test_the_demo_gets_its_own_packages_and_the_others_are_added_when_a_target_n
     assert checkout.calls() == ["pip requirements.lock"]
     checkout.run("demo")
     assert checkout.calls() == []
+
+
+def test_up_gets_no_spark_and_needs_no_java_until_demo_adds_them(checkout: FreshCheckout) -> None:
+    checkout.write("bin/java", "#!/bin/sh\nexit 1\n")
+    done = checkout.run("up")
+    assert done.returncode == 0, done.stderr
+    assert checkout.calls() == ["venv", "pip .venv/up.lock"]
+    assert (checkout.folder / ".venv" / "up.lock").read_text() == "a==1 \\\n    --hash=sha256:1\n"
+    checkout.run("up")
+    assert checkout.calls() == []
+    checkout.write("bin/java", JAVA)
+    added = checkout.run("demo")
+    assert "adding what is missing" in added.stdout
+    assert checkout.calls() == ["pip docker/demo.lock"]
+    checkout.run("up")
+    assert checkout.calls() == []
+
+
+def test_all_is_added_to_what_up_has(checkout: FreshCheckout) -> None:
+    checkout.run("up")
+    checkout.calls()
+    checkout.run()
+    assert checkout.calls() == ["pip requirements.lock"]
 
 
 def test_a_changed_lock_makes_it_anew(checkout: FreshCheckout) -> None:
@@ -136,6 +159,7 @@ def test_ctrl_c_ends_pip_too_and_says_how_to_go_on(checkout: FreshCheckout) -> N
     assert "stopped; the same command goes on here" in complaint
     with pytest.raises(ProcessLookupError):
         os.kill(int(hanging.read_text()), 0)
+    assert not (checkout.folder / ".venv" / "fetched").exists(), "what was fetched is of no use to the next run"
 
 
 def test_another_set_of_packages_is_refused(checkout: FreshCheckout) -> None:

@@ -13,7 +13,7 @@ import pytest
 from demo.errors import DemoError
 from demo.processes import Process, Processes
 from demo.system import System
-from demo.up.second_opinion import Opinion, SecondOpinion, reconciliation
+from demo.up.second_opinion import Opinion, SecondOpinion, SparkInstallation, reconciliation
 from tests.waiting import wait_until
 
 AGREE, DIFFER = '{"is_consistent": true}', '{"is_consistent": false}'
@@ -101,6 +101,45 @@ def test_a_process_that_takes_no_more_questions_is_replaced(group: Processes) ->
 def test_a_process_that_ends_without_an_answer_could_not_tell(group: Processes) -> None:
     opinion = SecondOpinion(group.add("reconciliation", [sys.executable, "-c", "print('Killed')"], is_asked=True))
     assert (asked(opinion).meaning, asked(opinion).lines) == ("The reconciliation could not tell.", ("Killed",))
+
+
+def installation(group: Processes, source: str) -> SparkInstallation:
+    return SparkInstallation(group.add("spark", [sys.executable, "-c", source]))
+
+
+def test_nothing_is_asked_of_a_spark_that_is_being_installed(group: Processes, tmp_path: Path) -> None:
+    end = tmp_path / "end"
+    waits = f"import time, pathlib\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(0.01)"
+    spark = installation(group, f"print('setup: 1 of 6 packages fetched, 9 MB')\n{waits}")
+    opinion = SecondOpinion(judge(group, AGREE), spark)
+    assert (spark.is_complete, spark.last_line) == (False, "")
+    spark.begin()
+    wait_until(lambda: spark.last_line == "1 of 6 packages fetched, 9 MB")
+    with pytest.raises(DemoError, match="Spark is not installed yet"):
+        opinion.ask()
+    end.touch()
+    wait_until(lambda: spark.is_complete)
+    assert asked(opinion).meaning == "The books agree."
+
+
+def test_a_failed_installation_says_why_and_can_begin_again(group: Processes, tmp_path: Path) -> None:
+    mended = tmp_path / "mended"
+    spark = installation(group, f"import sys, pathlib\npathlib.Path({str(mended)!r}).exists() or sys.exit('setup: no network')")
+    spark.begin()
+    wait_until(lambda: spark.has_failed)
+    assert (spark.is_complete, spark.last_line) == (False, "no network")
+    mended.touch()
+    spark.begin()
+    wait_until(lambda: spark.is_complete)
+    assert not spark.has_failed
+    spark.begin()
+    assert spark.is_complete, "it is not installed twice"
+
+
+def test_a_spark_that_is_there_is_not_installed() -> None:
+    spark = SparkInstallation()
+    spark.begin()
+    assert (spark.is_complete, spark.has_failed, spark.last_line) == (True, False, "")
 
 
 def test_the_verdict_is_the_object_that_the_process_printed() -> None:

@@ -73,6 +73,30 @@ def visitor(system: System, keeper: Keeper, runs: Runs, rocketmq: SyncRocketMQ) 
         yield Visitor(client)
 
 
+@pytest.mark.parametrize(
+    ("spark", "sees", "button"),
+    [
+        ({"is_complete": True, "has_failed": False, "last_line": ""}, "Ask Spark", "ask-spark"),
+        (
+            {"is_complete": False, "has_failed": False, "last_line": "3 of 6 packages fetched, 40 MB"},
+            "3 of 6 packages fetched, 40 MB",
+            None,
+        ),
+        ({"is_complete": False, "has_failed": True, "last_line": "Java 17 is missing"}, "Java 17 is missing", "install-spark"),
+    ],
+)
+def test_the_second_opinion_is_offered_once_spark_is_there(
+    system: System, keeper: Keeper, runs: Runs, rocketmq: SyncRocketMQ, spark: dict[str, object], sees: str, button: str | None
+) -> None:
+    opinion = SimpleNamespace(spark=SimpleNamespace(**spark), latest=lambda: None)
+    added = extension(system, keeper, runs, cast(SecondOpinion, opinion), ADDRESSES)
+    app = create_console(ConsoleSettings(), Target(namesrv_addr=rocketmq.namesrv_addr), added)
+    with TestClient(app, base_url=PAGE_OF_CONSOLE) as client:
+        visitor = Visitor(client)
+        assert sees in visitor.sees("/second-opinion")
+        assert re.findall(r'<button id="([a-z-]+-spark)"', visitor.html("/second-opinion")) == ([button] if button else [])
+
+
 def test_the_first_page_says_what_runs_with_links_and_offers_each_scenario(visitor: Visitor) -> None:
     html, seen = visitor.html("/"), visitor.sees("/")
     assert "broker ready order_service ready" in seen

@@ -1,0 +1,43 @@
+"""The first screen of `make up` needs none of the packages that `scripts/setup up` leaves out."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[4]
+WITHOUT_SPARK = """
+import importlib, sys
+
+class Missing:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0].replace("_", "-") in {left_out}:
+            raise ModuleNotFoundError("not installed: " + name)
+
+sys.meta_path.insert(0, Missing)
+importlib.import_module({program!r})
+"""
+
+
+def left_out() -> set[str]:
+    (names,) = re.findall(r"^spark_packages='(.*)'$", (ROOT / "scripts" / "setup").read_text(), re.MULTILINE)
+    return set(names.split("|"))
+
+
+def test_what_is_left_out_is_in_the_lock_of_the_demo() -> None:
+    locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "docker" / "demo.lock").read_text(), re.MULTILINE)
+    assert {"pyspark", "pyarrow"} <= left_out() <= set(locked)
+
+
+PROGRAMS = """demo.up.__main__ order_service.entrypoints.process credit_service.entrypoints.process credit_service.worker.process
+inventory_service.entrypoints.process rocketmq_broker.__main__"""
+
+
+@pytest.mark.parametrize("program", PROGRAMS.split())
+def test_each_program_of_make_up_starts_without_them(program: str) -> None:
+    source = WITHOUT_SPARK.format(left_out=left_out(), program=program)
+    done = subprocess.run([sys.executable, "-c", source], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
