@@ -106,6 +106,10 @@ class OutboxSender:
         """Returns None: the service takes orders without a broker."""
         return None
 
+    def refusing_brokers(self) -> list[str]:
+        """Returns nothing: there is no broker."""
+        return []
+
     def count_discarded(self) -> int | None:
         """Returns 0: no message is discarded here."""
         return 0

@@ -12,7 +12,7 @@ from redis import RedisError
 from credit_service.adapters.worker_heartbeats import LivingWorker
 from rocketmq_broker.client import QueueProgress
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.failing.holds import HoldCause, Holding
+from service_runtime.failing.holds import HasHolding, HoldCause, Holding, NoOutage
 from service_runtime.http.health import NeedsAttention, ReadyResponse, Status, Word, http_status, status_of, word
 from service_runtime.http.readiness import FOR_S, Need, Needed, Readiness, not_ready, word_of
 from service_runtime.http.responses import json_response
@@ -30,13 +30,6 @@ class Workers(Protocol):
         """Returns the living workers. Raises RedisError."""
 
 
-class Held(Protocol):
-    """The port to the consumer's held orders."""
-
-    def state(self) -> Holding | None:
-        """Returns what is held now; None if nothing is."""
-
-
 class ConsumerQueues(Protocol):
     """The port to the consumer's queues."""
 
@@ -45,7 +38,9 @@ class ConsumerQueues(Protocol):
 
 
 _MEANWHILE: Final = "Orders wait at the broker meanwhile, and none is lost."
-_OF_DATABASE: Final = f"an end of what locks it, room on its disk, the right to write. {_MEANWHILE}"
+_OF_DATABASE: Final = (
+    f"an end of what locks it, room on its disk, the right to write, the standby that its commits wait for. {_MEANWHILE}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +66,7 @@ class HealthSources:
     database: Needed
     broker: Needed
     workers: Workers
-    holds: Held
+    holds: HasHolding
     queues: ConsumerQueues
     dead_letters: DeadLetters
     now_s: Callable[[], float]
@@ -88,6 +83,7 @@ class HealthSources:
                 Need("database", self.database, f"Give the credit database what it lacks: {_OF_DATABASE}"),
                 Need("broker", self.broker, f"Look at name server and broker with rocketmq-admin doctor. {_MEANWHILE}"),
                 Need("workers", _LivingWorkers(self.workers), f"Start Redis, or a credit_service.worker. {_MEANWHILE}"),
+                Need("orders", NoOutage(self.holds), f"Each is tried again until it works. {_MEANWHILE}"),
             ],
             steady_s=self.now_s,
             for_s=self.readiness_counts_s,

@@ -18,7 +18,7 @@ from rocketmq_broker.known_hosts import KnownHosts
 from rocketmq_broker.world import World
 from service_runtime.database.database_errors import DatabaseFailure
 from service_runtime.failing.dead_letters import DeadLetters, attention_for
-from service_runtime.failing.holds import Holding, Holds
+from service_runtime.failing.holds import Holding, Holds, NoOutage
 from service_runtime.http.application import create_application
 from service_runtime.http.health import NeedsAttention, ReadyResponse, http_status, status_of
 from service_runtime.http.problem import Problem
@@ -73,17 +73,23 @@ def create_app(
     app.extensions["broker"] = broker
     app.extensions["holds"] = holds
     app.extensions["results"] = results
-    app.extensions["readiness"] = _readiness(stock_room, broker, readiness_counts_s, world)
+    app.extensions["readiness"] = _readiness(stock_room, broker, holds, readiness_counts_s, world)
     return app
 
 
-def _readiness(stock_room: SqlStockRoom, broker: Needed, counts_s: float, world: World) -> Readiness:
+def _readiness(stock_room: SqlStockRoom, broker: Needed, holds: Holds, counts_s: float, world: World) -> Readiness:
     of_database = (
-        "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write. "
+        "Give the inventory database what it lacks: an end of what locks it, room on its disk, the right to write, the standby "
+        "that its commits wait for. "
         "Messages wait at the broker meanwhile."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Messages wait at the broker meanwhile."
-    needs = [Need("database", stock_room, of_database), Need("broker", broker, of_broker)]
+    of_messages = "Each is tried again until it works, and none is lost."
+    needs = [
+        Need("database", stock_room, of_database),
+        Need("broker", broker, of_broker),
+        Need("messages", NoOutage(holds), of_messages),
+    ]
     return Readiness(needs, steady_s=world.steady_s, for_s=counts_s)
 
 

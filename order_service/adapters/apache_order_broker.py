@@ -79,6 +79,10 @@ class ApacheOrderBroker:
         """Returns why the broker does not take an order's half message now, in one line; None if it has a route for it."""
         return "it is not started" if self._route is None else self._route.why_missing(order_created.TOPIC)
 
+    def refusing_brokers(self) -> list[str]:
+        """Returns nothing: RocketMQ 5's API has no question for it."""
+        return []
+
     def count_discarded(self) -> int | None:
         """Returns None: RocketMQ 5's API has no question for it. `rocketmq-admin discarded` answers it."""
         return None

@@ -70,6 +70,13 @@ class OrderBroker:
         except (ClientError, TimeoutError) as error:
             return str(error)
 
+    def refusing_brokers(self) -> list[str]:
+        """Returns why each broker that would store no order would not; empty if all would, or none has the topic yet."""
+        try:
+            return self._loop.run(self._producer.refusing_brokers(order_created.TOPIC), timeout_s=_HEALTH_TIMEOUT_S)
+        except (ClientError, TimeoutError):
+            return []
+
     def count_discarded(self) -> int | None:
         """Returns how many discarded messages of orders nobody has resumed; None if the brokers do not answer."""
         try:

@@ -51,6 +51,9 @@ orders_api = Blueprint("orders", __name__)
 class BrokerOfOrders(TransactionalSender, Needed, Protocol):
     """The broker, as the application needs it."""
 
+    def refusing_brokers(self) -> list[str]:
+        """Returns why each broker that would store no order would not, while others do."""
+
     def count_discarded(self) -> int | None:
         """Returns how many discarded messages of orders nobody has resumed; None if the broker does not answer."""
 
@@ -95,7 +98,8 @@ def create_app(
 
 def _readiness(store: SqlOrderStore, broker: BrokerOfOrders, counts_s: float, world: World) -> Readiness:
     of_database = (
-        "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write. "
+        "Give the order database what it lacks: an end of what locks it, room on its disk, the right to write, the standby "
+        "that its commits wait for. "
         "Orders are placed again by themselves then."
     )
     of_broker = "Look at name server and broker with rocketmq-admin doctor. Orders are placed again by themselves then."
@@ -214,7 +218,7 @@ def get_health() -> Response:
     health = _report(_missing())
     if health.can_place_orders:
         broker: BrokerOfOrders = current_app.extensions["broker"]
-        health = health.with_attention(_attention(broker.count_discarded()))
+        health = health.with_attention([*_attention(broker.count_discarded()), *map(_impaired, broker.refusing_brokers())])
     return _health(health)
 
 
@@ -256,6 +260,10 @@ def _report(missing: Sequence[Missing]) -> OrderHealthResponse:
 
 def _health(health: OrderHealthResponse) -> Response:
     return json_response(health, http_status(health))
+
+
+def _impaired(reason: str) -> str:
+    return f"{reason}; orders go to the other brokers meanwhile: rocketmq-admin doctor says more"
 
 
 def _attention(discarded: int | None) -> list[str]:

@@ -24,6 +24,9 @@ _MIN_POSTGRESQL: Final = 10
 POOLS_TRANSACTIONS: Final = "pools_transactions"
 """An engine's execution option: each of its transactions may meet another session of the server, as behind PgBouncer."""
 
+_KEEPALIVES: Final = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+"""A server that is gone while a statement waits for its answer is noticed after 11 s; Linux's own rule is two hours."""
+
 _TRUSTED_S: Final = 1.0
 """A connection that was in use within that time is gone only if its socket says so."""
 _RETURNED_S: Final = "returned_s"
@@ -48,7 +51,7 @@ def _postgresql_engine(url: URL, pools_transactions: bool) -> Engine:
     The waits are options of each connection; the URL's options have precedence, because libpq takes the last of two equal ones.
     With `pools_transactions` each transaction sets them, and no statement is prepared: the next one may meet another session.
     """
-    waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000}
+    waits = {"connect_timeout": 5, "tcp_user_timeout": 10_000, **_KEEPALIVES}
     arguments: dict[str, Any] = {name: wait for name, wait in waits.items() if name not in url.query}
     if pools_transactions:
         arguments["prepare_threshold"] = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 REMIND_AFTER_S: Final = 300.0
 ASIDE_S: Final = 60.0
@@ -47,6 +47,27 @@ class Holding:
     def is_outage(self) -> bool:
         """True if something is away, or the database refuses several orders and has taken none since."""
         return self.cause is HoldCause.OUTAGE or (self.cause is HoldCause.REFUSAL and self.orders > 1)
+
+
+class HasHolding(Protocol):
+    """Something that knows what is held."""
+
+    def state(self) -> Holding | None:
+        """Returns what is held now; None if nothing is."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoOutage:
+    """The need of a consumer that its latest messages were written: what its real work met, beside what a trial meets."""
+
+    holds: HasHolding
+
+    def why_unready(self) -> str | None:
+        """Returns for how long an outage has held messages, and its reason; None if no outage holds any."""
+        holding = self.holds.state()
+        if holding is None or not holding.is_outage:
+            return None
+        return f"{holding.orders} are held, for {holding.held_for_s:.0f} s now: {holding.reason}"
 
 
 class Holds:

@@ -221,7 +221,13 @@ def test_health_is_degraded_while_orders_are_held_for_an_outage(client: FlaskCli
     everything.held = holding(HoldCause.OUTAGE)
     answer = client.get("/healthz")
     held = {"orders": 40, "batches": 2, "for_s": 61.2, "cause": "outage"}
-    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held})
+    missing = [
+        "orders: 40 are held, for 61 s now: Redis is away. Each is tried again until it works. "
+        "Orders wait at the broker meanwhile, and none is lost."
+    ]
+    assert (answer.status_code, answer.json) == (503, ALL_IS_WELL | {"status": "degraded", "held": held, "missing": missing})
+    answer = client.get("/readyz")
+    assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["orders"])
 
 
 def test_health_asks_for_attention_while_single_orders_are_held(client: FlaskClient, everything: Everything) -> None:

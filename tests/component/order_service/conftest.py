@@ -29,6 +29,7 @@ class BrokerInProcess:
         self.listeners = listeners
         self.is_up = True
         self.discarded: int | None = 0
+        self.refusing: list[str] = []
         self.decisions: list[tuple[Message, LocalTransactionState]] = []
 
     def send_in_transaction(self, message: Message, attempt: Attempt) -> None:
@@ -39,6 +40,9 @@ class BrokerInProcess:
 
     def why_unready(self) -> str | None:
         return None if self.is_up else "the broker is away"
+
+    def refusing_brokers(self) -> list[str]:
+        return self.refusing
 
     def count_discarded(self) -> int | None:
         return self.discarded

@@ -269,6 +269,14 @@ def test_health_tells_of_messages_that_were_given_up_and_the_service_serves_on(
     assert attention.startswith("the broker discarded 2 messages of orders after its last check-back: ")
 
 
+def test_health_names_a_broker_that_takes_no_order_while_another_does(client: FlaskClient, broker: BrokerInProcess) -> None:
+    broker.refusing = ["broker-b did not answer within 1 s"]
+    answer = client.get("/healthz")
+    assert (answer.status_code, answer.json["status"], client.get("/readyz").status_code) == (200, "attention", 200)
+    (attention,) = answer.json["attention"]
+    assert attention.startswith("broker-b did not answer within 1 s; orders go to the other brokers meanwhile")
+
+
 @pytest.mark.parametrize("discarded", [0, None])
 def test_health_asks_for_no_attention_where_nothing_was_given_up_or_nobody_knows(
     client: FlaskClient, broker: BrokerInProcess, discarded: int | None

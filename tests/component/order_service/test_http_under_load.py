@@ -36,6 +36,9 @@ class HangingBroker:
         assert self.goes_on.wait(60)
         return None
 
+    def refusing_brokers(self) -> list[str]:
+        return []
+
     def count_discarded(self) -> None:
         return None
 

@@ -1,8 +1,9 @@
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Column, Engine, Integer, MetaData, Table, event, text
 from sqlalchemy.exc import OperationalError
@@ -196,6 +197,27 @@ def test_a_database_that_is_read_only_takes_no_rows(sessions: Sessions, engine: 
         connection.exec_driver_sql(f'ALTER DATABASE "{engine.url.database}" SET default_transaction_read_only = on')
     engine.dispose()
     assert "read-only" in (sessions.why_unwritable([NUMBERS]) or "")
+
+
+@ON_POSTGRESQL
+def test_a_database_whose_commits_wait_for_a_standby_that_is_gone_takes_no_rows(sessions: Sessions, database_url: str) -> None:
+    with psycopg.connect(database_url.replace("+psycopg", ""), autocommit=True) as operator, ThreadPoolExecutor(1) as asking:
+        operator.execute("SET synchronous_commit = local")
+        try:
+            operator.execute("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
+            operator.execute("SELECT pg_reload_conf()")
+            deadline_s = time.monotonic() + 20
+            while is_answered(answer := asking.submit(sessions.why_unwritable, [NUMBERS])):
+                assert time.monotonic() < deadline_s, "a commit that hangs was no obstacle"
+        finally:
+            operator.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            operator.execute("SELECT pg_reload_conf()")
+        assert answer.result(20) is None, "all is well once the standby is not needed any more"
+
+
+def is_answered(answer: "Future[str | None]") -> bool:
+    """Whether it comes within a second."""
+    return bool(wait([answer], timeout=1).done)
 
 
 @ON_POSTGRESQL

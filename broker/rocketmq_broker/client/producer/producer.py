@@ -185,6 +185,16 @@ class Producer(RunsWithin):
         calls = BrokerCalls(running.instance.remoting, running.instance.routes)
         return await Sendability(calls, running.sender.latest).why_unsendable(topic)
 
+    async def refusing_brokers(self, topic: str) -> list[str]:
+        """Returns why brokers of the topic would store no message now, one reason for each of them; asks all, for a second each.
+
+        Messages go to the others meanwhile. Raises NoRoute or NameServerUnreachable.
+        """
+        check_topic(topic)
+        running = self._lifecycle.running()
+        calls = BrokerCalls(running.instance.remoting, running.instance.routes)
+        return await Sendability(calls, running.sender.latest).refusing_brokers(topic)
+
     async def queues(self, topic: str) -> list[MessageQueue]:
         """Returns the queues for messages to the topic. Raises NoRoute or NameServerUnreachable."""
         check_topic(topic)

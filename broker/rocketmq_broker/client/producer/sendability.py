@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from rocketmq_broker.client.errors import ClientError
+from rocketmq_broker.client.errors import ClientError, NameServerUnreachable
 from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.unreadable import understood
 from rocketmq_broker.protocol.bodies import KVTable
@@ -68,21 +68,29 @@ class Sendability:
         if (reason := self._latest.why_failed(now_s)) is not None:
             return reason
         try:
+            reasons = await self._reasons(topic)
+        except ClientError as error:
+            return str(error)
+        return None if None in reasons else "; ".join(filter(None, reasons))
+
+    async def refusing_brokers(self, topic: str) -> list[str]:
+        """Returns why each broker that has the topic and would store no message would not. Raises ClientError without a route."""
+        return [reason for reason in await self._reasons(topic) if reason is not None]
+
+    async def _reasons(self, topic: str) -> list[str | None]:
+        try:
             async with asyncio.timeout(TIMEOUT_MS / 1000):
                 queues = await self._calls.routes.queues_to_publish(topic)
         except TimeoutError:
-            return f"no name server said in time where topic {topic} is"
-        except ClientError as error:
-            return str(error)
+            raise NameServerUnreachable(f"no name server said in time where topic {topic} is") from None
         names = sorted({queue.broker_name for queue in queues})
-        reasons = await asyncio.gather(*(self._why_refusing(name) for name in names))
-        return None if None in reasons else "; ".join(filter(None, reasons))
+        return await asyncio.gather(*(self._why_refusing(name) for name in names))
 
     async def _why_refusing(self, broker_name: str) -> str | None:
         try:
             return await self._ask(broker_name)
         except ClientError as error:
-            return str(error)
+            return f"broker {broker_name} stores nothing: {error}"
 
     @understood
     async def _ask(self, broker_name: str) -> str | None:

@@ -1,6 +1,7 @@
 """Sending: which attempts are made, and what is raised when all failed."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 import pytest
@@ -152,3 +153,32 @@ async def test_what_can_never_be_sent_reaches_no_broker() -> None:
     with pytest.raises(MessageRefused):
         await sender(cluster).send_batch([MESSAGE, Message.of("other", b"x")])
     assert cluster.tried == []
+
+
+class TimedCluster(Cluster):
+    """A cluster whose first broker does not answer; the time that each attempt would wait for it."""
+
+    def __init__(self, *queues: MessageQueue) -> None:
+        super().__init__(*queues, failures={"broker-a": unreachable})
+        self.waits_ms: dict[str, int] = {}
+
+    async def send_message(
+        self, group: str, wire: WireMessage, queue: MessageQueue, *, born_ms: int, timeout_ms: int
+    ) -> SendResult:
+        self.waits_ms.setdefault(queue.broker_name, timeout_ms)
+        return await super().send_message(group, wire, queue, born_ms=born_ms, timeout_ms=timeout_ms)
+
+
+@pytest.mark.parametrize(
+    ("queues", "is_half_message", "most_ms"),
+    [((A, B), True, 1500), ((A,), True, 3000), ((A, B), False, 3000)],
+    ids=["a half message leaves time for another broker", "the only broker has all of it", "a second message is none"],
+)
+async def test_how_long_an_attempt_waits_for_a_broker_that_hangs(
+    queues: tuple[MessageQueue, ...], is_half_message: bool, most_ms: int
+) -> None:
+    cluster = TimedCluster(*queues)
+    while "broker-a" not in cluster.waits_ms:
+        with contextlib.suppress(SendFailed):
+            await sender(cluster).send(MESSAGE, new_id_each_attempt=is_half_message)
+    assert most_ms - 500 < cluster.waits_ms["broker-a"] <= most_ms
