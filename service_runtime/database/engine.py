@@ -21,6 +21,8 @@ _ISOLATION: Final = "READ COMMITTED"
 _ENCODING: Final = "UTF8"
 _MIN_POSTGRESQL: Final = 10
 """The oldest version that psycopg supports."""
+MIN_SQLITE: Final = (3, 35, 0)
+"""The first version with RETURNING, by which the services learn what they have written."""
 POOLS_TRANSACTIONS: Final = "pools_transactions"
 """An engine's execution option: each of its transactions may meet another session of the server, as behind PgBouncer."""
 
@@ -157,6 +159,11 @@ def _reason(error: Exception) -> str:
 
 
 def _sqlite_engine(url: URL) -> Engine:
+    if sqlite3.sqlite_version_info < MIN_SQLITE:
+        needed = ".".join(map(str, MIN_SQLITE))
+        raise DatabaseUnusable(
+            f"this Python has SQLite {sqlite3.sqlite_version}, and {needed} or newer is needed: use another Python, or PostgreSQL"
+        )
     path = Path(str(url.database))
     _make_folder_of(path)
     engine = create_engine(url, pool_size=20, pool_timeout=10, hide_parameters=True)

@@ -63,6 +63,16 @@ def test_a_server_that_serializes_by_default_does_not_choose_for_the_services(pa
     assert set(isolations) == {"read committed"}
 
 
+def test_a_sqlite_that_is_too_old_is_one_sentence_before_a_file_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on RHEL 8, whose Python 3.11 has 3.26: each order was held there for ever."""
+    monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
+    monkeypatch.setattr("sqlite3.sqlite_version", "3.26.0")
+    for work in (migrate_database, open_database):
+        with pytest.raises(DatabaseUnusable, match=r"^this Python has SQLite 3\.26\.0, and 3\.35\.0 or newer is needed: "):
+            work(f"sqlite:///{tmp_path}/orders.db", migrations=MIGRATIONS, start_timeout_s=60)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[str]:
     """A database behind a PgBouncer."""
