@@ -39,17 +39,17 @@ class Spreading:
         self._not_these = not_these
 
     async def look(self, name_server: str, brokers: Sequence[str]) -> list[str]:
-        """Looks for new topics, and makes them where they are missing. Returns their names.
+        """Looks for new topics of these brokers, and makes them where they are missing. Returns their names.
 
+        A stranger may register any name at a name server: a topic that none of the brokers has is passed over.
         `brokers` are the addresses of all brokers that should have them. Raises AdminError; the next look tries again.
         """
         async with opened_session(Target(broker_addr=name_server)) as session:
             names = await _topics_at_name_server(session.brokers[0])
         new = [name for name in sorted(names - self._known) if self._is_to_spread(name)]
-        if new:
-            await _make_everywhere(new, brokers)
-            self._known.update(new)
-        return new
+        made = await _make_everywhere(new, brokers) if new else []
+        self._known.update(made)
+        return made
 
     def _is_to_spread(self, name: str) -> bool:
         return is_of_users(name, self._not_these) and not name.startswith(topics.RETRY_PREFIX)
@@ -61,13 +61,18 @@ async def _topics_at_name_server(name_server: BrokerRequests) -> set[str]:
         return set(TopicList.decode(answer.body).topic_list)
 
 
-async def _make_everywhere(names: Sequence[str], brokers: Sequence[str]) -> None:
+async def _make_everywhere(names: Sequence[str], brokers: Sequence[str]) -> list[str]:
     tables = {address: await _topics_at(address) for address in brokers}
+    made = []
     for name in names:
         config = next((table[name] for table in tables.values() if name in table), None)
+        if config is None:
+            continue
         for address in brokers:
-            if config is not None and name not in tables[address]:
+            if name not in tables[address]:
                 await _make(config, address)
+        made.append(name)
+    return made
 
 
 async def _topics_at(address: str) -> dict[str, TopicConfig]:

@@ -20,6 +20,11 @@ NOT_FOUND: Final = 404
 WRONG_METHOD: Final = 405
 FAILED: Final = 409
 
+MAX_DAYS: Final = 400
+"""Days that one `advance` may pass: timers fire in all of them, and a larger number is a mistake."""
+_UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
+_TRUTHS: Final[Mapping[bool | str, bool]] = {True: True, "true": True, False: False, "false": False}
+
 T = TypeVar("T")
 Json: TypeAlias = Any
 Arguments: TypeAlias = Mapping[str, Json]
@@ -145,11 +150,22 @@ def _number(arguments: Arguments, name: str) -> float:
 
 
 def _spans(arguments: Arguments) -> dict[str, float]:
-    units = ("seconds", "minutes", "hours", "days")
-    spans = {unit: _number(arguments, unit) for unit in units if unit in arguments}
-    if not spans or set(arguments) - set(units):
-        raise ValueError(f"a number of {', '.join(units)} is expected")
+    spans = {unit: _number(arguments, unit) for unit in _UNITS if unit in arguments}
+    if not spans or set(arguments) - set(_UNITS):
+        raise ValueError(f"a number of {', '.join(_UNITS)} is expected")
+    if sum(number * _UNITS[unit] for unit, number in spans.items()) > MAX_DAYS * _UNITS["days"]:
+        raise ValueError(f"time passes by at most {MAX_DAYS} days in one command")
     return spans
+
+
+def _is_set(name: str) -> Callable[[Arguments], bool]:
+    def read(arguments: Arguments) -> bool:
+        value = arguments.get(name, False)
+        if not isinstance(value, (bool, str)) or value not in _TRUTHS:
+            raise ValueError(f"{name} is true or false")
+        return _TRUTHS[value]
+
+    return read
 
 
 def _code(arguments: Arguments) -> ResponseCode:
@@ -192,7 +208,7 @@ _COMMANDS: Final = {
         _Command(RocketMQ.fill_disk),
         _Command(RocketMQ.free_disk),
         _Command(RocketMQ.as_apache, {"release": _release}),
-        _Command(RocketMQ.crash, {"power": lambda arguments: arguments.get("power") in {True, "true"}}),
+        _Command(RocketMQ.crash, {"power": _is_set("power")}),
         _Command(RocketMQ.restart),
     ),
 }

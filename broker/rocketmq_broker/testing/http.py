@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 
 from rocketmq_broker.known_hosts import KnownHosts
+from rocketmq_broker.protocol.errors import UNREADABLE_JSON
 from rocketmq_broker.testing.control import BAD_REQUEST, Arguments, Control, Json
 
 logger = logging.getLogger(__name__)
@@ -90,7 +91,10 @@ def _body_length(headers: dict[str, str]) -> int:
 
 def _arguments(target: str, body: bytes) -> Arguments:
     """Returns the arguments of query and body. Raises ValueError."""
-    given: Json = msgspec.json.decode(body) if body.strip() else {}
+    try:
+        given: Json = msgspec.json.decode(body) if body.strip() else {}
+    except UNREADABLE_JSON as error:
+        raise ValueError(f"the body is no JSON: {error}") from None
     if not isinstance(given, dict):
         raise ValueError("the body is no JSON object")
     return {**dict(parse_qsl(urlsplit(target).query)), **given}

@@ -61,6 +61,12 @@ async def test_every_fault_is_a_command(rocketmq: RocketMQ) -> None:
         ("POST", "advance", {"seconds": "soon"}, BAD_REQUEST, "seconds is a number"),
         ("POST", "advance", {"seconds": -1}, BAD_REQUEST, "from 0 on"),
         ("POST", "advance", {"seconds": "nan"}, BAD_REQUEST, "from 0 on"),
+        ("POST", "advance", {"days": 401}, BAD_REQUEST, "time passes by at most 400 days in one command"),
+        ("POST", "advance", {"days": 399, "hours": 25}, BAD_REQUEST, "time passes by at most 400 days in one command"),
+        ("POST", "crash", {"power": ["true"]}, BAD_REQUEST, "power is true or false"),
+        ("POST", "advance", {"days": 999_999_999.9}, BAD_REQUEST, "time passes by at most 400 days in one command"),
+        ("POST", "crash", {"power": {}}, BAD_REQUEST, "power is true or false"),
+        ("POST", "crash", {"power": "yes"}, BAD_REQUEST, "power is true or false"),
         ("POST", "refuse-sends", {"code": "NO"}, BAD_REQUEST, "'NO' is no response code"),
         ("POST", "as-apache", {"release": 6}, BAD_REQUEST, "release is 6; there are 4 (4.9.7) and 5 (5.3.3)"),
         ("GET", "messages", {}, BAD_REQUEST, "topic is missing"),
@@ -97,6 +103,8 @@ async def ask(address: str, request: bytes) -> tuple[int, dict[str, object]]:
         (b"nonsense\r\n\r\n", 400),
         (b"POST /advance HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 1000000\r\n\r\n", 400),
         (b"POST /advance HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 2\r\n\r\n[]", 400),
+        (b"POST /advance HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 60000\r\n\r\n" + b"[" * 60_000, 400),
+        (b"POST /advance HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 9\r\n\r\n\xff" + b"[" * 8, 400),
     ],
 )
 async def test_commands_come_by_http_from_this_machine_alone(rocketmq: RocketMQ, request_: bytes, status: int) -> None:

@@ -1,0 +1,60 @@
+"""New topics on all brokers of a cluster, and what a stranger can make of their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketmq_broker.__main__ import tell_of_cluster
+from rocketmq_broker.cluster import spreading
+from rocketmq_broker.cluster.spreading import Spreading
+from rocketmq_broker.message.configs import TopicConfig
+
+STRANGE = "a\x1b[2J\nb"
+
+
+class Cluster:
+    """Two brokers, of which the first has a topic, and a name server where a stranger registered another."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, registered: set[str]) -> None:
+        self.tables = {"first": {"orders": TopicConfig("orders")}, "second": dict[str, TopicConfig]()}
+        self.registered = registered
+        monkeypatch.setattr(spreading, "opened_session", lambda target: self)
+        monkeypatch.setattr(spreading, "_topics_at_name_server", self._names)
+        monkeypatch.setattr(spreading, "_topics_at", self._table)
+        monkeypatch.setattr(spreading, "_make", self._make)
+        self.brokers = ["name server"]
+
+    async def __aenter__(self) -> Cluster:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def _names(self, name_server: str) -> set[str]:
+        return self.registered
+
+    async def _table(self, address: str) -> dict[str, TopicConfig]:
+        return self.tables[address]
+
+    async def _make(self, config: TopicConfig, address: str) -> None:
+        self.tables[address][config.topic_name] = config
+
+
+async def test_a_topic_that_no_broker_of_the_cluster_has_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until a broker has it: a stranger that registers a name first must not keep it from being spread."""
+    cluster = Cluster(monkeypatch, {"orders", STRANGE, "credits"})
+    known = Spreading(set(), frozenset())
+    assert await known.look("name server", ["first", "second"]) == ["orders"]
+    assert set(cluster.tables["second"]) == {"orders"}
+    cluster.tables["second"]["credits"] = TopicConfig("credits")
+    assert await known.look("name server", ["first", "second"]) == ["credits"]
+    assert set(cluster.tables["first"]) == {"orders", "credits"}
+
+
+def test_a_name_with_control_characters_is_printed_with_escapes_and_no_line_is_endless(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    tell_of_cluster("cluster", f"new topics, now on all brokers: {STRANGE}")
+    tell_of_cluster("cluster", "x" * 100_000)
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "cluster  | new topics, now on all brokers: a\\x1b[2J\\nb"
+    assert len(second) < 10_000
