@@ -45,6 +45,8 @@ from rocketmq_commitlog.source import CommitLogSource
 
 _TOO_WIDE: Final = "SQLite cannot add up amounts beyond 64 bits: --engine spark can"
 _BEYOND: Final = 2**63
+_MIN_SQLITE: Final = (3, 35, 0)
+"""The first version with MATERIALIZED, which the rules say of their steps."""
 
 Row = dict[str, Any]
 
@@ -54,6 +56,11 @@ def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> Reconcilia
 
     Raises UnreadableStore, UnreadableDatabase, UnwritableOutput, and EngineUnfit for books that need Spark.
     """
+    if sqlite3.sqlite_version_info < _MIN_SQLITE:
+        raise EngineUnfit(
+            f"this Python has SQLite {sqlite3.sqlite_version}, and the embedded engine needs "
+            f"{'.'.join(map(str, _MIN_SQLITE))} or newer: --engine spark works with any"
+        )
     if books.brokers:
         raise EngineUnfit("the embedded engine reads stores: messages that are pulled from a --broker need --engine spark")
     try:

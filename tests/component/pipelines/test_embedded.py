@@ -129,3 +129,11 @@ def test_messages_of_a_broker_need_spark(shop: ShopDatabases, tmp_path: Path) ->
     books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), brokers=("127.0.0.1:1",))
     with pytest.raises(EngineUnfit, match="need --engine spark"):
         reconcile_embedded(books, CUT_OFF, str(tmp_path / "out"))
+
+
+def test_an_old_sqlite_needs_spark_and_is_no_wide_amount(
+    shop: ShopDatabases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 26, 0))
+    with pytest.raises(EngineUnfit, match=r"^this Python has SQLite .* needs 3\.35\.0 or newer: --engine spark works"):
+        reconcile_embedded(books_of(shop), CUT_OFF, str(tmp_path / "out"))
