@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
+
+from rocketmq_broker.message.text.printable import printable
+
+_MAX_TEXT: Final = 2_000
+"""Characters. A name that a broker refuses may be as long as a request."""
 
 
 class EventKind(Enum):
@@ -47,7 +53,8 @@ class Journal:
         self.events: list[JournalEvent] = []
 
     def note(self, kind: EventKind, text: str, keys: Iterable[str | None] = ()) -> None:
-        """Records an event with the current test time."""
+        """Records an event with the current test time. What cannot be printed is escaped: a client may send any name."""
+        text = printable(text, _MAX_TEXT)
         self.events.append(JournalEvent(self._now_s(), kind, text, tuple(key for key in keys if key)))
         if len(self.events) > self._most:
             del self.events[: self._most // 2]

@@ -73,3 +73,12 @@ def test_an_event_without_keys_concerns_all() -> None:
     journal = Journal(lambda: 2.0)
     journal.note(EventKind.BROKER, "the broker starts again", [None, ""])
     assert journal.events == [JournalEvent(2.0, EventKind.BROKER, "the broker starts again")]
+
+
+def test_a_name_that_a_client_made_up_neither_controls_a_terminal_nor_fills_the_journal() -> None:
+    journal = Journal(Clock())
+    journal.note(EventKind.MESSAGE, "p sends a message to \x1b[2J\nt")
+    journal.note(EventKind.MESSAGE, "p sends a message to " + "t" * 100_000)
+    first, second = journal.events
+    assert first.text == "p sends a message to \\x1b[2J\\nt"
+    assert len(second.text) < 3_000
