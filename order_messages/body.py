@@ -1,13 +1,11 @@
 """The common part of all bodies: decoding, encoding, and the types of their fields."""
 
-from typing import Annotated, Final, Self
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from order_messages.states import MAX_CUSTOMER_LENGTH, MAX_ORDER_ID_LENGTH, MAX_TOTAL_CENTS
 from service_runtime.text import NO_CONTROL_CHARACTERS
-
-MAX_TOTAL_CENTS: Final = 10**15
-"""Above that a total is a mistake, not an order."""
 
 
 class UnreadableBody(Exception):
@@ -15,8 +13,8 @@ class UnreadableBody(Exception):
 
 
 Text = Annotated[str, StringConstraints(min_length=1), NO_CONTROL_CHARACTERS]
-OrderId = Annotated[Text, StringConstraints(max_length=36)]
-Customer = Annotated[Text, StringConstraints(max_length=100)]
+OrderId = Annotated[Text, StringConstraints(max_length=MAX_ORDER_ID_LENGTH)]
+Customer = Annotated[Text, StringConstraints(max_length=MAX_CUSTOMER_LENGTH)]
 TotalCents = Annotated[int, Field(ge=0, le=MAX_TOTAL_CENTS)]
 Currency = Annotated[str, StringConstraints(pattern="^[A-Z]{3}$")]
 

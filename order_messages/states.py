@@ -1,4 +1,4 @@
-"""The words in the rows of the services, and their meanings: each is defined only here.
+"""The words in the rows of the services, and the limits of their values: each is defined only here.
 
     word                table and column                 written by
     OrderState          orders.state                     order_service
@@ -15,6 +15,11 @@ each state.
 
 from enum import StrEnum
 from typing import Final
+
+MAX_ORDER_ID_LENGTH: Final = 36
+MAX_CUSTOMER_LENGTH: Final = 100
+MAX_TOTAL_CENTS: Final = 10**15
+"""Above that a total is a mistake, not an order."""
 
 
 class OrderState(StrEnum):

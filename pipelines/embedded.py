@@ -74,7 +74,7 @@ def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
     """Returns a row for each finding, with FINDING_COLUMNS."""
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
-    of_tables = table_findings(books, read_wrong_balances(books.credit_database))
+    of_tables = table_findings(books, read_wrong_balances(books.credit_database), progress)
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = _rows(books.order_database, ORDER_ITEMS)
     transactions = _rows(books.order_database, TRANSACTIONS)

@@ -82,7 +82,7 @@ def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> R
     progress = [progress_of(log, books.route) for log in books.logs]
     with ThreadPoolExecutor(1) as beside:
         # SQL over all rows of large books: beside Spark it takes no time of its own.
-        of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database)))
+        of_tables = beside.submit(lambda: table_findings(books, read_wrong_balances(books.credit_database), progress))
         of_orders = reading.rows(summed(find(reading, books, cut_off, progress), PERIOD_MS))
         rows = [*of_orders, *summed_here(of_tables.result(), PERIOD_MS)]
     return written_outcome(rows, books, cut_off, output)
@@ -149,16 +149,21 @@ def progress_of(log: MessageLog, route: Route) -> Progress:
     return {topic: log.consumer_offsets(route.consumer_group, topic) for topic in route.consumed_topics}
 
 
-def table_findings(books: Books, wrong_balances: pyarrow.Table) -> list[dict[str, Any]]:
-    """Finds customers with a wrong balance, and unreadable values, in the tables only: a row of FINDING_COLUMNS for each.
+def table_findings(books: Books, wrong_balances: pyarrow.Table, progress: Sequence[Progress]) -> list[dict[str, Any]]:
+    """Finds customers with a wrong balance, unreadable values, and lost ends of logs: a row of FINDING_COLUMNS for each.
 
-    A customer's points are the ledger's sum. Raises UnreadableDatabase.
+    A customer's points are the ledger's sum. `progress` is that of each log. Raises UnreadableDatabase and UnreadableStore.
     """
+    lost = [
+        {"finding": Finding.LOG_GAP.value, "stage": "unknown", "transaction_id": told}
+        for log, offsets in zip(books.logs, progress, strict=True)
+        for told in log.lost_ends(offsets)
+    ]
     values = [
         {"finding": Finding.UNREADABLE_VALUE.value, "stage": "unknown", "transaction_id": told}
         for told in read_unreadable_values(books.order_database, books.credit_database)
     ]
-    rows: list[Mapping[str, object]] = [*map(_balance_finding, wrong_balances.to_pylist()), *values]
+    rows: list[Mapping[str, object]] = [*map(_balance_finding, wrong_balances.to_pylist()), *values, *lost]
     return [{name: row.get(name) for name in FINDING_COLUMNS} for row in rows]
 
 

@@ -84,9 +84,23 @@ def known_end(store: Path) -> int:
     return max([0, _saved_progress(store), *ends])
 
 
+def queue_ends(store: Path, topic: str) -> dict[int, int] | None:
+    """Returns the queue offset behind the last unit of each queue of a topic; None if the store has no consume queues of it."""
+    folder = next((path for path in _folders(store / "consumequeue") if path.name == topic), None)
+    if folder is None:
+        return None
+    queues = {int(queue.name): _files_of(queue) for queue in _folders(folder) if queue.name.isdecimal()}
+    return {queue_id: _last_unit(files)[1] for queue_id, files in queues.items()}
+
+
 def _end_of(files: Files) -> int:
     """Returns the commit log offset after the record of the last unit that holds one; 0 without one in the last two files."""
-    for _, path in reversed(files[-2:]):
+    return _last_unit(files)[0]
+
+
+def _last_unit(files: Files) -> tuple[int, int]:
+    """Returns where the record of the last unit that holds one ends, and the queue offset behind it; zeros without one."""
+    for begins, path in reversed(files[-2:]):
         low, high = 0, _size_of(path) // _UNIT.size
         while low < high:
             middle = (low + high) // 2
@@ -94,8 +108,8 @@ def _end_of(files: Files) -> int:
             low, high = (middle + 1, high) if unit is not None and unit[1] > 0 else (low, middle)
         unit = _read(path, (low - 1) * _UNIT.size) if low else None
         if unit is not None and 0 < unit[1] < _BLANK_SIZE:
-            return unit[0] + unit[1]
-    return 0
+            return unit[0] + unit[1], begins // _UNIT.size + low
+    return 0, 0
 
 
 def _saved_progress(store: Path) -> int:

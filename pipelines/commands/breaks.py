@@ -15,7 +15,7 @@ from rich.text import Text
 from pipelines.breaks.break_table import Break, BreakTable
 from pipelines.errors import BreaksUnusable
 from pipelines.judging.classes import Finding
-from pipelines.telling.report import age, amount
+from pipelines.telling.report import age, amount, screen
 from rocketmq_broker.message.text.printable import printable, visible_name
 
 DEFAULT_FILE: Final = Path("data/breaks.db")
@@ -43,7 +43,7 @@ def list_command(
         table.add_column(name, justify="right" if name in ("number", "at stake", "age") else "left")
     for one in found:
         table.add_row(*map(Text, _cells(one, _now_ms())))
-    Console().print(table)
+    screen().print(table)
 
 
 @commands.command("show")
@@ -88,9 +88,9 @@ def _cells(one: Break, now_ms: int) -> list[str]:
 
 def _show(one: Break) -> None:
     names = ("number", "about", "finding", "cause", "at stake", "age", "owner", "closed")
-    screen = Console()
+    printed = screen()
     for name, value in [*zip(names, _cells(one, _now_ms()), strict=True), ("note", printable(one.note))]:
-        screen.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
+        printed.print(f"{name}: {value}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _tried(action: Callable[[], T]) -> T:

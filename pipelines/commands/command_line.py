@@ -47,6 +47,7 @@ from pipelines.telling.report import (
     explanations,
     findings_table,
     say,
+    screen,
     times_told,
     told_by_place,
     verdict_told,
@@ -145,9 +146,9 @@ def messages_command(
                 spark = stack.enter_context(spark_session(master, spark_log, is_small=is_small))
             with shown_tasks(progress, spark, "Reading the commit log"):
                 report = report_messages(Reading(spark, is_small), store, topic, cut_off, output)
-        screen = Console()
-        screen.print(topics_table(report, store))
-        screen.print(transactions_table(report, topic, cut_off))
+        told = screen()
+        told.print(topics_table(report, store))
+        told.print(transactions_table(report, topic, cut_off))
         say(f"Parquet: {output}/transactions")
         return report.is_consistent
 
@@ -155,17 +156,17 @@ def messages_command(
 
 
 def _print_outcome(timed: TimedOutcome, cut_off: CutOff, tolerance: Tolerance) -> None:
-    screen, totals = Console(), timed.outcome.totals
-    screen.print(findings_table(totals, cut_off, tolerance))
+    printed, totals = screen(), timed.outcome.totals
+    printed.print(findings_table(totals, cut_off, tolerance))
     for told in told_by_place(timed.outcome.rows):
-        screen.print(told, style="bold red", markup=False, highlight=False)
+        printed.print(told, style="bold red", markup=False, highlight=False)
     if none := classes_without_findings(totals):
-        screen.print(none, highlight=False)
+        printed.print(none, highlight=False)
     for explanation in explanations(totals, tolerance):
-        screen.print(explanation, highlight=False)
+        printed.print(explanation, highlight=False)
     style = "bold green" if tolerance.is_consistent(totals) else "bold red"
-    screen.print(verdict_told(totals, tolerance), style=style, highlight=False)
-    screen.print(times_told(timed.start_s, timed.compare_s), highlight=False)
+    printed.print(verdict_told(totals, tolerance), style=style, highlight=False)
+    printed.print(times_told(timed.start_s, timed.compare_s), highlight=False)
 
 
 def _now_ms() -> int:

@@ -17,9 +17,8 @@ from pipelines.increments.increment import reconcile_new
 from pipelines.increments.state import IncrementState
 from pipelines.judging.cut_off import CutOff
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
-from pipelines.sources.databases.adbc import key_bounds
-from pipelines.sources.databases.database_address import DatabaseAddress
-from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, Table, check_tables
+from pipelines.sources.databases.adbc import count_rows
+from pipelines.sources.databases.tables import CREDITS, ORDER_ITEMS, ORDERS, check_tables
 from pipelines.sources.reading import Reading
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
@@ -71,7 +70,7 @@ def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: C
     """Compares small books by SQLite, without Spark. Raises the errors of `reconcile_embedded`."""
     begun_s = time.monotonic()
     _check(books)
-    if not _are_small(books):
+    if not are_small(books):
         raise EngineUnfit(f"more than {MOST_SMALL_ROWS:,} rows, or a long commit log: books of that size need --engine spark")
     with shown_step(progress, "Comparing orders and credits"):
         outcome = reconcile_embedded(books, cut_off, output)
@@ -88,7 +87,7 @@ def _check(books: Books) -> None:
 def opened_session(books: Books, options: SparkOptions, progress: Console) -> Iterator[Reading]:
     """Yields a Spark session for these readable books. Raises UnreadableStore, UnreadableDatabase, SparkUnavailable."""
     _check(books)
-    is_small = _are_small(books)
+    is_small = are_small(books)
     with ExitStack() as stack:
         with shown_step(progress, "Starting Spark"):
             spark = stack.enter_context(
@@ -97,14 +96,8 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
         yield Reading(spark, is_small)
 
 
-def _are_small(books: Books) -> bool:
+def are_small(books: Books) -> bool:
     """Returns whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
     tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
-    rows = sum(_most_rows(address, table) for address, table in tables)
+    rows = sum(count_rows(address, table.name, MOST_SMALL_ROWS + 1) for address, table in tables)
     return rows <= MOST_SMALL_ROWS and all(log.is_small() for log in books.logs)
-
-
-def _most_rows(address: DatabaseAddress, table: Table) -> int:
-    """Returns the number of rows for which the keys have room."""
-    lowest, highest = key_bounds(address, table.name, table.key or "id")
-    return 0 if lowest is None or highest is None else highest - lowest + 1

@@ -95,7 +95,7 @@ class _Increment:
             self._left(CARRIED, CARRIED_SCHEMA),
         )  # fmt: skip
         folder = self.state.new_run(self.cut_off.as_of_ms)
-        rows, windows = self._judge(new, folder, begins_ms, table_findings(books, balances))
+        rows, windows = self._judge(new, folder, begins_ms, table_findings(books, balances, list(logs.values())))
         _write(new.carried, folder / CARRIED)
         customers = sorted(balances.column("customer").to_pylist())
         self.state.replace(Manifest(folder.name, self.cut_off.as_of_ms, names_of(books), marks, begins_ms, windows, customers))

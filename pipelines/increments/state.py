@@ -20,7 +20,7 @@ import msgspec
 from pipelines.errors import StateUnusable
 from pipelines.increments.marks import Marks
 
-VERSION: Final = 2
+VERSION: Final = 3
 DAY_MS: Final = 86_400_000
 OPEN: Final = "open.parquet"
 CARRIED: Final = "carried.parquet"

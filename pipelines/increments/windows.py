@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
-from pipelines.judging.judge import findings_of, judged
+from pipelines.judging.judge import findings_of, judged, without_markers
 from pipelines.judging.totals import SUMMED, summed
 from pipelines.sources.reading import Reading
 
@@ -59,8 +59,8 @@ def write_windows(
     written = {}
     for path in sorted((folder / "settled").glob("window=*")):
         window = path.name.partition("=")[2]
-        kept = settled.sparkSession.read.schema(SCHEMA).parquet(str(path)).withColumn("markers", F.lit(0))
-        sums = summed(findings_of(judged(kept, cut_off, log_begins_ms)), period_ms).toArrow()
+        kept = settled.sparkSession.read.schema(SCHEMA).parquet(str(path))
+        sums = summed(findings_of(judged(without_markers(kept), cut_off, log_begins_ms)), period_ms).toArrow()
         pyarrow.parquet.write_table(sums, state.sums(run, window))
         written[window] = run
     return written

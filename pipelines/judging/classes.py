@@ -70,19 +70,19 @@ MEANINGS: Final = {
     Finding.POINTS_MISMATCH: "not one point for each full unit of currency",
     Finding.WRONG_CUSTOMER: "the credit went to another customer",
     Finding.WRONG_TRANSACTION: "the credit names a transaction or a message that is not the order's, or none",
-    Finding.WRONG_TIME: "a time that cannot be: in the future, or a credit or message before its order",
+    Finding.WRONG_TIME: "a time that cannot be: too far ahead, decades ago, or before something that it follows",
     Finding.STATE_MISMATCH: "the order's state is not what its transactions, its times, its messages or its credit say",
     Finding.DUPLICATE_ORDER: "two rows with one order id",
     Finding.DUPLICATE_TRANSACTION: "an order with two COMMITTED or PENDING transactions of one kind",
-    Finding.UNKNOWN_ROW: "a transaction or an entry of the ledger of a kind or state that no service writes",
-    Finding.ROLLED_BACK_ORDER: "an order row although its transaction is ROLLED_BACK",
+    Finding.UNKNOWN_ROW: "a row with a kind, a state or a value that no service writes",
+    Finding.ROLLED_BACK_ORDER: "an order row although its transaction, or its cancellation, is ROLLED_BACK",
     Finding.ORDER_WITHOUT_TRANSACTION: "an order row without the transaction row that was written with it",
     Finding.TRANSACTION_WITHOUT_ORDER: "a committed transaction row without the order row that was written with it",
     Finding.ITEMS_MISMATCH: "the items do not add up to the order's total, or the message names others",
     Finding.ORDER_WITHOUT_MESSAGE: "a credited order whose message was not delivered",
     Finding.MESSAGE_WITHOUT_ORDER: "a delivered message whose order does not exist",
     Finding.CURRENCY_MISMATCH: "message and order name different currencies",
-    Finding.MESSAGE_MISMATCH: "a message that says something else than the order, or that no consumer can read",
+    Finding.MESSAGE_MISMATCH: "a message that differs from the order, that no consumer can read, or that no transaction sent",
     Finding.DOUBLED_DELIVERY: "a half message that was delivered more than once",
     Finding.DAMAGED_MESSAGE: "a record of the commit log that can no longer be read",
     Finding.LOG_GAP: "a stretch of the commit log that is missing: a file, or the end of one",
@@ -140,6 +140,7 @@ class Cause(StrEnum):
     STATE = "state"
     ROWS = "rows"
     FUTURE = "future"
+    PAST = "past"
     TOO_EARLY = "too_early"
     BELOW_ZERO = "below_zero"
     ITEMS = "items"
@@ -151,6 +152,8 @@ class Cause(StrEnum):
     CUSTOMER = "customer"
     NAME = "name"
     TRANSACTION = "transaction"
+    NO_HALF = "no_half"
+    VALUE = "value"
     MARKER = "marker"
     LEDGER_SUM = "ledger_sum"
     UNKNOWN = "unknown"
@@ -180,9 +183,10 @@ CAUSES: Final = {
     Cause.CREDITED: "it awaits its payment, expired or was cancelled, and is credited all the same",
     Cause.STANDS: "it was cancelled, by a transaction or a message, and stands",
     Cause.STATE: "no service knows its state",
-    Cause.ROWS: "its state, its times and its transactions do not go together",
+    Cause.ROWS: "its state, its times, its transactions and its messages do not go together",
     Cause.FUTURE: "something is said to have happened in the future",
-    Cause.TOO_EARLY: "its credit or its message is older than the order, or than its payment, by more than the grace period",
+    Cause.PAST: "something is said to have happened more than 30 years ago: seconds were written for milliseconds",
+    Cause.TOO_EARLY: "something is older, by more than the grace period, than what it follows: the order, its payment, its end",
     Cause.BELOW_ZERO: "an amount below zero",
     Cause.ITEMS: "the message names other items or quantities than the order: inventory ships by the message",
     Cause.UNASKED: "neither a cancellation nor a repair asked for the reversal",
@@ -193,6 +197,8 @@ CAUSES: Final = {
     Cause.CUSTOMER: "the customers differ",
     Cause.NAME: "key and body of the message name different orders",
     Cause.TRANSACTION: "the transaction ids differ",
+    Cause.NO_HALF: "its delivered message has no half message in the log: no transaction sent it",
+    Cause.VALUE: "a row has a currency, an amount, a quantity or a name that no service writes",
     Cause.MARKER: "the transaction row says ROLLED_BACK",
     Cause.LEDGER_SUM: "the table of balances does not hold the sum of the ledger",
     Cause.UNKNOWN: "the witnesses at hand do not tell",

@@ -17,8 +17,9 @@ With a commit log the judge knows more. A half message without decision, a messa
 and a message that waits for its redelivery are on their way, however old they are: a database may be away for days. Only
 `overdue_seconds` ends that patience.
 
-A time is young between the grace period before `as_of` and a time that no row can have yet. Beyond that it lies in the future:
-nothing that happened can say so, and it excuses nothing.
+A time is young between the grace period before `as_of` and AHEAD_SECONDS after it. A later time excuses nothing. It accuses only
+beyond LEAP_SECONDS: a clock that leapt ahead for a while leaves such times, and a run on the next day would find nothing wrong
+with them. A time of MAX_AGE_SECONDS ago is not one of these services: seconds that were taken for milliseconds lie there.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ from dataclasses import dataclass
 GRACE_SECONDS = 120
 OVERDUE_SECONDS = 24 * 60 * 60
 AHEAD_SECONDS = 30 * 60
-"""The greatest distance of a time ahead of `as_of`: rows are written while others are read, and clocks differ."""
+"""The greatest distance of a time ahead of `as_of` that still counts as young: rows are written while others are read."""
+LEAP_SECONDS = 25 * 60 * 60
+"""The greatest distance of a time ahead of `as_of` that a leap of the clock explains: a wrong day, or a wrong time zone."""
+MAX_AGE_SECONDS = 30 * 365 * 24 * 60 * 60
+"""Thirty years: the software is younger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,5 +56,15 @@ class CutOff:
 
     @property
     def future_from_ms(self) -> int:
-        """The lower limit of times that no row can have yet."""
+        """The lower limit of times that excuse nothing, because they lie too far ahead."""
         return self.as_of_ms + max(self.grace_seconds, AHEAD_SECONDS) * 1000
+
+    @property
+    def impossible_from_ms(self) -> int:
+        """The lower limit of times that no row can have, even after a leap of the clock."""
+        return self.as_of_ms + max(self.grace_seconds, LEAP_SECONDS) * 1000
+
+    @property
+    def impossible_until_ms(self) -> int:
+        """The upper limit of times that no row can have, because they lie too far back."""
+        return self.as_of_ms - MAX_AGE_SECONDS * 1000

@@ -8,16 +8,25 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from pipelines.judging.history import KEY
+from pipelines.spark.sql_text import if_true
 
 
-def event_rows(rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL") -> DataFrame:
+def event_rows(
+    rows: DataFrame, said: Mapping[str, str], *, unnamed: str = "NULL", rare: tuple[str, Mapping[str, str]] | None = None
+) -> DataFrame:
     """Returns one event for each row, which has an `order_id`: the columns of KEY, and a struct of what else the source says.
 
     `said` has the SQL of other columns of EVENT_COLUMNS, of which the first names the struct, and `unnamed` that of this key.
+    `rare` is a condition, and the columns of a second struct, which is NULL in all rows that do not meet it.
     """
-    fields = ", ".join(f"{sql} AS {name}" for name, sql in said.items())
     unnamed = f"CAST({unnamed} AS {KEY['unnamed']}) AS unnamed"
-    return rows.selectExpr("order_id", unnamed, f"struct({fields}) AS with_{next(iter(said))}")
+    structs = [_struct(said)] if rare is None else [_struct(said), _struct(rare[1], rare[0])]
+    return rows.selectExpr("order_id", unnamed, *structs)
+
+
+def _struct(said: Mapping[str, str], condition: str | None = None) -> str:
+    struct = f"struct({', '.join(f'{sql} AS {name}' for name, sql in said.items())})"
+    return f"{struct if condition is None else if_true(condition, struct)} AS with_{next(iter(said))}"
 
 
 def all_events(events: Sequence[DataFrame]) -> DataFrame:

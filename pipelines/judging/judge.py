@@ -41,7 +41,12 @@ FINDING_COLUMNS: Final = (
 def histories_of(events: DataFrame, markers: DataFrame | None) -> DataFrame:
     """Returns one history for each order, and one for each record that names none; `markers` is None without any."""
     histories = grouped(events)
-    return histories.withColumn("markers", F.lit(0)) if markers is None else with_markers(histories, markers)
+    return without_markers(histories) if markers is None else with_markers(histories, markers)
+
+
+def without_markers(grouped: DataFrame) -> DataFrame:
+    """Adds to each grouped row that no ROLLED_BACK marker names its transactions."""
+    return grouped.withColumns(dict.fromkeys(rules.MARKED, F.lit(0)))
 
 
 def grouped(events: DataFrame) -> DataFrame:
@@ -55,17 +60,20 @@ def grouped(events: DataFrame) -> DataFrame:
 
 
 def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
-    """Adds to each grouped row how many ROLLED_BACK markers name its transaction."""
-    transaction = F.coalesce("half_transaction_id", "message_transaction_id", "credit_transaction_id")
-    joined = grouped.join(markers, transaction == F.col("marked_transaction_id"), "left").drop("marked_transaction_id")
-    return joined.withColumn("markers", F.coalesce("markers", F.lit(0)))
+    """Adds to each grouped row how many ROLLED_BACK markers name its transactions: the columns of `rules.MARKED`."""
+    for name, transaction in rules.MARKED.items():
+        found = markers.withColumnRenamed("markers", "found")
+        joined = grouped.join(found, F.expr(transaction) == F.col("marked_transaction_id"), "left")
+        grouped = joined.withColumn(name, F.coalesce("found", F.lit(0))).drop("marked_transaction_id", "found")
+    return grouped
 
 
 def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> DataFrame:
     """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms`: see `rules.facts`."""
     facts = rules.facts(cut_off, log_begins_ms)
     with_facts = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
-    classified = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.finding_of()} AS finding")
+    claimed = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.claim_of()} AS claim")
+    classified = claimed.selectExpr("*", f"{rules.finding_of()} AS finding")
     return classified.selectExpr("*", f"{rules.cause_of(log_begins_ms)} AS cause", f"{rules.AT_STAKE} AS at_stake_cents")
 
 

@@ -6,7 +6,7 @@ message's key counts only if the body names no order.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,10 +22,13 @@ from rocketmq_commitlog.record_columns import RecordKind
 
 _BODY: Final = (
     "said struct<order_id: string, customer: string, total_cents: bigint, currency: string, created_at_ms: bigint, version: int, "
-    "items: array<struct<name: string, quantity: bigint>>>, is_whole boolean"
+    "cancelled_at_ms: bigint, reason: string, items: array<struct<name: string, quantity: bigint>>>, is_whole boolean"
 )
 _AS_CONSUMERS_READ: Final = {"allowSingleQuotes": "false", "allowNonNumericNumbers": "false"}
-_REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
+REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
+"""The fields of each version of an order's message."""
+REQUIRED_OF_CANCELLATION: Final = ("order_id", "customer", "total_cents", "currency", "cancelled_at_ms", "reason")
+"""The fields of each version of a cancellation's message."""
 _ITEMS_SINCE_VERSION: Final = 2
 
 
@@ -124,8 +127,8 @@ def _with_decisions(records: DataFrame) -> DataFrame:
         ELSE -1 - commit_log_offset
         END"""
     kept = (
-        "role", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
-        "size", "named", "body", "carried_order_id", "is_carried",
+        "role", "kind", "topic", "queue_id", "queue_offset", "commit_log_offset", "stored_at_ms", "born_at_ms", "unique_key",
+        "keys", "size", "named", "body", "carried_order_id", "is_carried",
     )  # fmt: skip
     record = f"struct({', '.join(kept)})"
     slots = records.selectExpr(
@@ -171,6 +174,7 @@ def events_of(told: DataFrame) -> DataFrame:
         "discards": _count("discarded"),
         "discarded_at_ms": _new("discarded", "stored_at_ms"),
         "deliveries": _count("delivered"),
+        "commits": _count("delivered", _IS_COMMITTED),
         **_least_and_greatest("stored_at_ms", "delivered_at_ms"),
         **_least_and_greatest("born_at_ms", "born_at_ms"),
         **_least_and_greatest("unique_key", "message_transaction_id"),
@@ -180,7 +184,7 @@ def events_of(told: DataFrame) -> DataFrame:
         **_least_and_greatest("said.created_at_ms", "message_placed_at_ms"),
         **_least_and_greatest(_MARKS_OF_ITEMS, "message_items"),
         "misnamed": _count("delivered", "NOT (said.order_id <=> key)"),
-        "unreadable": _count("delivered", f"NOT ({_IS_READABLE})"),
+        "unreadable": _count("delivered", f"NOT ({_readable(REQUIRED)})"),
         "without_items": _count("delivered", without_items),
         "consumed": _of("delivered", "1", "is_consumed"),
         "unconsumed": _of("delivered", "1", "NOT is_consumed"),
@@ -192,15 +196,26 @@ def events_of(told: DataFrame) -> DataFrame:
         "dead_at_ms": _new("dead", "stored_at_ms"),
         "damaged": _count("damage"),
         "gaps": _count("gap"),
+        "latest_at_ms": if_true("NOT is_carried", "stored_at_ms"),
+    }
+    of_cancellation = {
         "cancel_halves": _count("cancel_half"),
         "last_cancel_half_at_ms": _new("cancel_half", "stored_at_ms"),
         "last_decided_cancel_half_at_ms": _of("cancel_half", "stored_at_ms", "is_decided"),
         "cancel_deliveries": _count("cancellation"),
+        "cancel_commits": _count("cancellation", _IS_COMMITTED),
+        "cancel_misnamed": _count("cancellation", "NOT (said.order_id <=> key)"),
+        "cancel_unreadable": _count("cancellation", f"NOT ({_readable(REQUIRED_OF_CANCELLATION)})"),
         "cancel_delivered_at_ms": _new("cancellation", "stored_at_ms"),
-        "latest_at_ms": if_true("NOT is_carried", "stored_at_ms"),
+        **_least_and_greatest("born_at_ms", "cancel_born_at_ms", "cancellation"),
+        **_least_and_greatest("unique_key", "cancel_message_id", "cancellation"),
+        **_least_and_greatest("said.total_cents", "cancel_cents", "cancellation"),
+        **_least_and_greatest("said.currency", "cancel_currency", "cancellation"),
+        **_least_and_greatest("said.customer", "cancel_customer", "cancellation"),
+        **_least_and_greatest("said.cancelled_at_ms", "cancel_ended_at_ms", "cancellation"),
         "unconsumed_cancellations": _of("cancellation", "1", "NOT is_consumed"),
     }
-    return event_rows(told, said, unnamed=unnamed)
+    return event_rows(told, said, unnamed=unnamed, rare=("role IN ('cancel_half', 'cancellation')", of_cancellation))
 
 
 def _of(role: str, value: str, condition: str = "TRUE") -> str:
@@ -218,13 +233,17 @@ def _count(role: str, condition: str = "TRUE") -> str:
     return _of(role, "1", f"NOT is_carried AND {condition}")
 
 
-def _least_and_greatest(value: str, name: str) -> dict[str, str]:
+def _least_and_greatest(value: str, name: str, role: str = "delivered") -> dict[str, str]:
     """Returns a delivered message's value twice: so among several messages a different one cannot hide behind the others."""
-    return {name: _new("delivered", value), f"last_{name}": _new("delivered", value)}
+    return {name: _new(role, value), f"last_{name}": _new(role, value)}
 
 
-_IS_READABLE: Final = " AND ".join(f"said.{name} IS NOT NULL" for name in _REQUIRED)
-"""Whether a consumer understands the body: one JSON object with all fields of each version, in their types."""
+def _readable(required: Sequence[str]) -> str:
+    """Returns the SQL of whether a consumer understands the body: one JSON object with all fields, in their types."""
+    return " AND ".join((*(f"said.{name} IS NOT NULL" for name in required), "COALESCE(said.version, 1) >= 1"))
+
+
+_IS_COMMITTED: Final = f"kind = '{RecordKind.COMMITTED}'"
 
 _NOTHING: Final = "CAST(0 AS decimal(38,0))"
 _WITH_ONE_MORE: Final = f"CAST(total + {mark_of_item('item.name', 'item.quantity')} AS decimal(38,0))"

@@ -16,17 +16,19 @@ from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 
 _NAME: Final = re.compile(r"from (\d+) to (\d+), whole again (?:at (\d+) ms|later)")
+_LOST_END: Final = re.compile(r".+, queue \d+: [\d,]+ consumed, [\d,]+ in the log")
 _SAYS_NOTHING: Final = {
     Finding.ORDER_WITHOUT_MESSAGE: tuple(Cause),
     Finding.MISSING_CREDIT: (Cause.NO_MESSAGE, Cause.NO_TRANSACTION, Cause.ROLLED_BACK, Cause.UNKNOWN),
     Finding.MISSING_REVERSAL: (Cause.NO_MESSAGE,),
     Finding.REVERSAL_MISMATCH: (Cause.NO_MESSAGE,),
+    Finding.MESSAGE_MISMATCH: (Cause.NO_HALF,),
     Finding.IN_FLIGHT: (Cause.PENDING,),
     Finding.OVERDUE: (Cause.PENDING,),
 }
 """The findings about an order because the log lacks a record of it."""
-_IN_CANCELLATIONS: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH)
-"""The findings because the log lacks the message of the cancellation: that of the order may be there."""
+_BESIDE_DELIVERY: Final = (Finding.MISSING_REVERSAL, Finding.REVERSAL_MISMATCH, Finding.MESSAGE_MISMATCH)
+"""The findings because the log lacks another record than the order's delivered message."""
 _WRONG_WITHOUT_LOG: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.TRANSACTION_WITHOUT_ORDER)
 """The contradictions within the databases. They stay; but their cause may rest on a missing record of the log."""
 _SAID_BY_SILENCE: Final = (Cause.NO_MESSAGE, Cause.ROLLED_BACK)
@@ -42,6 +44,15 @@ class LogGap:
     """The store time of the first record behind it; None without one."""
     is_missing: bool
     """Whether the bytes are missing; otherwise they are damaged."""
+    lost: str = ""
+    """The queue whose end is missing with its bytes, in words; "" for a stretch between known offsets."""
+
+    @property
+    def told(self) -> str:
+        """What is missing or damaged, in words."""
+        if self.lost:
+            return f"the log has lost the end of {self.lost}"
+        return f"the log {'has a gap' if self.is_missing else 'is damaged'} from {self.begins:,} to {self.ends:,}"
 
 
 def name_of_stretch() -> str:
@@ -56,6 +67,8 @@ def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[LogGap]:
     for row in rows:
         if row["order_id"] is None and row["finding"] in (Finding.LOG_GAP, Finding.DAMAGED_MESSAGE):
             name = _NAME.fullmatch(row["transaction_id"] or "")
+            if _LOST_END.fullmatch(row["transaction_id"] or ""):
+                found.append(LogGap(0, 0, None, is_missing=True, lost=row["transaction_id"]))
             if name:
                 again = None if name[3] is None else int(name[3])
                 found.append(LogGap(int(name[1]), int(name[2]), again, row["finding"] == Finding.LOG_GAP))
@@ -79,7 +92,7 @@ def gaps_told(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if not gaps:
         return []
     unjudged = sum(row["count"] for row in rows if row["finding"] == Finding.NOT_JUDGED)
-    told = [f"the log {'has a gap' if gap.is_missing else 'is damaged'} from {gap.begins:,} to {gap.ends:,}" for gap in gaps]
+    told = [gap.told for gap in gaps]
     what = "1 transaction" if unjudged == 1 else f"{unjudged:,} transactions"
     return [*told[:-1], f"{told[-1]}: {what} cannot be judged"]
 
@@ -89,7 +102,7 @@ def _without_silence(row: dict[str, Any], until_ms: int) -> dict[str, Any]:
     finding = Finding(row["finding"])
     told = (row[name] for name in ("ordered_at_ms", "half_at_ms", "credited_at_ms"))
     began_ms = next((int(at) for at in told if at is not None), until_ms)
-    was_read = row["delivered_at_ms"] is not None and finding not in _IN_CANCELLATIONS
+    was_read = row["delivered_at_ms"] is not None and finding not in _BESIDE_DELIVERY
     if row["order_id"] is None or was_read or began_ms > until_ms:
         return row
     if row["cause"] in _SAYS_NOTHING.get(finding, ()):

@@ -2,11 +2,12 @@
 
 All is SQL that Spark and SQLite understand alike. It is applied in three steps, each to the columns of the steps before: facts,
 then stage and class, then cause and money at stake. A history also has the column `markers`: the number of ROLLED_BACK markers
-that name its transaction.
+that name its transaction, and `cancel_markers`: those that name its cancellation.
 """
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import Final
 
 from order_messages.states import BY_REFUSAL, BY_REPAIR, OrderState
@@ -25,16 +26,26 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
     def is_logged(time: str) -> str:
         return "FALSE" if log_begins_ms is None else f"NOT COALESCE({time} < {log_begins_ms}, FALSE)"
 
+    def is_before(time: str, other: str) -> str:
+        """Clocks differ by less than the grace period."""
+        return f"{time} < {_wide(other)} - {cut_off.grace_seconds * 1000}"
+
+    def has_half_logged(time: str) -> str:
+        """A half message is sent before its transaction is written at `time`, but not by more than the grace period."""
+        if not log_begins_ms:
+            return "FALSE" if log_begins_ms is None else "TRUE"
+        return f"COALESCE({time} > {log_begins_ms + cut_off.grace_seconds * 1000}, FALSE)"
+
     old = f"<= {cut_off.judged_until_ms}"
     overdue = f"<= {cut_off.overdue_until_ms}"
-    too_early = f"< {_wide(_TOLD_AT)} - {cut_off.grace_seconds * 1000}"
     claims = {
         "has_order": "order_rows > 0",
         "has_credit": "credit_rows > 0",
         "is_reversed": "reversal_rows > 0",
         "is_cancelled": "cancelled_rows > 0",
-        "is_from_future": f"latest_at_ms > {cut_off.future_from_ms}",
-        "is_too_early": f"credited_at_ms {too_early} OR delivered_at_ms {too_early}",
+        "is_from_future": f"latest_at_ms > {cut_off.impossible_from_ms}",
+        "is_from_past": f"ordered_at_ms < {cut_off.impossible_until_ms} OR credited_at_ms < {cut_off.impossible_until_ms}",
+        "is_too_early": " OR ".join(starmap(is_before, _FOLLOWS)),
         "is_awaiting": (
             f"order_state = '{OrderState.AWAITING_PAYMENT}' AND committed_rows = 0 AND credit_rows = 0 AND NOT "
             f"COALESCE(delivered_at_ms {old}, FALSE)"
@@ -55,9 +66,15 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "is_by_repair": _begins_with("reversal_message_id", BY_REPAIR),
         "is_delivered": "deliveries > 0",
         "is_marked": "markers > 0 OR rolled_back_rows > 0",
+        "is_decided_twice": (
+            "(committed_rows > 0 AND (markers > 0 OR rolled_back_transaction_id = transaction_id)) "
+            "OR (cancelled_rows > 0 AND cancel_markers > 0)"
+        ),
         "is_old": f"NOT COALESCE({is_young('ordered_at_ms')}, FALSE) OR half_at_ms {old} OR delivered_at_ms {old}",
         "is_logged": is_logged(_TOLD_AT),
         "is_cancellation_logged": is_logged("cancelled_at_ms"),
+        "has_half_logged": has_half_logged("ordered_at_ms"),
+        "has_cancel_half_logged": has_half_logged("cancelled_at_ms"),
         "is_pending": (
             f"halves > 0 AND deliveries = 0 AND last_half_at_ms > COALESCE(last_decided_half_at_ms, {_NEVER}) "
             f"AND last_half_at_ms > COALESCE(discarded_at_ms, {_NEVER})"
@@ -77,9 +94,14 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         "is_fresh": (
             f"{is_young('last_delivered_at_ms')} OR {is_young('retried_at_ms')} OR (deliveries = 0 AND ("
             f"{is_young('last_half_at_ms')} OR {is_young('paid_at_ms')} OR (halves = 0 AND ({is_young('ordered_at_ms')} "
-            f"OR (order_rows = 0 AND ({is_young('credited_at_ms')} OR {is_young('decided_at_ms')}))))))"
+            f"OR (order_rows = 0 AND ({is_young('credited_at_ms')} OR {is_young('decided_at_ms')})) "
+            f"OR (order_rows = 0 AND credit_rows = 0 AND {is_young('cancel_delivered_at_ms')})))))"
         ),
-        "was_doubled": "deliveries > 1 AND (born_at_ms = last_born_at_ms OR (halves > 0 AND deliveries > halves))",
+        "was_doubled": (
+            "(deliveries > 1 AND (born_at_ms = last_born_at_ms OR (halves > 0 AND deliveries > halves))) OR "
+            "(cancel_deliveries > 1 AND (cancel_born_at_ms = last_cancel_born_at_ms "
+            "OR (cancel_halves > 0 AND cancel_deliveries > cancel_halves)))"
+        ),
         "is_long_on_its_way": (
             f"CASE WHEN cancelled_rows > 0 THEN cancelled_at_ms {overdue} WHEN paid_at_ms IS NOT NULL THEN paid_at_ms {overdue} "
             f"WHEN order_state = '{OrderState.AWAITING_PAYMENT}' AND pay_until_ms IS NOT NULL THEN pay_until_ms {overdue} "
@@ -101,6 +123,26 @@ def _begins_with(text: str, beginning: str) -> str:
 
 _TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
 """The time since which the order's message may be told, and its credit be written."""
+
+MARKED: Final = {
+    "markers": "COALESCE(transaction_id, half_transaction_id, message_transaction_id, credit_transaction_id)",
+    "cancel_markers": "cancellation_transaction_id",
+}
+"""The columns that count markers, each with the SQL of the transaction that they name. A COMMITTED row names it first."""
+
+_FOLLOWS: Final = (
+    ("credited_at_ms", _TOLD_AT),
+    ("delivered_at_ms", _TOLD_AT),
+    ("half_at_ms", "ordered_at_ms"),
+    ("decided_at_ms", "ordered_at_ms"),
+    ("pay_until_ms", "ordered_at_ms"),
+    ("paid_at_ms", "ordered_at_ms"),
+    ("ended_at_ms", _TOLD_AT),
+    ("cancelled_at_ms", _TOLD_AT),
+    ("reversed_at_ms", _TOLD_AT),
+    ("cancel_delivered_at_ms", "cancelled_at_ms"),
+)
+"""Times of one order, each with a time that it follows."""
 
 _ANNULLED: Final = (
     "credit_rows = 1 AND reversal_rows = 1 AND credit_cents = 0 AND reversal_cents = 0 "
@@ -135,12 +177,15 @@ _GOES_WITH: Final = {
     OrderState.PAID: """cancelled_rows = 0 AND pending_rows = 0 AND paid_at_ms <= pay_until_ms AND ended_at_ms IS NULL
         AND cancel_deliveries = 0""",
     OrderState.AWAITING_PAYMENT: """cancelled_rows = 0 AND committed_rows = 0 AND pending_rows = 1 AND credit_rows = 0
-        AND deliveries = 0 AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL""",
+        AND deliveries = 0 AND cancel_deliveries = 0
+        AND pay_until_ms IS NOT NULL AND paid_at_ms IS NULL AND ended_at_ms IS NULL""",
     OrderState.CANCELLED: """pending_rows = 0 AND ended_at_ms IS NOT NULL AND (paid_at_ms IS NULL OR paid_at_ms <= pay_until_ms)
-        AND CASE WHEN committed_rows = 0 THEN cancelled_rows = 0 AND rolled_back_rows > 0 AND paid_at_ms IS NULL
+        AND CASE
+            WHEN committed_rows = 0
+            THEN cancelled_rows = 0 AND rolled_back_rows > 0 AND paid_at_ms IS NULL AND cancel_deliveries = 0
             ELSE cancelled_rows = 1 AND (pay_until_ms IS NULL) = (paid_at_ms IS NULL) END""",
     OrderState.EXPIRED: """committed_rows = 0 AND cancelled_rows = 0 AND pending_rows = 0 AND rolled_back_rows > 0
-        AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
+        AND cancel_deliveries = 0 AND paid_at_ms IS NULL AND ended_at_ms >= pay_until_ms""",
 }
 """The companions of each state of an order. That an order that stands has its COMMITTED row is a separate rule."""
 
@@ -193,12 +238,66 @@ def _on_its_way(condition: str, *, may_be_late: bool = True) -> _Conditions:
     return (Finding.WRONG_TIME, f"({condition}) AND is_from_future"), *late, (Finding.IN_FLIGHT, condition)
 
 
+_ITEMS_SAID: Final = "(without_items > 0 OR message_items IS NOT NULL)"
+_CREDITED_ORDER: Final = "has_order AND has_credit AND NOT is_annulled"
+_MESSAGE_OF_ORDER: Final = {
+    Cause.AMOUNT: _both("message_cents", "order_cents"),
+    Cause.CUSTOMER: _both("message_customer", "customer"),
+    Cause.NAME: "misnamed = 0",
+    Cause.TIME: _both("message_placed_at_ms", "ordered_at_ms"),
+    Cause.TRANSACTION: f"(committed_rows = 0 OR ({_both('message_transaction_id', 'transaction_id')}))",
+}
+"""What each delivered message of an order says, by the cause that it gives if it differs."""
+_MESSAGE_OF_CANCELLATION: Final = {
+    Cause.AMOUNT: _both("cancel_cents", "order_cents"),
+    Cause.CUSTOMER: _both("cancel_customer", "customer"),
+    Cause.NAME: "cancel_misnamed = 0",
+    Cause.TIME: f"(NOT is_cancelled OR ({_both('cancel_ended_at_ms', 'ended_at_ms')}))",
+    Cause.TRANSACTION: f"(NOT is_cancelled OR ({_both('cancel_message_id', 'cancellation_transaction_id')}))",
+}
+"""The same of the messages of its cancellation, which may be written after the tables are read, and before the log is."""
+_UNSENT: Final = (
+    "damaged = 0 AND ((has_half_logged AND halves = 0 AND commits > 0) "
+    "OR (has_cancel_half_logged AND cancel_halves = 0 AND cancel_commits > 0))"
+)
+"""A message was committed that no half message announced. Repairs send no half message, and nothing that is committed."""
+
+CONTENT: Final[_Conditions] = (
+    _agree(Finding.AMOUNT_MISMATCH, _CREDITED_ORDER, "credit_cents = order_cents"),
+    _agree(Finding.AMOUNT_MISMATCH, "has_order AND NOT is_annulled", "order_cents >= 0"),
+    _agree(Finding.POINTS_MISMATCH, _CREDITED_ORDER, "points = expected_points"),
+    _agree(Finding.WRONG_CUSTOMER, "has_order AND has_credit", "credited_customer = customer"),
+    _agree(
+        Finding.WRONG_TRANSACTION,
+        "has_order AND has_credit AND committed_rows > 0",
+        "credit_transaction_id = transaction_id "
+        f"AND credit_message_id = CASE WHEN is_annulled THEN '{BY_REFUSAL}' || transaction_id ELSE transaction_id END",
+    ),
+    (Finding.WRONG_TIME, "is_from_future OR is_from_past OR is_too_early"),
+    _agree(Finding.ITEMS_MISMATCH, "has_order AND is_old", "item_cents = order_cents"),
+    (Finding.MESSAGE_MISMATCH, "has_order AND (unreadable > 0 OR cancel_unreadable > 0)"),
+    _agree(Finding.CURRENCY_MISMATCH, "has_order AND is_delivered", _both("message_currency", "currency")),
+    _agree(Finding.CURRENCY_MISMATCH, "has_order AND cancel_deliveries > 0", _both("cancel_currency", "currency")),
+    _agree(Finding.MESSAGE_MISMATCH, "has_order AND is_delivered", " AND ".join(_MESSAGE_OF_ORDER.values())),
+    _agree(Finding.MESSAGE_MISMATCH, "has_order AND cancel_deliveries > 0", " AND ".join(_MESSAGE_OF_CANCELLATION.values())),
+    _agree(
+        Finding.ITEMS_MISMATCH,
+        f"has_order AND is_delivered AND is_old AND {_ITEMS_SAID}",
+        f"without_items = 0 AND {_both('message_items', 'item_mark')}",
+    ),
+    (Finding.MESSAGE_MISMATCH, f"has_order AND {_UNSENT}"),
+    (Finding.DOUBLED_DELIVERY, "was_doubled"),
+    (Finding.UNKNOWN_ROW, "unwritten > 0"),
+)
+"""What rows and messages of an order say, as far as they are there: that something is still missing excuses none of it."""
+
 CLASSES: Final[_Conditions] = (
     (Finding.LOG_GAP, "gaps > 0"),
     (Finding.DUPLICATE_ORDER, "order_rows > 1"),
     (Finding.DOUBLE_CREDIT, "credit_rows > 1"),
     (Finding.DUPLICATE_TRANSACTION, "committed_rows > 1 OR pending_rows > 1 OR cancelled_rows > 1"),
     (Finding.UNKNOWN_ROW, "unknown_rows > 0"),
+    (Finding.ROLLED_BACK_ORDER, "has_order AND is_decided_twice"),
     _agree(Finding.STATE_MISMATCH, "has_order AND is_old AND NOT is_changing", _STATE),
     (Finding.WRONG_TIME, f"{_ENDED} AND is_from_future"),
     (Finding.ENDED, _ENDED),
@@ -214,48 +313,17 @@ CLASSES: Final[_Conditions] = (
     *_on_its_way("NOT (has_order AND has_credit) AND is_fresh", may_be_late=False),
     (Finding.MISSING_CREDIT, "has_order AND NOT has_credit"),
     (Finding.CREDIT_WITHOUT_ORDER, "has_credit AND NOT has_order AND NOT is_reversed"),
-    (Finding.MESSAGE_WITHOUT_ORDER, "is_delivered AND NOT has_order AND NOT is_reversed"),
+    (Finding.MESSAGE_WITHOUT_ORDER, "(is_delivered OR cancel_deliveries > 0) AND NOT has_order AND NOT is_reversed"),
     (Finding.TRANSACTION_WITHOUT_ORDER, f"{_HAS_TRANSACTION} AND NOT has_order AND NOT is_by_repair"),
     (Finding.ORDER_WITHOUT_TRANSACTION, "has_order AND committed_rows = 0 AND is_old"),
-    _agree(Finding.AMOUNT_MISMATCH, "has_order AND NOT is_annulled", "credit_cents = order_cents AND order_cents >= 0"),
-    _agree(Finding.POINTS_MISMATCH, "has_order AND NOT is_annulled", "points = expected_points"),
-    _agree(Finding.WRONG_CUSTOMER, "has_order", "credited_customer = customer"),
-    _agree(
-        Finding.WRONG_TRANSACTION,
-        "has_order AND committed_rows > 0",
-        "credit_transaction_id = transaction_id "
-        f"AND credit_message_id = CASE WHEN is_annulled THEN '{BY_REFUSAL}' || transaction_id ELSE transaction_id END",
-    ),
-    (Finding.WRONG_TIME, "is_from_future OR is_too_early"),
-    _agree(Finding.ITEMS_MISMATCH, "has_order AND is_old", "item_cents = order_cents"),
-    (Finding.MESSAGE_MISMATCH, "has_order AND unreadable > 0"),
-    _agree(Finding.CURRENCY_MISMATCH, "has_order AND is_delivered", _both("message_currency", "currency")),
-    _agree(
-        Finding.MESSAGE_MISMATCH,
-        "has_order AND is_delivered",
-        " AND ".join(
-            (
-                _both("message_cents", "order_cents"),
-                _both("message_customer", "customer"),
-                _both("message_placed_at_ms", "ordered_at_ms"),
-                "misnamed = 0",
-                f"CASE WHEN committed_rows = 0 THEN TRUE ELSE {_both('message_transaction_id', 'transaction_id')} END",
-            )
-        ),
-    ),
-    _agree(
-        Finding.ITEMS_MISMATCH,
-        "has_order AND is_delivered AND is_old AND (without_items > 0 OR message_items IS NOT NULL)",
-        f"without_items = 0 AND {_both('message_items', 'item_mark')}",
-    ),
-    (Finding.DOUBLED_DELIVERY, "was_doubled"),
+    *CONTENT,
     (
         Finding.ORDER_WITHOUT_MESSAGE,
         "has_order AND is_logged AND is_old AND NOT is_delivered AND NOT (is_pending AND is_credit_new) AND damaged = 0",
     ),
     (Finding.DAMAGED_MESSAGE, "damaged > 0"),
     (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
-    (Finding.ROLLED_BACK, f"{_LACKS_ORDER} AND (halves > 0 OR discards > 0 OR rolled_back_rows > 0)"),
+    (Finding.ROLLED_BACK, f"{_LACKS_ORDER} AND (halves > 0 OR cancel_halves > 0 OR discards > 0 OR rolled_back_rows > 0)"),
     (Finding.IN_FLIGHT, f"{_LACKS_ORDER} AND item_cents IS NOT NULL"),
     (
         Finding.MATCHED,
@@ -276,7 +344,6 @@ _STATES_THAT_STAND: Final = ", ".join(f"'{state}'" for state in OrderState if st
 _STATE_IS_UNKNOWN: Final = f"NOT COALESCE(order_state IN ({_KNOWN_STATES}), FALSE)"
 _IS_TAKEN_BACK: Final = "(is_cancelled OR cancel_deliveries > 0)"
 _KEEPS_CREDIT: Final = "has_credit AND NOT is_reversed"
-_SAME_TIME: Final = _both("message_placed_at_ms", "ordered_at_ms")
 _FOUND_MOVING: Final = f"finding IN ('{Finding.IN_FLIGHT}', '{Finding.OVERDUE}')"
 
 
@@ -290,6 +357,16 @@ def _disagreement(finding: Finding, in_message: str, in_order: str, in_credit: s
         (Cause.MESSAGE, found),
     )
 
+
+def _differs(in_message: str, in_cancellation: str) -> str:
+    """Returns the condition that a message of the order, or one of its cancellation, does not meet its claim."""
+    return (
+        f"((is_delivered AND NOT COALESCE({in_message}, FALSE)) "
+        f"OR (cancel_deliveries > 0 AND NOT COALESCE({in_cancellation}, FALSE)))"
+    )
+
+
+_MESSAGE_DIFFERS: Final = {cause: _differs(claim, _MESSAGE_OF_CANCELLATION[cause]) for cause, claim in _MESSAGE_OF_ORDER.items()}
 
 CAUSES: Final = (
     (Cause.PENDING, f"{_FOUND_MOVING} AND is_pending"),
@@ -313,7 +390,7 @@ CAUSES: Final = (
     (Cause.ROLLED_BACK, f"{_FOUND_TOO_MUCH} AND is_marked AND committed_rows = 0"),
     (Cause.ORDER_LOST, f"{_FOUND_TOO_MUCH} AND (committed_rows > 0 OR pending_rows > 0)"),
     (Cause.ROLLED_BACK, f"{_FOUND_TOO_MUCH} AND is_decided AND NOT is_delivered"),
-    (Cause.NO_TRANSACTION, f"{_FOUND_TOO_MUCH} AND (is_delivered OR halves > 0)"),
+    (Cause.NO_TRANSACTION, f"{_FOUND_TOO_MUCH} AND (is_delivered OR cancel_deliveries > 0 OR halves > 0)"),
     (Cause.DAMAGE, f"{_FOUND_TOO_MUCH} AND damaged > 0"),
     (Cause.NO_MESSAGE, f"{_FOUND_TOO_MUCH} AND {{is_log_read}}"),
     (Cause.STATE, f"finding = '{Finding.STATE_MISMATCH}' AND {_STATE_IS_UNKNOWN}"),
@@ -321,6 +398,7 @@ CAUSES: Final = (
     (Cause.CREDITED, f"finding = '{Finding.STATE_MISMATCH}' AND order_state NOT IN ({_STATES_THAT_STAND}) AND {_KEEPS_CREDIT}"),
     (Cause.ROWS, f"finding = '{Finding.STATE_MISMATCH}'"),
     (Cause.FUTURE, f"finding = '{Finding.WRONG_TIME}' AND is_from_future"),
+    (Cause.PAST, f"finding = '{Finding.WRONG_TIME}' AND is_from_past"),
     (Cause.TOO_EARLY, f"finding = '{Finding.WRONG_TIME}'"),
     (Cause.NO_MESSAGE, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK} AND {_NAMES_CANCELLATION}"),
     (Cause.UNASKED, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK}"),
@@ -334,12 +412,10 @@ CAUSES: Final = (
     (Cause.ONE_MESSAGE, f"finding = '{Finding.DOUBLE_CREDIT}' AND credit_transaction_id = last_credit_transaction_id"),
     (Cause.SEVERAL_MESSAGES, f"finding = '{Finding.DOUBLE_CREDIT}' AND credit_transaction_id <> last_credit_transaction_id"),
     (Cause.MARKER, f"finding = '{Finding.ROLLED_BACK_ORDER}'"),
-    (Cause.BODY, f"finding = '{Finding.MESSAGE_MISMATCH}' AND unreadable > 0"),
-    (Cause.AMOUNT, f"finding = '{Finding.MESSAGE_MISMATCH}' AND NOT COALESCE({_both('message_cents', 'order_cents')}, FALSE)"),
-    (Cause.CUSTOMER, f"finding = '{Finding.MESSAGE_MISMATCH}' AND NOT COALESCE({_both('message_customer', 'customer')}, FALSE)"),
-    (Cause.NAME, f"finding = '{Finding.MESSAGE_MISMATCH}' AND misnamed > 0"),
-    (Cause.TIME, f"finding = '{Finding.MESSAGE_MISMATCH}' AND NOT COALESCE({_SAME_TIME}, FALSE)"),
-    (Cause.TRANSACTION, f"finding = '{Finding.MESSAGE_MISMATCH}'"),
+    (Cause.BODY, f"finding = '{Finding.MESSAGE_MISMATCH}' AND (unreadable > 0 OR cancel_unreadable > 0)"),
+    *((cause, f"finding = '{Finding.MESSAGE_MISMATCH}' AND {differs}") for cause, differs in _MESSAGE_DIFFERS.items()),
+    (Cause.NO_HALF, f"finding = '{Finding.MESSAGE_MISMATCH}'"),
+    (Cause.VALUE, f"finding = '{Finding.UNKNOWN_ROW}' AND unknown_rows = 0"),
     (Cause.DISCARDED, f"finding = '{Finding.ROLLED_BACK}' AND is_discarded"),
     (Cause.DAMAGE, f"finding = '{Finding.DAMAGED_MESSAGE}'"),
 )
@@ -376,16 +452,25 @@ AT_STAKE: Final = f"""CASE
     WHEN finding IN ('{Finding.DOUBLE_CREDIT}', '{Finding.AMOUNT_MISMATCH}') THEN ABS(credit_cents - {_wide("order_cents")})
     WHEN finding = '{Finding.WRONG_CUSTOMER}' THEN credit_cents
     WHEN finding = '{Finding.ITEMS_MISMATCH}' THEN ABS(item_cents - {_wide("order_cents")})
-    WHEN finding = '{Finding.MESSAGE_MISMATCH}' AND unreadable > 0 THEN order_cents
+    WHEN finding = '{Finding.MESSAGE_MISMATCH}' AND (unreadable > 0 OR cancel_unreadable > 0) THEN order_cents
     WHEN finding = '{Finding.MESSAGE_MISMATCH}' THEN
         CASE WHEN message_cents < order_cents THEN {_wide("order_cents")} - {_wide("message_cents")}
-            ELSE {_wide("last_message_cents")} - {_wide("order_cents")} END END"""
+            WHEN last_message_cents > order_cents THEN {_wide("last_message_cents")} - {_wide("order_cents")}
+            WHEN cancel_cents < order_cents THEN {_wide("order_cents")} - {_wide("cancel_cents")}
+            WHEN last_cancel_cents > order_cents THEN {_wide("last_cancel_cents")} - {_wide("order_cents")}
+            ELSE 0 END END"""
 """Cents that are in the wrong place, as far as the class tells."""
 
 
-def finding_of() -> str:
-    """Returns the SQL of a history's class; `unclassified` if no condition holds."""
+def claim_of() -> str:
+    """Returns the SQL of the first class whose condition holds; `unclassified` if none does."""
     return _first(CLASSES, f"'{Finding.UNCLASSIFIED}'")
+
+
+def finding_of() -> str:
+    """Returns the SQL of a history's class, from the column `claim`: its content may accuse what nothing else does."""
+    excused = ", ".join(f"'{finding}'" for finding in (Finding.ENDED, Finding.IN_FLIGHT))
+    return f"CASE WHEN claim IN ({excused}) THEN {_first(CONTENT, 'claim')} ELSE claim END"
 
 
 def cause_of(log_begins_ms: int | None) -> str:

@@ -6,12 +6,21 @@ from typing import Final
 
 from pyspark.sql import DataFrame
 
-from order_messages.states import EntryKind, TransactionKind, TransactionState
+from order_messages.states import (
+    MAX_CUSTOMER_LENGTH,
+    MAX_ORDER_ID_LENGTH,
+    MAX_TOTAL_CENTS,
+    EntryKind,
+    TransactionKind,
+    TransactionState,
+)
 from pipelines.judging.events import event_rows
 from pipelines.spark.sql_text import if_true, one_of
 
 CENTS_PER_POINT: Final = 100
 """One credit point for each full unit of currency."""
+MAX_QUANTITY: Final = 10**9
+CURRENCY_LETTERS: Final = 3
 _WRITTEN_STATES: Final = tuple(state for state in TransactionState if state.is_written)
 
 
@@ -29,6 +38,12 @@ def order_events(orders: DataFrame) -> DataFrame:
         "expected_points": f"total_cents div {CENTS_PER_POINT}",
         "ordered_at_ms": "created_at_ms",
         "latest_at_ms": "greatest(created_at_ms, paid_at_ms, ended_at_ms)",
+        "unwritten": _unwritten(
+            f"length(order_id) BETWEEN 1 AND {MAX_ORDER_ID_LENGTH}",
+            f"length(customer) BETWEEN 1 AND {MAX_CUSTOMER_LENGTH}",
+            f"total_cents <= {MAX_TOTAL_CENTS}",
+            f"currency RLIKE '^[A-Z]{{{CURRENCY_LETTERS}}}\\\\z'",
+        ),
     }
     return event_rows(orders, said)
 
@@ -43,7 +58,13 @@ def item_events(items: DataFrame) -> DataFrame:
     """Returns an event for each item of an order. `item_mark`: see `mark_of_item`."""
     price = "CAST(price_cents AS decimal(19,0)) * CAST(quantity AS decimal(18,0))"
     marked = mark_of_item("name", "quantity")
-    return event_rows(items, {"item_cents": f"CAST({price} AS decimal(38,0))", "item_mark": marked})
+    unwritten = _unwritten(f"quantity BETWEEN 1 AND {MAX_QUANTITY}", "price_cents >= 0")
+    return event_rows(items, {"item_cents": f"CAST({price} AS decimal(38,0))", "item_mark": marked, "unwritten": unwritten})
+
+
+def _unwritten(*claims: str) -> str:
+    """Returns the SQL that is 1 for a row with a value that its service never writes: what is NULL meets no claim."""
+    return f"CAST(NOT COALESCE({' AND '.join(claims)}, FALSE) AS int)"
 
 
 def mark_of_item(name: str, quantity: str) -> str:
@@ -72,6 +93,7 @@ def transaction_events(transactions: DataFrame) -> DataFrame:
     said = {
         **{name: f"CAST({condition} AS int)" for name, condition in counted.items()},
         "transaction_id": if_true(is_placed, "transaction_id"),
+        "rolled_back_transaction_id": if_true(counted["rolled_back_rows"], "transaction_id"),
         "cancellation_transaction_id": if_true(is_cancelled, "transaction_id"),
         "decided_at_ms": if_true(f"NOT {is_cancelled}", "created_at_ms"),
         "cancelled_at_ms": if_true(is_cancelled, "created_at_ms"),
@@ -109,5 +131,10 @@ def credit_events(credits: DataFrame) -> DataFrame:
         "credited_at_ms": "created_at_ms",
         "reversed_at_ms": if_true(is_reversal, "created_at_ms"),
         "latest_at_ms": "created_at_ms",
+        "unwritten": _unwritten(
+            f"length(customer) BETWEEN 1 AND {MAX_CUSTOMER_LENGTH}",
+            f"amount_cents BETWEEN 0 AND {MAX_TOTAL_CENTS}",
+            f"points = IF({is_reversal}, -1, 1) * (amount_cents div {CENTS_PER_POINT})",
+        ),
     }
     return event_rows(credits, said)

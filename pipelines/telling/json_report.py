@@ -30,7 +30,13 @@ def as_json(
             "findings": [_finding(total, tolerance) for total in totals if total.count],
             "unreadable_values": [row["transaction_id"] for row in outcome.rows if row["finding"] == Finding.UNREADABLE_VALUE],
             "log_gaps": [
-                {"from": gap.begins, "to": gap.ends, "is_missing": gap.is_missing, "whole_again_ms": gap.whole_again_ms}
+                {
+                    "from": gap.begins,
+                    "to": gap.ends,
+                    "is_missing": gap.is_missing,
+                    "whole_again_ms": gap.whole_again_ms,
+                    "lost": gap.lost,
+                }
                 for gap in gaps_of(outcome.rows)
             ],
         }

@@ -17,6 +17,7 @@ from pipelines.judging.totals import FindingTotal, Money, Tolerance
 from rocketmq_broker.message.text.printable import printable, visible_name
 
 _IN_THE_VERDICT: Final = (Finding.MISSING_CREDIT, Finding.DOUBLE_CREDIT)
+MAX_WIDTH: Final = 10_000
 _VALUES_TOLD: Final = 5
 _AGE_TOLD: Final = (Finding.IN_FLIGHT, Finding.OVERDUE)
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -96,6 +97,8 @@ def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
         for total in totals
         if tolerance.fails(total) and total.finding not in _IN_THE_VERDICT
     ]
+    if not any(total.count for total in totals):
+        return "consistent: there is nothing to compare: no order, no credit, no message"
     verdict = "consistent" if tolerance.is_consistent(totals) else "inconsistent"
     return f"{verdict}: {orders:,} orders, {credits:,} credits, {lost:,} lost, {doubled:,} doubled{''.join(others)}"
 
@@ -134,6 +137,12 @@ def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
 
 def _utc(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def screen() -> Console:
+    """Returns the standard output; where it is no terminal, lines are as long as they need: a program or a file reads them."""
+    console = Console()
+    return console if console.is_terminal else Console(width=MAX_WIDTH)
 
 
 def say(line: str) -> None:

@@ -28,6 +28,7 @@ pytestmark = [
 ]
 
 PROJECT = Path(__file__).resolve().parents[2]
+LONG_AGO_MS = 1_700_000_000_000
 
 
 def pipelines(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -50,8 +51,8 @@ def reconcile(shop: ShopDatabases, cwd: Path, *arguments: str, **environment: st
 
 
 def test_it_compares_again_for_each_line_by_the_same_spark(shop: ShopDatabases, processes: Processes, tmp_path: Path) -> None:
-    shop.add_orders(["a", "b"])
-    shop.add_credits(["a"])
+    shop.add_orders(["a", "b"], at_ms=LONG_AGO_MS)
+    shop.add_credits(["a"], at_ms=LONG_AGO_MS)
     command = [sys.executable, "-m", "pipelines", "reconcile", "--json", "--again", "--output", f"{tmp_path}/out"]
     databases = {"ORDER_DATABASE_URL": shop.orders_url, "CREDIT_DATABASE_URL": shop.credits_url}
     process = processes.add("judge", command, environment=databases, is_asked=True)
@@ -66,7 +67,7 @@ def test_it_compares_again_for_each_line_by_the_same_spark(shop: ShopDatabases, 
 
     process.spawn()
     told(1)
-    shop.add_credits(["b"])
+    shop.add_credits(["b"], at_ms=LONG_AGO_MS)
     process.ask()
     told(2)
     shop.credits.execute("ALTER TABLE credits RENAME TO away")
@@ -84,8 +85,8 @@ def test_it_compares_again_for_each_line_by_the_same_spark(shop: ShopDatabases, 
 
 
 def test_equal_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None:
-    shop.add_orders(["a", "b"])
-    shop.add_credits(["a", "b"])
+    shop.add_orders(["a", "b"], at_ms=LONG_AGO_MS)
+    shop.add_credits(["a", "b"], at_ms=LONG_AGO_MS)
     done = reconcile(shop, tmp_path)
     assert (done.returncode, done.stderr.splitlines()) == (0, ["Starting Spark …", "Comparing orders and credits …"])
     others = [kind for kind in Finding if kind not in NEEDS_STORE and kind not in (Finding.MATCHED, Finding.UNCLASSIFIED)]
@@ -98,9 +99,9 @@ def test_equal_books_are_consistent(shop: ShopDatabases, tmp_path: Path) -> None
 
 def test_what_is_wrong_is_shown_and_written(shop: ShopDatabases, tmp_path: Path) -> None:
     now_ms = time.time_ns() // 1_000_000
-    shop.add_orders(["fine", "forgotten", "doubled"])
+    shop.add_orders(["fine", "forgotten", "doubled"], at_ms=LONG_AGO_MS)
     shop.add_orders(["young"], at_ms=now_ms)
-    shop.add_credits(["fine", "doubled", "doubled", "invented"])
+    shop.add_credits(["fine", "doubled", "doubled", "invented"], at_ms=LONG_AGO_MS)
     done = reconcile(shop, tmp_path, "--output", "out", "--report", "page.html", "--breaks", "breaks.db")
     assert done.returncode == 1
     assert "Breaks: 3 opened, 0 closed, 3 open\n" in done.stdout
@@ -138,12 +139,12 @@ def test_a_shorter_grace_period_judges_younger_orders_and_where_the_parquet_is_n
 
 
 def test_messages_are_compared_when_a_store_is_given(shop: ShopDatabases, tmp_path: Path) -> None:
-    shop.add_orders(["fine", "silent", "doubled", "waiting"])
-    shop.add_credits(["fine", "silent", "doubled"])
+    shop.add_orders(["fine", "silent", "doubled", "waiting"], at_ms=LONG_AGO_MS)
+    shop.add_credits(["fine", "silent", "doubled"], at_ms=LONG_AGO_MS)
     log = LogWriter(tmp_path / "store")
     for order_id in ("fine", "doubled", "unknown"):
-        log.deliver(order_id, half=log.half(order_id))
-    log.deliver("doubled")
+        log.deliver(order_id, half=log.half(order_id, at=LONG_AGO_MS), at=LONG_AGO_MS)
+    log.deliver("doubled", at=LONG_AGO_MS)
     log.half("waiting", at=time.time_ns() // 1_000_000 - 300_000)
     done = reconcile(shop, tmp_path, "--store", str(log.store), "--output", "out", "--overdue-seconds", str(10**12))
     assert done.returncode == 1
@@ -157,7 +158,7 @@ def test_messages_are_compared_when_a_store_is_given(shop: ShopDatabases, tmp_pa
 
 
 def test_what_is_allowed_does_not_fail_and_what_is_named_does(shop: ShopDatabases, tmp_path: Path) -> None:
-    shop.add_orders(["forgotten"])
+    shop.add_orders(["forgotten"], at_ms=LONG_AGO_MS)
     shop.add_orders(["young"], at_ms=time.time_ns() // 1_000_000)
     allowed = ("--allow", "missing_credit")
     assert reconcile(shop, tmp_path, *allowed).returncode == 0
@@ -283,7 +284,7 @@ def test_an_output_that_cannot_be_written_is_one_line(shop: ShopDatabases, tmp_p
 
 
 def spread_keys(shop: ShopDatabases) -> None:
-    """Leaves 99 keys between two rows: how many rows a table has is guessed from its keys."""
+    """Leaves 99 keys between two rows: where a table is cut is guessed from its keys."""
     tables = ((shop.orders, ("orders", "order_items", "transactions")), (shop.credits, ("credits",)))
     for database, names in tables:
         for table in names:
@@ -292,10 +293,12 @@ def spread_keys(shop: ShopDatabases) -> None:
 
 
 def test_large_books_are_read_in_ranges_by_many_tasks(shop: ShopDatabases, tmp_path: Path) -> None:
-    """3,000 orders that look like 300,000: each table is two ranges of keys at least, and Spark reads, shuffles and joins."""
+    """More than 100,000 rows, most of them items: tables are two ranges of keys at least, and Spark reads, shuffles and joins."""
     ids = [f"{number:036x}" for number in range(3_000)]
-    shop.add_orders(ids)
-    shop.add_credits(ids[100:] + ids[-50:] + [f"invented-{number}" for number in range(7)])
+    shop.add_orders(ids, at_ms=LONG_AGO_MS)
+    shop.add_credits(ids[100:] + ids[-50:] + [f"invented-{number}" for number in range(7)], at_ms=LONG_AGO_MS)
+    gifts = ((order_id, number) for order_id in ids for number in range(33))
+    shop.orders.executemany("INSERT INTO order_items (order_id, name, quantity, price_cents) VALUES (?, ?, 1, 0)", gifts)
     spread_keys(shop)
     # Large books get a JVM for long runs; this one is over before it has compiled much.
     done = reconcile(shop, tmp_path, "--output", "out", JAVA_TOOL_OPTIONS="-XX:TieredStopAtLevel=1")

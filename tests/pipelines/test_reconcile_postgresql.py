@@ -29,20 +29,21 @@ CREATE TABLE orders (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36) UNIQUE, cust
 CREATE TABLE transactions (transaction_id VARCHAR(64) PRIMARY KEY, order_id VARCHAR(36), state VARCHAR(16), created_at_ms BIGINT,
     kind VARCHAR(16) NOT NULL DEFAULT 'order');
 INSERT INTO orders (order_id, customer, total_cents, currency, created_at_ms)
-    SELECT 'order ' || n, 'ada', n, 'EUR', n FROM generate_series(1, 1000) AS n;
+    SELECT 'order ' || n, 'ada', n, 'EUR', 1700000000000 + n FROM generate_series(1, 1000) AS n;
 CREATE TABLE order_items (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), name VARCHAR(200), quantity INTEGER,
     price_cents BIGINT);
 INSERT INTO order_items (order_id, name, quantity, price_cents)
     SELECT 'order ' || n, 'pin', n, 1 FROM generate_series(1, 1000) AS n;
-INSERT INTO transactions SELECT 'transaction ' || n, 'order ' || n, 'COMMITTED', n FROM generate_series(1, 1000) AS n;
-INSERT INTO transactions SELECT 'marker ' || n, NULL, 'ROLLED_BACK', n FROM generate_series(1, 10) AS n;
+INSERT INTO transactions
+    SELECT 'transaction ' || n, 'order ' || n, 'COMMITTED', 1700000000000 + n FROM generate_series(1, 1000) AS n;
+INSERT INTO transactions SELECT 'marker ' || n, NULL, 'ROLLED_BACK', 1700000000000 + n FROM generate_series(1, 10) AS n;
 """
 CREDITS = """
 CREATE TABLE credits (id BIGSERIAL PRIMARY KEY, order_id VARCHAR(36), kind VARCHAR(16) NOT NULL DEFAULT 'credit',
     customer VARCHAR(100), points BIGINT, amount_cents BIGINT,
     message_id VARCHAR(64), transaction_id VARCHAR(64), created_at_ms BIGINT);
 INSERT INTO credits (order_id, customer, points, amount_cents, message_id, transaction_id, created_at_ms)
-    SELECT 'order ' || n, 'ada', n / 100, n, 'transaction ' || n, 'transaction ' || n, n
+    SELECT 'order ' || n, 'ada', n / 100, n, 'transaction ' || n, 'transaction ' || n, 1700000000000 + n
     FROM generate_series(1, 1000) AS n WHERE n <> 500;
 CREATE TABLE balances (customer VARCHAR(100) PRIMARY KEY, points BIGINT);
 INSERT INTO balances SELECT customer, SUM(points) FROM credits GROUP BY customer;

@@ -23,8 +23,8 @@ pytestmark = [
 def test_a_watch_opens_breaks_and_ends_cleanly_when_it_is_told_to_stop(
     shop: ShopDatabases, processes: Processes, tmp_path: Path
 ) -> None:
-    shop.add_orders(["fine", "forgotten"])
-    shop.add_credits(["fine"])
+    shop.add_orders(["fine", "forgotten"], at_ms=1_700_000_000_000)
+    shop.add_credits(["fine"], at_ms=1_700_000_000_000)
     command = [
         sys.executable, "-m", "pipelines", "watch", "--every", "1", "--state", f"{tmp_path}/state",
         "--breaks", f"{tmp_path}/breaks.db", "--output", f"{tmp_path}/out",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from pipelines.judging.log_events import Progress, Route
+from pipelines.judging.log_events import REQUIRED, REQUIRED_OF_CANCELLATION, Progress, Route
 from pipelines.judging.without_spark.sqlite_judge import Event
 from pipelines.judging.without_spark.table_events import mark_of_item
 from rocketmq_broker.message import topics
@@ -18,14 +18,17 @@ _WANTED: Final = (
     "commit_log_offset", "size", "kind", "topic", "queue_id", "queue_offset", "stored_at_ms", "born_at_ms", "unique_key", "keys",
     "real_topic", "decided_queue_offsets", "body",
 )  # fmt: skip
-_TEXTS: Final = ("order_id", "customer", "currency")
-_NUMBERS: Final = ("total_cents", "created_at_ms", "version")
-_REQUIRED: Final = ("order_id", "customer", "total_cents", "currency", "created_at_ms")
+_TEXTS: Final = ("order_id", "customer", "currency", "reason")
+_NUMBERS: Final = ("total_cents", "created_at_ms", "cancelled_at_ms", "version")
 _ITEMS_SINCE_VERSION: Final = 2
 _BITS_OF: Final = {"version": 32}
 _SAID_AS: Final = {
     "total_cents": "message_cents", "currency": "message_currency", "customer": "message_customer",
     "created_at_ms": "message_placed_at_ms",
+}  # fmt: skip
+_SAID_OF_CANCELLATION_AS: Final = {
+    "total_cents": "cancel_cents", "currency": "cancel_currency", "customer": "cancel_customer",
+    "cancelled_at_ms": "cancel_ended_at_ms",
 }  # fmt: skip
 
 
@@ -117,7 +120,7 @@ def _event(row: Row, key: str | None, is_decided: bool, is_consumed: bool | None
         case "dead":
             event |= {"dead_letters": 1, "dead_at_ms": at_ms}
         case "cancellation":
-            event |= {"cancel_deliveries": 1, "cancel_delivered_at_ms": at_ms}
+            event |= _cancellation(row, said, key)
             event["unconsumed_cancellations"] = int(is_consumed is False)
         case "damage":
             event["damaged"] = 1
@@ -133,13 +136,34 @@ def _delivery(row: Row, said: Row, key: str | None) -> Row:
     times = {"delivered_at_ms": row["stored_at_ms"], "born_at_ms": row["born_at_ms"]}
     return {
         "deliveries": 1,
+        "commits": int(row["kind"] == RecordKind.COMMITTED),
         "misnamed": int(said.get("order_id") != key),
-        "unreadable": int(any(said.get(name) is None for name in _REQUIRED)),
+        "unreadable": int(not _is_readable(said, REQUIRED)),
         "without_items": int(said.get("items") is None and (said.get("version") or 0) >= _ITEMS_SINCE_VERSION),
-        **told,
-        **times,
-        **{f"last_{name}": value for name, value in (told | times).items()},
+        **_twice(told | times),
     }
+
+
+def _cancellation(row: Row, said: Row, key: str | None) -> Row:
+    """Returns what the message of a cancellation says, twice."""
+    told = {column: said.get(name) for name, column in _SAID_OF_CANCELLATION_AS.items()}
+    return {
+        "cancel_deliveries": 1,
+        "cancel_commits": int(row["kind"] == RecordKind.COMMITTED),
+        "cancel_misnamed": int(said.get("order_id") != key),
+        "cancel_unreadable": int(not _is_readable(said, REQUIRED_OF_CANCELLATION)),
+        "cancel_delivered_at_ms": row["stored_at_ms"],
+        **_twice(told | {"cancel_message_id": row["unique_key"], "cancel_born_at_ms": row["born_at_ms"]}),
+    }
+
+
+def _twice(told: Row) -> Row:
+    return {**told, **{f"last_{name}": value for name, value in told.items()}}
+
+
+def _is_readable(said: Row, required: Sequence[str]) -> bool:
+    """Returns whether a consumer understands the body."""
+    return all(said.get(name) is not None for name in required) and said.get("version", 1) >= 1
 
 
 def _said(body: bytes | None) -> Row:

@@ -39,8 +39,9 @@ def _rows(query: str, events: Iterable[Event], markers: Iterable[str]) -> list[d
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.row_factory = sqlite3.Row
         connection.execute(f"CREATE TABLE events ({', '.join(EVENT_COLUMNS)})")
-        connection.execute("CREATE TABLE markers (marked_transaction_id, markers)")
-        connection.executemany("INSERT INTO markers VALUES (?, 1)", [(marker,) for marker in markers])
+        connection.execute("CREATE TABLE markers (marked_transaction_id)")
+        connection.executemany("INSERT INTO markers VALUES (?)", [(marker,) for marker in markers])
+        connection.execute("CREATE INDEX marked ON markers (marked_transaction_id)")
         rows = [tuple(event.get(name) for name in EVENT_COLUMNS) for event in events]
         connection.executemany(f"INSERT INTO events VALUES ({', '.join('?' * len(EVENT_COLUMNS))})", rows)
         return [dict(row) for row in connection.execute(query)]
@@ -52,14 +53,12 @@ def _judged(cut_off: CutOff, log_begins_ms: int | None) -> str:
 
     Each step is materialized: SQLite would write the rules out again wherever a later step names their outcome.
     """
-    transaction = "COALESCE(half_transaction_id, message_transaction_id, credit_transaction_id)"
+    marked = {name: f"(SELECT COUNT(*) FROM markers WHERE marked_transaction_id = {sql})" for name, sql in rules.MARKED.items()}
     steps = {
-        "histories": (
-            f"SELECT grouped.*, COALESCE(markers, 0) AS markers FROM ({_GROUPED}) AS grouped "
-            f"LEFT JOIN markers ON {transaction} = marked_transaction_id"
-        ),
+        "histories": f"SELECT *, {_named(marked)} FROM ({_GROUPED})",
         "with_facts": f"SELECT *, {_named(rules.facts(cut_off, log_begins_ms))} FROM histories",
-        "classified": f"SELECT *, {rules.STAGE} AS stage, {rules.finding_of()} AS finding FROM with_facts",
+        "claimed": f"SELECT *, {rules.STAGE} AS stage, {rules.claim_of()} AS claim FROM with_facts",
+        "classified": f"SELECT *, {rules.finding_of()} AS finding FROM claimed",
         "judged": f"SELECT *, {rules.cause_of(log_begins_ms)} AS cause, {rules.AT_STAKE} AS at_stake_cents FROM classified",
     }
     tables = ", ".join(f"{name} AS MATERIALIZED ({query})" for name, query in steps.items())

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, Final
 
-from order_messages.states import EntryKind, TransactionKind, TransactionState
+from order_messages.states import (
+    MAX_CUSTOMER_LENGTH,
+    MAX_ORDER_ID_LENGTH,
+    MAX_TOTAL_CENTS,
+    EntryKind,
+    TransactionKind,
+    TransactionState,
+)
 from pipelines.judging.classes import Cause, Finding
-from pipelines.judging.table_events import CENTS_PER_POINT
+from pipelines.judging.table_events import CENTS_PER_POINT, CURRENCY_LETTERS, MAX_QUANTITY
 
 Row = Mapping[str, Any]
 """A row of a table by the names of its columns."""
+_CURRENCY: Final = re.compile(f"[A-Z]{{{CURRENCY_LETTERS}}}")
 _MARK_BYTES: Final = 5
 """Marks of some million items add up without an overflow."""
 
@@ -79,6 +88,12 @@ def _order_event(row: Row) -> dict[str, Any]:
         "expected_points": None if cents is None else cents // CENTS_PER_POINT if cents >= 0 else -(-cents // CENTS_PER_POINT),
         "ordered_at_ms": row["created_at_ms"],
         "latest_at_ms": _latest(row["created_at_ms"], row["paid_at_ms"], row["ended_at_ms"]),
+        "unwritten": _unwritten(
+            _has_length(row["order_id"], MAX_ORDER_ID_LENGTH),
+            _has_length(row["customer"], MAX_CUSTOMER_LENGTH),
+            cents is not None and cents <= MAX_TOTAL_CENTS,
+            _CURRENCY.fullmatch(row["currency"] or "") is not None,
+        ),
     }
 
 
@@ -87,6 +102,9 @@ def _item_event(row: Row) -> dict[str, Any]:
         "order_id": row["order_id"],
         "item_cents": _product(row["price_cents"], row["quantity"]),
         "item_mark": mark_of_item(row["name"], row["quantity"]),
+        "unwritten": _unwritten(
+            _lies(row["quantity"], 1, MAX_QUANTITY), row["price_cents"] is not None and row["price_cents"] >= 0
+        ),
     }
 
 
@@ -100,16 +118,18 @@ def _transaction_event(row: Row) -> dict[str, Any]:
     is_of_order = is_written and kind == TransactionKind.ORDER
     is_cancelled = kind == TransactionKind.CANCELLATION and state == TransactionState.COMMITTED
     is_placed = is_of_order and state == TransactionState.COMMITTED
+    is_rolled_back = is_of_order and state == TransactionState.ROLLED_BACK
     is_of_nothing = order_id is None and state != TransactionState.COMMITTED
     return {
         "order_id": order_id,
         "unnamed": row["transaction_id"] if order_id is None else None,
         "committed_rows": int(is_placed),
         "pending_rows": int(is_of_order and state == TransactionState.PENDING),
-        "rolled_back_rows": int(is_of_order and state == TransactionState.ROLLED_BACK),
+        "rolled_back_rows": int(is_rolled_back),
         "cancelled_rows": int(is_cancelled),
         "unknown_rows": int(is_of_nothing or not (is_of_order or is_cancelled)),
         "transaction_id": row["transaction_id"] if is_placed else None,
+        "rolled_back_transaction_id": row["transaction_id"] if is_rolled_back else None,
         "cancellation_transaction_id": row["transaction_id"] if is_cancelled else None,
         "decided_at_ms": None if is_cancelled else at_ms,
         "cancelled_at_ms": at_ms if is_cancelled else None,
@@ -119,6 +139,7 @@ def _transaction_event(row: Row) -> dict[str, Any]:
 
 def _credit_event(row: Row) -> dict[str, Any]:
     is_credit, is_reversal = row["kind"] == EntryKind.CREDIT, row["kind"] == EntryKind.REVERSAL
+    cents = row["amount_cents"]
     common = {
         "order_id": row["order_id"],
         "credit_rows": int(is_credit),
@@ -128,6 +149,11 @@ def _credit_event(row: Row) -> dict[str, Any]:
         "last_credited_customer": row["customer"],
         "credited_at_ms": row["created_at_ms"],
         "latest_at_ms": row["created_at_ms"],
+        "unwritten": _unwritten(
+            _has_length(row["customer"], MAX_CUSTOMER_LENGTH),
+            _lies(cents, 0, MAX_TOTAL_CENTS),
+            cents is not None and row["points"] == (-1 if is_reversal else 1) * (cents // CENTS_PER_POINT),
+        ),
     }
     if is_credit:
         return common | {
@@ -146,6 +172,19 @@ def _credit_event(row: Row) -> dict[str, Any]:
             "reversed_at_ms": row["created_at_ms"],
         }
     return common
+
+
+def _unwritten(*claims: bool) -> int:
+    """Returns 1 for a row with a value that its service never writes."""
+    return int(not all(claims))
+
+
+def _has_length(text: str | None, longest: int) -> bool:
+    return text is not None and 1 <= len(text) <= longest
+
+
+def _lies(number: int | None, least: int, greatest: int) -> bool:
+    return number is not None and least <= number <= greatest
 
 
 def _product(price_cents: int | None, quantity: int | None) -> int | None:

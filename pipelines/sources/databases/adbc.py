@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pyarrow
 from adbc_driver_manager.dbapi import Connection, Error
 
 from pipelines.errors import UnreadableDatabase
-from pipelines.sources.databases.column_values import is_plain, readable, shown, texts, unreadable
+from pipelines.sources.databases.column_values import NUMBER, is_plain, readable, shown, texts, unreadable
 from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from pipelines.sources.databases.key_ranges import KeyRange, Since
 
@@ -24,7 +25,13 @@ BATCH_ROWS = 65_536
 MOST_UNREADABLE = 1_000
 """The most rows of a table that are listed one by one: more of them are one mistake, and not a thousand."""
 
+ROWID = "rowid"
+"""The number that SQLite gives each row of a table that was not made WITHOUT ROWID."""
+
 SQLITE_BUSY_TIMEOUT_MS = 10_000
+
+_HEADER_BYTES, _WAL_BYTE, _WAL = 20, 18, b"\x02\x02"
+_READ_AS_OWNER = "run this as the user of the services, or copy the file with its -wal into a folder of your own"
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -45,6 +52,42 @@ def key_bounds(address: DatabaseAddress, table: str, key: str, since: Since | No
         cursor.execute(f"SELECT MIN({_plain(key)}), MAX({_plain(key)}) FROM {_plain(table)}{_where(since=since)}")
         lowest, highest = cursor.fetchone() or (None, None)
         return lowest, highest
+
+
+def is_whole_key(address: DatabaseAddress, table: str, key: str) -> bool:
+    """Returns whether each row has a whole number in this column, which can divide the table; a view has no rowid.
+
+    Raises UnreadableDatabase.
+    """
+    name, place = _plain(key), _plain(table)
+    with _cursor(address) as cursor:
+        if address.driver is Driver.SQLITE:
+            cursor.execute(f"SELECT lower(name), upper(type), pk FROM pragma_table_info('{place}')")
+            columns = cursor.fetchall()
+            if name == ROWID and not _has_rowid(cursor, place):
+                return False
+            if [column for column in columns if column[2]] == [(name, "INTEGER", 1)] and _has_rowid(cursor, place):
+                return True  # the rowid itself
+            wrong = f"typeof({name}) <> 'integer'"
+        elif name not in _known_columns(cursor, address, table, {name: NUMBER}):
+            return False
+        else:
+            wrong = f"{name} IS NULL"
+            if name in _never_null(cursor, table):
+                return True
+        cursor.execute(f"SELECT COUNT(*) FROM (SELECT 1 FROM {place} WHERE {wrong} LIMIT 1) AS found")
+        return bool(cursor.fetchone() == (0,))
+
+
+def count_rows(address: DatabaseAddress, table: str, most: int) -> int:
+    """Returns the number of rows, or `most` if there are more. Raises UnreadableDatabase."""
+    counted = f"SELECT COUNT(*) AS rows FROM (SELECT 1 FROM {_plain(table)} LIMIT {most:d}) AS counted"
+    return int(read_query(address, counted)["rows"][0].as_py())
+
+
+def _has_rowid(cursor: Any, table: str) -> bool:
+    cursor.execute(f"SELECT COUNT(*) FROM pragma_table_list('{table}') WHERE schema = 'main' AND type = 'table' AND wr = 0")
+    return bool(cursor.fetchone() == (1,))
 
 
 def read_columns(
@@ -191,12 +234,33 @@ def _connect(address: DatabaseAddress) -> Connection:
     A PgBouncer that pools transactions may send each other statement to another session: there the driver's query, which it
     describes and runs by two requests, is that of another reader.
     """
-    if address.driver is Driver.SQLITE and not Path(address.name).is_file():
-        raise UnreadableDatabase(f"database {address.name}: there is no such file")
-    is_postgresql = address.driver is Driver.POSTGRESQL
-    driver = adbc_driver_postgresql.dbapi if is_postgresql else adbc_driver_sqlite.dbapi
-    connection: Connection = driver.connect(address.uri, autocommit=not is_postgresql)
+    if address.driver is Driver.POSTGRESQL:
+        connection: Connection = adbc_driver_postgresql.dbapi.connect(address.uri, autocommit=False)
+    else:
+        connection = adbc_driver_sqlite.dbapi.connect(address.uri + _how_to_open(Path(address.name)), autocommit=True)
     return connection
+
+
+def _how_to_open(path: Path) -> str:
+    """Returns what the URI of a SQLite file needs more. Raises OSError, and UnreadableDatabase if this user cannot read it.
+
+    A file in WAL mode is read by an index beside it, which SQLite makes. Where this user may make none, and no process
+    has the file open, it is read as one that does not change.
+    """
+    if not path.is_file():
+        raise UnreadableDatabase(f"database {path}: there is no such file")
+    try:
+        with path.open("rb") as file:
+            is_wal = file.read(_HEADER_BYTES)[_WAL_BYTE:] == _WAL
+    except PermissionError:
+        raise UnreadableDatabase(f"database {path}: this user may not read it: {_READ_AS_OWNER}") from None
+    wal, index = path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+    if not is_wal or os.access(path.parent, os.W_OK) or (os.access(wal, os.R_OK) and os.access(index, os.R_OK)):
+        return ""
+    if wal.exists():
+        reason = "it is in use, or was not closed, and this user may write no index (-shm) beside it"
+        raise UnreadableDatabase(f"database {path}: {reason}: {_READ_AS_OWNER}")
+    return "&immutable=1"
 
 
 def _said(error: Exception) -> str:

@@ -32,7 +32,8 @@ def readable(driver: Driver, name: str, wanted: str, row: str | None = None, *, 
     Nullable text is read as "" for NULL: SQLite's driver would take a column that begins with many NULLs for integers.
     """
     if wanted == NUMBER:
-        return name if is_known else f"CASE WHEN {_is_number(driver, name)} THEN {_number(driver, name)} END"
+        # PostgreSQL shifts an integer of 4 bytes by 32 bits not at all: all whole numbers are read as wide ones.
+        return f"CAST({name} AS bigint)" if is_known else f"CASE WHEN {_is_number(driver, name)} THEN {_number(driver, name)} END"
     otherwise = f"'{UNREADABLE}'" if row is None else f"'{UNREADABLE} in row ' || {row}"
     text = name if is_known or driver is Driver.SQLITE else f"CAST({name} AS text)"
     nothing = f"WHEN {name} IS NULL THEN '' " if is_nullable else ""

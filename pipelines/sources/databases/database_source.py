@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow
 import pyarrow.compute
@@ -21,10 +22,13 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from pipelines.sources.databases.adbc import key_bounds, read_columns
+from pipelines.sources.databases.adbc import count_rows, key_bounds, read_columns
 from pipelines.sources.databases.column_values import with_valid_text
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.key_ranges import ROWS_PER_RANGE, KeyRange, Since, split_keys
+
+MANY_RANGES: Final = 10
+"""So many ranges are worth a count of the rows first."""
 
 
 @dataclass
@@ -83,10 +87,13 @@ class TableReader(DataSourceReader):
         self._nullable = nullable
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Returns the present ranges of keys."""
+        """Returns the present ranges of keys; one for few rows, however far apart their keys are."""
         if self._key is None:
             return [TablePartition()]
-        ranges = split_keys(*key_bounds(self._address, self._table, self._key, self._since), self._rows_per_range)
+        lowest, highest = key_bounds(self._address, self._table, self._key, self._since)
+        ranges = split_keys(lowest, highest, self._rows_per_range)
+        if len(ranges) > MANY_RANGES and count_rows(self._address, self._table, self._rows_per_range + 1) <= self._rows_per_range:
+            return [TablePartition(KeyRange(ranges[0].first, ranges[-1].last))]
         return [TablePartition(keys) for keys in ranges] or [TablePartition(is_empty=True)]
 
     def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:

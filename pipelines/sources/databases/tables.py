@@ -8,7 +8,7 @@ import pyarrow
 from pyspark.sql import DataFrame
 
 from order_messages.states import TransactionState
-from pipelines.sources.databases.adbc import check_table, known_columns, read_query, read_unreadable
+from pipelines.sources.databases.adbc import ROWID, check_table, is_whole_key, known_columns, read_query, read_unreadable
 from pipelines.sources.databases.column_values import NUMBER, readable
 from pipelines.sources.databases.database_address import DatabaseAddress, Driver
 from pipelines.sources.databases.database_source import TableSource
@@ -27,8 +27,12 @@ class Table:
     """Columns that may be NULL."""
 
     def key_at(self, address: DatabaseAddress) -> str | None:
-        """Returns the integer column that identifies its rows in this database."""
-        return self.key or ("rowid" if address.driver is Driver.SQLITE else None)
+        """Returns the column of whole numbers that identifies its rows in this database; None if it has none.
+
+        Raises UnreadableDatabase.
+        """
+        key = self.key or (ROWID if address.driver is Driver.SQLITE else None)
+        return key if key is not None and is_whole_key(address, self.name, key) else None
 
 
 ORDERS = Table(

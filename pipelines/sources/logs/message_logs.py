@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +13,13 @@ from pyspark.sql import DataFrame
 
 from pipelines.sources.logs.consumer_offsets import read_consumer_offsets
 from pipelines.sources.reading import Reading
-from rocketmq_commitlog.commit_log import first_record, segments, split_log
+from rocketmq_commitlog.commit_log import LogRange, LogRecord, first_record, regular_only, scan, segments, split_log
+from rocketmq_commitlog.errors import UnreadableStore
+from rocketmq_commitlog.queue_units import known_end, queue_ends
 from rocketmq_commitlog.source import CommitLogSource
 
 MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
+_BLOCK: Final = 1024 * 1024
 COLUMNS: Final = {
     "commit_log_offset": "bigint",
     "size": "bigint",
@@ -52,6 +57,9 @@ class MessageLog(Protocol):
     def begins_ms(self, topic: str) -> int:
         """Returns the time since which this topic has all its messages: 0 if none has expired."""
 
+    def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
+        """Returns the queues of which the group has consumed more than the log holds, each in words; none if that is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class StoreLog:
@@ -65,7 +73,14 @@ class StoreLog:
 
     def is_small(self) -> bool:
         """Returns whether the log is short enough for one process."""
-        return sum(part.end - part.start for part in split_log(self.store)) <= MOST_SMALL_LOG_BYTES
+        left = MOST_SMALL_LOG_BYTES
+        for part in split_log(self.store):
+            length = part.end - part.start
+            # A copied file has lost the hole behind its last record: it may be small nevertheless.
+            left -= length if length <= left else _without_zeros(part)
+            if left < 0:
+                return False
+        return True
 
     def records(self, reading: Reading) -> DataFrame:
         """Returns the records of the log."""
@@ -79,6 +94,46 @@ class StoreLog:
         """Returns the first record's store time; 0 if the log still begins at offset 0."""
         oldest = first_record(self.store)
         return oldest.store_timestamp if oldest is not None and oldest.commit_log_offset > 0 else 0
+
+    def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
+        """Returns the queues of which the group has consumed more than the log holds, each in words."""
+        if not any(offsets for offsets in progress.values()) or any(self.begins_ms(topic) for topic in progress):
+            return []
+        ends = {topic: queue_ends(self.store, topic) for topic in progress}
+        behind = [
+            topic
+            for topic, offsets in progress.items()
+            if any((ends[topic] or {}).get(q, 0) < n for q, n in (offsets or {}).items())
+        ]
+        if not behind or not (self.is_small() or all(ends[topic] is not None for topic in behind)):
+            return []
+        # Consume queues lie a little behind the log, or are missing: the records behind them count, too.
+        known = 0 if any(ends[topic] is None for topic in behind) else known_end(self.store)
+        last = Counter[tuple[str, int]]({(topic, q): end for topic in behind for q, end in (ends[topic] or {}).items()})
+        for part in split_log(self.store, from_offset=known):
+            for record in scan(part):
+                if isinstance(record, LogRecord):
+                    place = record.topic.decode(errors="replace"), record.queue_id
+                    last[place] = max(last[place], record.queue_offset + 1)
+        return [
+            f"{topic}, queue {queue_id}: {consumed:,} consumed, {last[topic, queue_id]:,} in the log"
+            for topic in behind
+            for queue_id, consumed in sorted((progress[topic] or {}).items())
+            if consumed > last[topic, queue_id]
+        ]
+
+
+def _without_zeros(part: LogRange) -> int:
+    """Returns the length of a range without the zeros at its end. Raises UnreadableStore."""
+    try:
+        with open(part.segment, "rb", opener=regular_only) as file:
+            for begin in range(part.start + (part.end - part.start - 1) // _BLOCK * _BLOCK, part.start - 1, -_BLOCK):
+                block = os.pread(file.fileno(), min(_BLOCK, part.end - begin), begin)
+                if block.count(0) < len(block):
+                    return begin + len(block.rstrip(b"\0")) - part.start
+    except OSError as error:
+        raise UnreadableStore(f"commit log segment {part.segment}: {error.strerror or error}") from None
+    return 0
 
 
 def read_records(reading: Reading, store: Path, from_offset: int = 0) -> DataFrame:

@@ -55,6 +55,10 @@ class BrokerLog:
         """Returns the group's offsets at the broker."""
         return consumer_offsets(self.address, consumer_group, topic)
 
+    def lost_ends(self, progress: Mapping[str, Mapping[int, int] | None]) -> list[str]:
+        """Returns nothing: a broker lets no group's offset go beyond its queue's end."""
+        return []
+
     def begins_ms(self, topic: str) -> int:
         """Returns the first store time of the topic and of half messages."""
         return first_stored_ms(self.address, (topic, *_OF_TRANSACTIONS))

@@ -36,14 +36,15 @@ class BrokenBooks:
     """When what happens happens, unless a story says otherwise."""
     placed_ms: dict[str, int] = field(default_factory=dict)
 
-    def add(self, name: str, number: int, at_ms: int = AT_MS) -> None:
-        """The order of the story with this name."""
-        order_id, self.at_ms = f"{name} {number}".replace(" ", "-"), at_ms
+    def add(self, name: str, number: int, at_ms: int = AT_MS) -> str:
+        """Makes the order of the story with this name, and returns its id."""
+        order_id, self.at_ms = f"{name[:30]} {number}".replace(" ", "-"), at_ms
         told = STORIES[name](self, order_id)
         if told[0] in SUMMED:
             self.healthy += 1
         else:
             self.expected[order_id] = told
+        return order_id
 
     def place(self, o: str, at_ms: int | None = None, *, currency: str = "EUR") -> None:
         self.placed_ms[o] = at_ms or self.at_ms
@@ -85,15 +86,29 @@ class BrokenBooks:
         )
         self.in_credits(f"UPDATE balances SET points = points + {sign} * points WHERE customer = 'customer of ' || ?", o)
 
-    def cancel(self, o: str, at_ms: int | None = None, *, decided: bool = True) -> None:
-        """The cancellation of an order that was announced, and its message."""
+    def cancel(self, o: str, at_ms: int | None = None, *, decided: bool = True, **told: Any) -> None:
+        """The cancellation of an order that was announced, and its message; `told` is for `tell_cancellation`."""
         at_ms = at_ms or self.at_ms
         self.in_orders(f"UPDATE orders SET state = 'CANCELLED', ended_at_ms = {at_ms} WHERE order_id = ?", o)
         self.in_orders(f"INSERT INTO transactions VALUES ('C-' || ?1, ?1, 'COMMITTED', {at_ms}, 'cancellation')", o)
-        half = self.log.half(o, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=self.body(o))
-        if decided:
+        self.tell_cancellation(o, at_ms, decided=decided, **told)
+
+    def tell_cancellation(
+        self, o: str, at_ms: int | None = None, *, half: bool = True, decided: bool = True, key: str | None = None, born: int = 1,
+        unique_key: str | None = None, change: Callable[[bytes], bytes] | None = None, **said: object,
+    ) -> None:  # fmt: skip
+        """The message of a cancellation, and its half message; `change` and `said` change its body."""
+        at_ms = at_ms or self.at_ms
+        body = order_body(
+            o, **{"customer": f"customer of {o}", "version": 1, "cancelled_at_ms": at_ms, "reason": "as asked", **said}
+        )
+        named: Any = {"topic": "order_cancellations", "unique_key": unique_key or f"C-{o}", "born": born}
+        named |= {"body": body if change is None else change(body), "at": at_ms}
+        lies = self.log.half(key or o, **named) if half else 0
+        if half and decided:
             self.log.decide_latest()
-            self.log.deliver(o, half=half, at=at_ms, topic="order_cancellations", unique_key=f"C-{o}", body=self.body(o))
+        if decided:
+            self.log.deliver(key or o, half=lies, **named)
 
     def take_back(self, o: str) -> None:
         """The reversal that the cancellation's message asks for."""

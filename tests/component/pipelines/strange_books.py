@@ -21,7 +21,7 @@ from pipelines.reconciliation import Books, reconcile
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.spark import session
-from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, OVERDUE_SECONDS, BrokenBooks
+from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, LATE_MS, OVERDUE_SECONDS, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
@@ -346,9 +346,7 @@ OF_OURS: Final[Mapping[str, StrangeBook]] = {
         Cause.ITEMS,
     ),
     "an amount at the end of its range": StrangeBook(saying(total_cents=-(2**63)), Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
-    "a date at the end of its range": StrangeBook(
-        order_set(f"created_at_ms = {-(2**63) + 1}"), Finding.MESSAGE_MISMATCH, Cause.TIME
-    ),
+    "a date at the end of its range": StrangeBook(order_set(f"created_at_ms = {-(2**63) + 1}"), Finding.WRONG_TIME, Cause.PAST),
     "all below zero": StrangeBook(below_zero, Finding.AMOUNT_MISMATCH, Cause.BELOW_ZERO),
     "its transaction row dated 2100": StrangeBook(
         in_orders(f"UPDATE transactions SET created_at_ms = {YEAR_2100_MS} WHERE order_id = ?"),
@@ -436,6 +434,309 @@ def a_minute_ahead(books: BrokenBooks, o: str) -> None:
     books.place(o, AS_OF_MS + 60_000)
 
 
+def a_day_ahead(books: BrokenBooks, o: str) -> None:
+    """The clock of the machine had leapt."""
+    books.at_ms = AS_OF_MS + 24 * 3_600_000
+    books.health(o)
+
+
+def pending_an_hour_ahead(books: BrokenBooks, o: str) -> None:
+    books.place(o, LATE_MS)
+    books.half(o, AS_OF_MS + HOURS_MS // 2, decided=False)
+
+
+def published_by_a_repair(books: BrokenBooks, o: str) -> None:
+    """A plain message, for an order whose half message was lost."""
+    books.place(o)
+    books.log.append("orders", o, f"U-{o}", AT_MS, body=books.body(o))
+    books.credit(o)
+
+
+def told_cancelled(*, is_reversed: bool = True, **told: Any) -> Telling:
+    """A cancelled order that was taken back, but for its cancellation's message."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o)
+        books.cancel(o, **told)
+        if is_reversed:
+            books.take_back(o)
+
+    return tell
+
+
+def cancelled_and_told_again(**told: Any) -> Telling:
+    """A cancelled order that was taken back, and a second message of its cancellation."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        cancelled()(books, o)
+        books.tell_cancellation(o, **told)
+
+    return tell
+
+
+def expired_and(then: Callable[[BrokenBooks, str], object]) -> Telling:
+    """An order that expired, and what happened to it nevertheless."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        unpaid("EXPIRED", "ROLLED_BACK", _DATED, _KEEPS)(books, o)
+        then(books, o)
+
+    return tell
+
+
+def awaiting_and(statement: str) -> Telling:
+    """An order that awaits its payment, and then a statement in the order database."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        awaiting_for_days(books, o)
+        books.in_orders(statement, o)
+
+    return tell
+
+
+def not_consumed_yet(statement: str = "", **said: object) -> Telling:
+    """A young order whose message is delivered, and no credit is due yet; and then a statement in the order database."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.at_ms = AS_OF_MS - GRACE_SECONDS * 1000 - 9
+        books.place(o)
+        books.half(o)
+        books.deliver(o, AS_OF_MS - 9, **said)
+        if statement:
+            books.in_orders(statement, o)
+
+    return tell
+
+
+def then_cancelled(change: Telling) -> Telling:
+    """A strange order that was cancelled and taken back."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        change(books, o)
+        books.cancel(o)
+        books.take_back(o)
+
+    return tell
+
+
+def without_keys(table: str, statement: str) -> Telling:
+    """A healthy order in a copy whose table has lost its primary key, and then a statement in the order database."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        cancelled()(books, o) if "cancellation" in statement else books.health(o)
+        books.shop.orders.executescript(
+            f"CREATE TABLE copy AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE copy RENAME TO {table};"
+        )
+        books.in_orders(statement, o)
+
+    return tell
+
+
+def announced_without_half(books: BrokenBooks, o: str) -> None:
+    books.place(o)
+    books.deliver(o)
+    books.credit(o)
+
+
+def all_in(currency: str) -> Telling:
+    """An order whose order row and message name the same currency."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.place(o, currency=currency)
+        books.announce(o, currency=currency)
+        books.credit(o)
+
+    return tell
+
+
+def all_of(customer: str) -> Telling:
+    """An order whose order row, message and credit name the same customer."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        books.health(o, customer=customer)
+        books.in_orders(f"UPDATE orders SET customer = '{customer}' WHERE order_id = ?", o)
+        books.in_credits("DELETE FROM balances WHERE customer = 'customer of ' || ?", o)
+        books.in_credits(f"UPDATE credits SET customer = '{customer}' WHERE order_id = ?", o)
+        books.in_credits(f"INSERT INTO balances SELECT '{customer}', 12 WHERE ? <> ''", o)
+
+    return tell
+
+
+def items_below_zero(books: BrokenBooks, o: str) -> None:
+    books.health(o, items=[{"name": "book", "quantity": -2}, {"name": "book", "quantity": 1}])
+    books.in_orders("UPDATE order_items SET quantity = -2, price_cents = -625 WHERE order_id = ? AND quantity = 2", o)
+
+
+def credit_below_zero_and_reversed(books: BrokenBooks, o: str) -> None:
+    books.credit(o, amount_cents=-1200)
+    books.reverse(o)
+
+
+def credit_of_other_points_and_reversed(books: BrokenBooks, o: str) -> None:
+    books.credit(o)
+    books.in_credits("UPDATE credits SET points = 99 WHERE order_id = ?", o)
+    books.reverse(o)
+    books.in_credits("UPDATE balances SET points = 0 WHERE customer = 'customer of ' || ?", o)
+
+
+def cancellation_of_nothing(books: BrokenBooks, o: str) -> None:
+    books.tell_cancellation(o)
+
+
+_AGES_AGO: Final = AT_MS - HOURS_MS
+
+CANCELLATION_FIELDS: Final[Mapping[str, tuple[object, Finding, Cause | None]]] = {
+    "customer": ("zoe", Finding.MESSAGE_MISMATCH, Cause.CUSTOMER),
+    "total_cents": (1251, Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    "currency": ("ZWL", Finding.CURRENCY_MISMATCH, None),
+    "cancelled_at_ms": (AT_MS + 1, Finding.MESSAGE_MISMATCH, Cause.TIME),
+}
+"""Each field of a cancellation's message that another witness knows: another value, and what is found of it."""
+
+OF_CANCELLATIONS: Final[Mapping[str, StrangeBook]] = {
+    **{
+        f"a cancellation that says another {field}": StrangeBook(told_cancelled(**{field: value}), finding, cause)
+        for field, (value, finding, cause) in CANCELLATION_FIELDS.items()
+    },
+    **{
+        f"a second message of its cancellation with another {field}": StrangeBook(
+            cancelled_and_told_again(born=2, **{field: value}), finding, cause
+        )
+        for field, (value, finding, cause) in CANCELLATION_FIELDS.items()
+    },
+    **{
+        f"a cancellation without {field}": StrangeBook(told_cancelled(**{field: None}), Finding.MESSAGE_MISMATCH, Cause.BODY)
+        for field in ("customer", "total_cents", "currency", "cancelled_at_ms", "reason")
+    },
+    "a cancellation that is no JSON": StrangeBook(
+        told_cancelled(change=lambda _: b"cancelled"), Finding.MESSAGE_MISMATCH, Cause.BODY
+    ),
+    "a cancellation of two objects": StrangeBook(
+        told_cancelled(change=lambda said: said + said), Finding.MESSAGE_MISMATCH, Cause.BODY
+    ),
+    "a cancellation of version 0": StrangeBook(told_cancelled(version=0), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a cancellation with a key of another": StrangeBook(
+        told_cancelled(key="another-order"), Finding.MESSAGE_MISMATCH, Cause.NAME
+    ),
+    "a cancellation by another transaction": StrangeBook(
+        told_cancelled(unique_key="C-x"), Finding.MESSAGE_MISMATCH, Cause.TRANSACTION
+    ),
+    "a cancellation without a half message": StrangeBook(told_cancelled(half=False), Finding.MESSAGE_MISMATCH, Cause.NO_HALF),
+    "a cancellation that was delivered twice": StrangeBook(cancelled_and_told_again(half=False), Finding.DOUBLED_DELIVERY),
+    "a cancellation of an EXPIRED order": StrangeBook(
+        expired_and(lambda books, o: books.tell_cancellation(o)), Finding.STATE_MISMATCH, Cause.ROWS
+    ),
+    "a cancellation of nothing": StrangeBook(cancellation_of_nothing, Finding.MESSAGE_WITHOUT_ORDER, Cause.NO_TRANSACTION),
+    "a cancellation that was told before it was written": StrangeBook(
+        cancelled(f"orders: UPDATE transactions SET created_at_ms = {AT_MS + 200_000} WHERE transaction_id = 'C-' || ?"),
+        Finding.WRONG_TIME,
+        Cause.TOO_EARLY,
+    ),
+}
+
+OF_VALUES: Final[Mapping[str, StrangeBook]] = {
+    "announced without a half message": StrangeBook(announced_without_half, Finding.MESSAGE_MISMATCH, Cause.NO_HALF),
+    "a message of version 0": StrangeBook(saying(version=0), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "a currency in small letters": StrangeBook(all_in("eur"), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a currency of four letters": StrangeBook(all_in("EURO"), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "no currency": StrangeBook(all_in(""), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a currency with a line break": StrangeBook(all_in("EUR\n"), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a currency of other letters": StrangeBook(all_in("\u0415UR"), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a customer without a name": StrangeBook(all_of(""), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a customer with a name too long": StrangeBook(all_of("c" * 101), Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a quantity below zero, and the same sum": StrangeBook(items_below_zero, Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a credit below zero, and its reversal": StrangeBook(credit_below_zero_and_reversed, Finding.UNKNOWN_ROW, Cause.VALUE),
+    "a credit of other points, and its reversal": StrangeBook(
+        credit_of_other_points_and_reversed, Finding.UNKNOWN_ROW, Cause.VALUE
+    ),
+    "paid before it was placed": StrangeBook(
+        order_set(f"state = 'PAID', pay_until_ms = {AT_MS}, paid_at_ms = {_AGES_AGO}"), Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "to be paid before it was placed": StrangeBook(
+        unpaid("EXPIRED", "ROLLED_BACK", f"pay_until_ms = {_AGES_AGO}", _KEEPS), Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "cancelled before it was placed": StrangeBook(
+        unpaid("CANCELLED", "ROLLED_BACK", _DATED, f"ended_at_ms = {_AGES_AGO}"), Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "expired before it was placed": StrangeBook(
+        unpaid("EXPIRED", "ROLLED_BACK", f"pay_until_ms = {_AGES_AGO}", f"ended_at_ms = {_AGES_AGO}"),
+        Finding.WRONG_TIME,
+        Cause.TOO_EARLY,
+    ),
+    "told, and cancelled before it was placed": StrangeBook(
+        cancelled(
+            f"orders: UPDATE transactions SET created_at_ms = {_AGES_AGO} WHERE transaction_id = 'C-' || ?",
+        ),
+        Finding.WRONG_TIME,
+        Cause.TOO_EARLY,
+    ),
+    "its transaction older than itself": StrangeBook(
+        in_orders(f"UPDATE transactions SET created_at_ms = {_AGES_AGO} WHERE order_id = ?"), Finding.WRONG_TIME, Cause.TOO_EARLY
+    ),
+    "its reversal older than itself": StrangeBook(
+        cancelled(f"credits: UPDATE credits SET created_at_ms = {_AGES_AGO} WHERE order_id = ? AND kind = 'reversal'"),
+        Finding.WRONG_TIME,
+        Cause.TOO_EARLY,
+    ),
+    "EXPIRED, with other items": StrangeBook(
+        expired_and(lambda books, o: books.in_orders("UPDATE order_items SET price_cents = 1 WHERE order_id = ?", o)),
+        Finding.ITEMS_MISMATCH,
+    ),
+    "EXPIRED, with a total below zero": StrangeBook(
+        expired_and(lambda books, o: books.in_orders("UPDATE orders SET total_cents = -1 WHERE order_id = ?", o)),
+        Finding.AMOUNT_MISMATCH,
+        Cause.BELOW_ZERO,
+    ),
+    "EXPIRED, in no currency": StrangeBook(
+        expired_and(lambda books, o: books.in_orders("UPDATE orders SET currency = '€' WHERE order_id = ?", o)),
+        Finding.UNKNOWN_ROW,
+        Cause.VALUE,
+    ),
+    "EXPIRED, and its items gone": StrangeBook(
+        expired_and(lambda books, o: books.in_orders("DELETE FROM order_items WHERE order_id = ?", o)), Finding.ITEMS_MISMATCH
+    ),
+    "awaits its payment, with other items": StrangeBook(
+        awaiting_and("UPDATE order_items SET price_cents = 1 WHERE order_id = ?"), Finding.ITEMS_MISMATCH
+    ),
+    "awaits its payment, with a total below zero": StrangeBook(
+        awaiting_and("UPDATE orders SET total_cents = -1250 WHERE order_id = ?"), Finding.AMOUNT_MISMATCH, Cause.BELOW_ZERO
+    ),
+    "awaits its payment, in no currency": StrangeBook(
+        awaiting_and("UPDATE orders SET currency = '' WHERE order_id = ?"), Finding.UNKNOWN_ROW, Cause.VALUE
+    ),
+    "not consumed yet, with another amount": StrangeBook(not_consumed_yet(total_cents=9), Finding.MESSAGE_MISMATCH, Cause.AMOUNT),
+    "not consumed yet, for another customer": StrangeBook(
+        not_consumed_yet(customer="zoe"), Finding.MESSAGE_MISMATCH, Cause.CUSTOMER
+    ),
+    "not consumed yet, in another currency": StrangeBook(not_consumed_yet(currency="ZWL"), Finding.CURRENCY_MISMATCH),
+    "not consumed yet, with other items": StrangeBook(
+        not_consumed_yet(items=[{"name": "atlas", "quantity": 1}]), Finding.ITEMS_MISMATCH, Cause.ITEMS
+    ),
+    "not consumed yet, and unreadable": StrangeBook(not_consumed_yet(total_cents="?"), Finding.MESSAGE_MISMATCH, Cause.BODY),
+    "not consumed yet, and its total raised": StrangeBook(
+        not_consumed_yet("UPDATE orders SET total_cents = 9900 WHERE order_id = ?"), Finding.ITEMS_MISMATCH
+    ),
+    "cancelled, and another amount": StrangeBook(
+        then_cancelled(credit_set("amount_cents = 9900, points = 99")), Finding.AMOUNT_MISMATCH, Cause.LEDGER
+    ),
+    "a marker beside its COMMITTED row": StrangeBook(
+        without_keys("transactions", "INSERT INTO transactions VALUES ('U-' || ?, NULL, 'ROLLED_BACK', 1, 'order')"),
+        Finding.ROLLED_BACK_ORDER,
+        Cause.MARKER,
+    ),
+    "a ROLLED_BACK row beside its COMMITTED row": StrangeBook(
+        without_keys("transactions", f"INSERT INTO transactions VALUES ('U-' || ?1, ?1, 'ROLLED_BACK', {AT_MS}, 'order')"),
+        Finding.ROLLED_BACK_ORDER,
+        Cause.MARKER,
+    ),
+    "a marker beside its cancellation": StrangeBook(
+        without_keys("transactions", "INSERT INTO transactions VALUES ('C-' || ?, NULL, 'ROLLED_BACK', 1, 'cancellation')"),
+        Finding.ROLLED_BACK_ORDER,
+        Cause.MARKER,
+    ),
+}
+
+
 RIGHT: Final[Mapping[str, StrangeBook]] = {
     "two lines of one article, in another order": StrangeBook(two_lines_in_another_order, Finding.MATCHED),
     "names in other letters": StrangeBook(names_in_other_letters, Finding.MATCHED),
@@ -460,6 +761,19 @@ RIGHT: Final[Mapping[str, StrangeBook]] = {
     ),
     "refused by the credit service": StrangeBook(refused_and_cancelled, Finding.REVERSED),
     "the marker of a cancellation": StrangeBook(marker_of_a_cancellation, Finding.MATCHED),
+    "cancelled, and told twice after a time-out": StrangeBook(cancelled_and_told_again(born=2), Finding.REVERSED),
+    "cancelled, by a message of version 2 with more fields": StrangeBook(told_cancelled(version=2, shop=4), Finding.REVERSED),
+    "cancelled by a clock that is 90 s behind": StrangeBook(
+        cancelled(f"orders: UPDATE transactions SET created_at_ms = {AT_MS - 90_000} WHERE transaction_id = 'C-' || ?"),
+        Finding.REVERSED,
+    ),
+    "placed and credited a day ahead": StrangeBook(a_day_ahead, Finding.MATCHED),
+    "its credit an hour ahead": StrangeBook(credit_set(f"created_at_ms = {AS_OF_MS + HOURS_MS}"), Finding.MATCHED),
+    "pending since an hour ahead": StrangeBook(pending_an_hour_ahead, Finding.IN_FLIGHT, Cause.PENDING),
+    "published again by a repair": StrangeBook(published_by_a_repair, Finding.MATCHED),
+    "a customer with the longest name": StrangeBook(all_of("ß" * 100), Finding.MATCHED),
+    "in yen": StrangeBook(all_in("JPY"), Finding.MATCHED),
+    "delivered, and not consumed yet": StrangeBook(not_consumed_yet(), Finding.IN_FLIGHT, Cause.YOUNG),
     "expired": StrangeBook(unpaid("EXPIRED", "ROLLED_BACK", _DATED, _KEEPS), Finding.ENDED),
     "cancelled before it was paid": StrangeBook(
         unpaid("CANCELLED", "ROLLED_BACK", f"pay_until_ms = {AT_MS + 9}", _KEEPS), Finding.ENDED
@@ -468,8 +782,15 @@ RIGHT: Final[Mapping[str, StrangeBook]] = {
     "placed a minute ahead of our clock": StrangeBook(a_minute_ahead, Finding.IN_FLIGHT, Cause.YOUNG),
 }
 
-WRONG: Final[Mapping[str, StrangeBook]] = {**OF_THE_ISSUE, **OF_OURS}
+WRONG: Final[Mapping[str, StrangeBook]] = {**OF_THE_ISSUE, **OF_OURS, **OF_CANCELLATIONS, **OF_VALUES}
 ALL: Final[Mapping[str, StrangeBook]] = {**WRONG, **RIGHT}
+TITLES: Final = {
+    "of the issue": OF_THE_ISSUE,
+    "of ours": OF_OURS,
+    "of cancellations": OF_CANCELLATIONS,
+    "of values": OF_VALUES,
+    "right": RIGHT,
+}
 
 Told = tuple[str, str | None]
 
@@ -510,7 +831,7 @@ def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
 def main() -> None:
     with TemporaryDirectory() as folder, session.spark_session("local[1]", None, is_small=True) as spark:
         told = judged(spark, Path(folder))
-    for title, chosen in (("of the issue", OF_THE_ISSUE), ("of ours", OF_OURS), ("right", RIGHT)):
+    for title, chosen in TITLES.items():
         for name in chosen:
             finding, cause = told[name] or ("healthy", None)
             is_found = finding not in (*CONSISTENT, "healthy")

@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
-from tests.component.pipelines.strange_books import ALL, OF_OURS, OF_THE_ISSUE, RIGHT, WRONG, judged
+from tests.component.pipelines.strange_books import ALL, RIGHT, TITLES, WRONG, judged
 
 
 def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(spark: SparkSession, tmp_path: Path) -> None:
@@ -15,9 +15,8 @@ def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused
 
 
 def test_the_corpus_is_as_large_as_it_says() -> None:
-    assert len(ALL) == len(OF_THE_ISSUE) + len(OF_OURS) + len(RIGHT), "each name once"
-    assert len(OF_THE_ISSUE) >= 24
-    assert len(OF_OURS) >= 25
-    assert len(RIGHT) >= 16
+    assert len(ALL) == sum(map(len, TITLES.values())), "each name once"
+    assert len(WRONG) >= 125
+    assert len(RIGHT) >= 24
     assert all(book.finding not in CONSISTENT for book in WRONG.values())
     assert all(book.finding in CONSISTENT for book in RIGHT.values())

@@ -116,8 +116,7 @@ def whole_books(folder: Path, seed: int) -> dict[str, int]:
     placed_ms = {}
     for number, name in enumerate(names):
         at_ms = 400_000 + number * 10_000
-        books.add(name, number, at_ms)
-        placed_ms[f"{name} {number}".replace(" ", "-")] = at_ms
+        placed_ms[books.add(name, number, at_ms)] = at_ms
     books.log.consume()
     for database, tables in ((shop.orders, ("orders", "transactions")), (shop.credits, ("credits",))):
         for table in tables:

@@ -9,7 +9,8 @@ from pipelines.judging.cut_off import CutOff
 CUT_OFF = CutOff(as_of_ms=100_000_000, grace_seconds=100, overdue_seconds=10_000)
 OLD = CUT_OFF.judged_until_ms
 YOUNG = OLD + 1
-FUTURE = CUT_OFF.future_from_ms + 1
+AHEAD = CUT_OFF.future_from_ms + 1
+FUTURE = CUT_OFF.impossible_from_ms + 1
 ANCIENT = CUT_OFF.overdue_until_ms
 
 Event = dict[str, object]
@@ -58,8 +59,8 @@ def delivered(order_id: str, at: int = OLD, *, consumed: bool | None = True, bor
         "message_items": 1264, "message_placed_at_ms": at, **more,
     }  # fmt: skip
     return {
-        "order_id": order_id, "deliveries": 1, "delivered_at_ms": at, "last_delivered_at_ms": at, "born_at_ms": born,
-        "last_born_at_ms": born, "latest_at_ms": at, **known, **said,
+        "order_id": order_id, "deliveries": 1, "commits": 1, "delivered_at_ms": at, "last_delivered_at_ms": at,
+        "born_at_ms": born, "last_born_at_ms": born, "latest_at_ms": at, **known, **said,
         **{f"last_{name}": value for name, value in said.items() if name.startswith("message_")},
     }  # fmt: skip
 
@@ -99,9 +100,17 @@ def cancelled(order_id: str, at: int = OLD) -> Event:
     return {"order_id": order_id, "order_state": "CANCELLED", "ended_at_ms": at, "latest_at_ms": at, **said}
 
 
-def cancellation(order_id: str, at: int = OLD, *, consumed: bool = True) -> Event:
-    said: Event = {"cancel_deliveries": 1, "unconsumed_cancellations": None if consumed else 1, "cancel_delivered_at_ms": at}
-    return {"order_id": order_id, "latest_at_ms": at, **said}
+def cancellation(order_id: str, at: int = OLD, *, consumed: bool = True, **more: object) -> Event:
+    named: Event = {
+        "cancel_cents": 1250, "cancel_currency": "EUR", "cancel_customer": "ada", "cancel_ended_at_ms": at,
+        "cancel_message_id": f"C-{order_id}", "cancel_born_at_ms": at, **more,
+    }  # fmt: skip
+    counted: Event = {
+        "cancel_halves": 1, "cancel_deliveries": 1, "cancel_commits": 1, "unconsumed_cancellations": None if consumed else 1,
+    }  # fmt: skip
+    times: Event = {"last_cancel_half_at_ms": at, "last_decided_cancel_half_at_ms": at, "cancel_delivered_at_ms": at}
+    said = {**named, **{f"last_{name}": value for name, value in named.items() if name.startswith("cancel_")}}
+    return {"order_id": order_id, "latest_at_ms": at, **counted, **times, **said}
 
 
 def unpaid(order_id: str, state: str, at: int = OLD, **more: object) -> list[Event]:
@@ -268,7 +277,7 @@ HEALTHY: dict[str, Telling] = {
         [*placed(o), *announced(o, message_items=None), credit(o)], Finding.MATCHED
     ),
     "delivered a moment ago": lambda o: Story(
-        [*placed(o), half(o), delivered(o, YOUNG, consumed=None)], Finding.IN_FLIGHT, Cause.YOUNG
+        [*placed(o), half(o), delivered(o, YOUNG, consumed=None, message_placed_at_ms=OLD)], Finding.IN_FLIGHT, Cause.YOUNG
     ),
 }
 
