@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rocketmq_broker.message.record import SIZE_AND_MAGIC
+from rocketmq_broker.message.record import MESSAGE_MAGIC, SIZE_AND_MAGIC
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.log.record_check import (
     HEAD,
@@ -88,11 +88,12 @@ class LogScan:
             position += at
 
     def _record_at(self, position: int) -> CheckedRecord | None:
-        head = self._segments.read(position, SIZE_AND_MAGIC.size)
-        if len(head) < SIZE_AND_MAGIC.size:
+        # A body may be full of heads that claim millions of bytes: nothing more is read where the head's own marks disagree.
+        head = self._segments.read(position, HEAD.size)
+        if len(head) < HEAD.size:
             return None
-        size = SIZE_AND_MAGIC.unpack(head)[0]
-        if not MIN_SIZE <= size <= MAX_SIZE:
+        size, magic, _, _, _, _, physical_offset, _ = HEAD.unpack(head)
+        if magic != MESSAGE_MAGIC or physical_offset != position or not MIN_SIZE <= size <= MAX_SIZE:
             return None
         return _whole_record(self._segments.read(position, size), 0, position)
 
