@@ -149,3 +149,14 @@ def test_values_that_altered_columns_hold_are_named_and_hide_no_others(server: s
     assert read.column("total_cents").to_pylist()[:2] == [7, 7]
     assert read.num_rows == 1000
     assert [row["customer"] for row in read_wrong_balances(address).to_pylist()] == []
+
+
+def test_balances_in_a_narrower_column_are_no_wrong_ones(server: str) -> None:
+    """PostgreSQL shifts an `integer` by 32 bits not at all: each customer was accused."""
+    plain = server.replace("+psycopg", "")
+    with psycopg.connect(f"{plain}/credits", autocommit=True) as connection:
+        connection.execute("ALTER TABLE balances ALTER COLUMN points TYPE integer")
+        try:
+            assert read_wrong_balances(parse_database_url(f"{server}/credits")).num_rows == 0
+        finally:
+            connection.execute("ALTER TABLE balances ALTER COLUMN points TYPE bigint")
