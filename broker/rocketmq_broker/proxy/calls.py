@@ -43,16 +43,22 @@ class Calls:
         self._methods: dict[str, Method] = {}
 
     def unary(self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES) -> None:
-        """Adds a call with one answer. `max_bytes` is the longest request."""
+        """Adds a call with one answer, which `serve` may return encoded. `max_bytes` is the longest request."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
-        async def handle(call: Call) -> None:
-            data = await _request(call)
+        async def answer(call: Call) -> bytes:
             try:
-                response = await serve(self._caller_of(call), request_type.FromString(data))
+                request = request_type.FromString(await _request(call))
+                response = await serve(self._caller_of(call), request)
+            except CallEnded:
+                raise
             except Exception as error:
                 response = response_type(status=_status(name, error))
-            await call.write(_encoded(response))
+            return response if isinstance(response, bytes) else _encoded(response)
+
+        async def handle(call: Call) -> None:
+            # The answer's bytes are all that is kept while the client does not read.
+            await call.write(await answer(call))
 
         self._methods[name] = Method(handle, max_bytes)
 
@@ -73,7 +79,7 @@ class Calls:
             except Exception as error:
                 await call.write(_encoded(response_type(status=_status(name, error))))
 
-        self._methods[name] = Method(handle, MAX_REQUEST_BYTES)
+        self._methods[name] = Method(handle, MAX_REQUEST_BYTES, has_one_answer=False)
 
     def telemetry(self, serve: TelemetryServed) -> None:
         """Adds Telemetry: commands in both directions. A refusal ends it with a status of gRPC's own, as Apache's proxy does."""
@@ -86,7 +92,7 @@ class Calls:
                 code = GrpcStatus.PERMISSION_DENIED if status.code in _DENIED else GrpcStatus.INVALID_ARGUMENT
                 raise CallEnded(code, status.message) from None
 
-        self._methods["Telemetry"] = Method(handle, MAX_REQUEST_BYTES, is_telemetry=True)
+        self._methods["Telemetry"] = Method(handle, MAX_REQUEST_BYTES, is_telemetry=True, has_one_answer=False)
 
     def unsupported(self, name: str) -> None:
         """Adds a call that is answered with NOT_IMPLEMENTED."""

@@ -91,7 +91,8 @@ class RawClient:
 
     async def answer(self, stream_id: int) -> tuple[dict[str, str], bytes]:
         """The headers and trailers of a call, and its data."""
-        found, data = {}, b""
+        found: dict[str, str] = {}
+        data = b""
         while (got := await self.next()) is not None:
             if got.kind == HEADERS:
                 decoded = dict(self._decoder.decode(got.payload))

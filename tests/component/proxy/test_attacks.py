@@ -192,6 +192,23 @@ async def test_answers_that_are_not_read_are_counted_and_no_further_settings_are
     assert await is_served(frugal)
 
 
+async def test_a_client_that_reads_no_answers_gets_no_more_work_done_until_it_does(rocketmq: RocketMQ) -> None:
+    await (await rocketmq.producer("operator")).create_topic("wide", 9000)
+    data = service.QueryRouteRequest(topic=api.Resource(name="wide")).SerializeToString()
+    numbers = range(1, 401, 2)
+    async with raw_connection(rocketmq.grpc_endpoint, struct.pack(">HI", raw.INITIAL_WINDOW_SIZE, 0)) as stranger:
+        await stranger.send(b"".join(raw.call(number, "QueryRoute", data) for number in numbers))
+        (connection,) = proxy_of(rocketmq)._front.connections
+        await rocketmq.wait_until(lambda: len(connection.calls) == len(numbers))
+        assert await is_served(rocketmq)
+        begun = [call for call in connection.calls.values() if call.task is not None]
+        assert len(begun) < len(numbers) / 2
+        await stranger.send(frame(raw.SETTINGS, 0, 0, struct.pack(">HI", raw.INITIAL_WINDOW_SIZE, 2**31 - 1)))
+        await stranger.send(frame(raw.WINDOW_UPDATE, 0, 0, struct.pack(">I", 2**30)))
+        answered, _ = await stranger.answer(numbers[-1])
+        assert answered["grpc-status"] == "0"
+
+
 async def test_a_client_that_takes_no_answer_in_time_gets_a_status(
     rocketmq: RocketMQ, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -50,6 +50,7 @@ class Method:
     max_message_bytes: int
     is_telemetry: bool = False
     """Whether the client sends more than one message, and the call begins before the first."""
+    has_one_answer: bool = True
 
 
 class Carrier(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol, cast
 
@@ -59,6 +60,7 @@ _SMALL_FRAMES_OF_CALL: Final = 8
 _COST_OF_RESET: Final = 3
 _EARNED_BY_CALL: Final = 5
 _EARNED_PER_BYTES: Final = 4096
+_MAX_UNREAD_BYTES: Final = 1024 * 1024
 
 
 class Surroundings(Protocol):
@@ -102,6 +104,9 @@ class Http2Connection(asyncio.Protocol):
         self._allowance = Allowance(self._loop.time())
         self._h2 = _new_h2()
         self._held_bytes = 0
+        self._unread_bytes = 0
+        """Of answers that end their calls. Above a bound no further such call begins: a client reads them without being asked."""
+        self._delayed: deque[Call] = deque()
         self._is_flush_due = self._is_wake_due = False
         self._is_resting = self._is_leaving = self._is_closing = self._has_settings = False
         self._is_writable = True
@@ -207,7 +212,7 @@ class Http2Connection(asyncio.Protocol):
     def look(self, now_s: float) -> None:
         """Ends calls whose request is not whole in time, and closes an idle connection. Call it every few seconds."""
         for call in list(self.calls.values()):
-            if call.task is None and now_s - call.began_s > REQUEST_WITHIN_S:
+            if not call.has_client_ended and not call.method.is_telemetry and now_s - call.began_s > REQUEST_WITHIN_S:
                 self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is not whole after {REQUEST_WITHIN_S:.0f} s")
         if now_s - self._moved_s > _IDLE_S:
             logger.info("closing the connection of %s: it was idle for %.0f s", self.peer, _IDLE_S)
@@ -353,6 +358,16 @@ class Http2Connection(asyncio.Protocol):
 
     async def send(self, call: Call, data: bytes) -> None:
         """Sends data when the client has room for it. Raises CallEnded if it makes none in time."""
+        if not call.method.has_one_answer:
+            await self._send(call, data)
+            return
+        self._unread_bytes += len(data)
+        try:
+            await self._send(call, data)
+        finally:
+            self._unread_bytes -= len(data)
+
+    async def _send(self, call: Call, data: bytes) -> None:
         sent = 0
         while sent < len(data):
             if self._is_closing or call.stream_id not in self.calls:
@@ -386,7 +401,18 @@ class Http2Connection(asyncio.Protocol):
         self._forget(call)
         self._flush_later()
 
+    def _begin_delayed(self) -> None:
+        """Begins the next call that waits, unless answers are still unread. Its end begins the one after it."""
+        while self._delayed and self._unread_bytes <= _MAX_UNREAD_BYTES:
+            call = self._delayed.popleft()
+            if self.calls.get(call.stream_id) is call:
+                self._begin(call)
+                return
+
     def _begin(self, call: Call) -> None:
+        if call.method.has_one_answer and self._unread_bytes > _MAX_UNREAD_BYTES:
+            self._delayed.append(call)
+            return
         call.task = self._port.run(call)
         call.task.add_done_callback(lambda task: self._served(call, task))
 
@@ -414,6 +440,8 @@ class Http2Connection(asyncio.Protocol):
         call.release()
         if call.task is not None and not call.task.done():
             call.task.cancel()
+        if not self._is_closing:
+            self._begin_delayed()
         self._close_if_left()
 
     async def _room(self, call: Call) -> None:
