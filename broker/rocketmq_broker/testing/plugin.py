@@ -46,14 +46,44 @@ def rocketmq_session_settings() -> Mapping[str, object]:
 def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
     """Returns a RocketMQ for one test: RocketMQ for an async test, SyncRocketMQ for any other."""
     is_async = inspect.iscoroutinefunction(getattr(request, "function", None))
-    if is_async and async_fixture is None:
-        pytest.fail("the fixture rocketmq needs pytest-asyncio for an async test; or write `async with RocketMQ() as rocketmq:`")
-    if is_async and request.node.get_closest_marker("asyncio") is None:  # pytest-asyncio ignores it in strict mode
-        advice = "set asyncio_mode = auto for pytest, or mark the test with @pytest.mark.asyncio"
-        pytest.fail(f"nothing runs this async test: {advice}", pytrace=False)
-    running: RocketMQ | SyncRocketMQ = request.getfixturevalue("_async_rocketmq" if is_async else "_sync_rocketmq")
+    running: RocketMQ | SyncRocketMQ = request.getfixturevalue(_async_fixture_for(request) if is_async else "_sync_rocketmq")
     request.node.stash[_running] = running
     return running
+
+
+def _async_fixture_for(request: pytest.FixtureRequest) -> str:
+    """Returns the name of the fixture for the plugin that runs this async test. Fails the test if none does."""
+    is_of_asyncio = request.node.get_closest_marker("asyncio") is not None
+    is_of_anyio = "anyio_backend" in request.fixturenames
+    if is_of_asyncio and is_of_anyio:
+        pytest.fail(
+            "pytest-asyncio and anyio would each run a part of this test: drop the mark anyio, or set asyncio_mode = strict "
+            "and drop the mark asyncio",
+            pytrace=False,
+        )
+    if is_of_anyio:
+        backend = request.getfixturevalue("anyio_backend")
+        name = backend if isinstance(backend, str) else backend[0]
+        if name == "asyncio":
+            return "_anyio_rocketmq"
+        pytest.fail(
+            f"the broker runs on asyncio, and anyio runs this test on {name}: "
+            'have the fixture anyio_backend return "asyncio" (https://anyio.readthedocs.io/en/stable/testing.html)',
+            pytrace=False,
+        )
+    if is_of_asyncio:
+        if async_fixture is not None:
+            return "_asyncio_rocketmq"
+        pytest.fail(
+            "this test is marked asyncio, which needs pytest-asyncio: pip install pytest-asyncio, "
+            "or write `async with RocketMQ() as rocketmq:`",
+            pytrace=False,
+        )
+    pytest.fail(  # pytest-asyncio ignores it in strict mode
+        "no plugin runs this async test: set asyncio_mode = auto for pytest-asyncio, "
+        "or mark the test with @pytest.mark.asyncio or @pytest.mark.anyio",
+        pytrace=False,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -73,14 +103,17 @@ def _sync_rocketmq(request: pytest.FixtureRequest, rocketmq_settings: Mapping[st
         yield running
 
 
+async def _rocketmq_of_a_test(request: pytest.FixtureRequest, rocketmq_settings: Mapping[str, object]) -> AsyncIterator[RocketMQ]:
+    from rocketmq_broker.testing.rocketmq import RocketMQ
+
+    async with RocketMQ(rocketmq_settings, **_options(request)) as running:
+        yield running
+
+
+_anyio_rocketmq = pytest.fixture(name="_anyio_rocketmq")(_rocketmq_of_a_test)
+"""anyio's own plugin runs it, on the loop of the test."""
 if async_fixture is not None:
-
-    @async_fixture
-    async def _async_rocketmq(request: pytest.FixtureRequest, rocketmq_settings: Mapping[str, object]) -> AsyncIterator[RocketMQ]:
-        from rocketmq_broker.testing.rocketmq import RocketMQ
-
-        async with RocketMQ(rocketmq_settings, **_options(request)) as running:
-            yield running
+    _asyncio_rocketmq = async_fixture(name="_asyncio_rocketmq")(_rocketmq_of_a_test)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -44,7 +44,55 @@ def test_an_async_test_that_nothing_would_run_says_what_to_set(run: pytest.Pytes
     run.makeini(STRICT)
     result = run.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*nothing runs this async test: set asyncio_mode = auto*"])
+    result.stdout.fnmatch_lines(["*no plugin runs this async test: set asyncio_mode = auto for pytest-asyncio, or mark*"])
+
+
+ON_ANYIO = """
+import asyncio
+import pytest
+from rocketmq_broker.client import Message
+
+@pytest.fixture
+def anyio_backend():
+    return "BACKEND"
+
+@pytest.mark.anyio
+async def test_it(rocketmq):
+    producer = await rocketmq.producer("shop")
+    await producer.send(Message.of("orders", "a book"))
+    began = asyncio.get_running_loop().time()
+    await rocketmq.advance(minutes=15)
+    assert asyncio.get_running_loop().time() - began == pytest.approx(900, abs=1)
+"""
+
+
+def test_a_test_that_anyio_runs_has_the_broker_on_its_loop(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(ON_ANYIO.replace("BACKEND", "asyncio"))
+    pytester.makeini(STRICT)
+    pytester.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin").assert_outcomes(passed=1)
+
+
+def test_a_test_that_two_plugins_would_run_says_which_mark_to_drop(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(ON_ANYIO.replace("BACKEND", "asyncio"))
+    pytester.makeini(f"{STRICT}asyncio_mode = auto\n")
+    result = pytester.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*pytest-asyncio and anyio would each run a part of this test: drop the mark anyio*"])
+
+
+def test_a_test_that_anyio_runs_without_pytest_asyncio_has_the_broker_too(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(ON_ANYIO.replace("BACKEND", "asyncio"))
+    pytester.runpytest_subprocess("-p", "no:asyncio", "-p", "rocketmq_broker.testing.plugin").assert_outcomes(passed=1)
+
+
+def test_a_test_that_anyio_runs_on_trio_says_that_the_broker_needs_asyncio(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(ON_ANYIO.replace("BACKEND", "trio"))
+    pytester.makeini(STRICT)
+    result = pytester.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        ["*the broker runs on asyncio, and anyio runs this test on trio: have the fixture anyio_backend*"]
+    )
 
 
 @pytest.mark.parametrize("question", ["committed('order-1')", "wait_until(lambda: False)"])
