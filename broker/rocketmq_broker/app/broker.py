@@ -278,7 +278,9 @@ class Broker:
         # Imported only here: gRPC's library costs memory and start-up time that only its users should pay.
         from rocketmq_broker.app.proxy import start_proxy
 
-        self._proxy = await start_proxy(self._settings, serving, self._requests, self._contexts, self._memory, self._access)
+        self._proxy = await start_proxy(
+            self._settings, serving, self._requests, self._contexts, self._memory, self._access, self._world.steady_ns
+        )
 
     def _start_work(self, serving: Serving, store: OpenedStore) -> None:
         settings, tasks, context, pace = self._settings, self._tasks, serving.context, self._pace

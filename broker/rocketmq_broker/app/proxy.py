@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rocketmq_broker.app.errors import StartError
 from rocketmq_broker.app.ports import listening
 from rocketmq_broker.app.serving import Serving
@@ -26,6 +28,7 @@ async def start_proxy(
     contexts: ServerContexts,
     memory: MemoryBudget,
     access: AccessControl | None,
+    steady_ns: Callable[[], int],
 ) -> GrpcProxy:
     """Serves RocketMQ 5's clients when it returns. `requests` handles what they ask of the broker. Raises StartError."""
 
@@ -40,6 +43,7 @@ async def start_proxy(
         contexts=contexts,
         memory=memory,
         max_connections=settings.server_max_connections,
+        steady_ns=steady_ns,
         max_message_bytes=settings.max_message_size,
         delays_ms=parse_delay_levels(settings.message_delay_level),
         popping=serving.popping,

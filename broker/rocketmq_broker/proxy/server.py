@@ -45,6 +45,7 @@ class GrpcProxy:
         contexts: ServerContexts,
         memory: MemoryBudget,
         max_connections: int,
+        steady_ns: Callable[[], int],
         max_message_bytes: int,
         delays_ms: Sequence[int],
         popping: Popping,
@@ -61,7 +62,7 @@ class GrpcProxy:
         self._may_consume = may_consume
         self._max_message_bytes = max_message_bytes
         self._sessions = ClientSessions(broker, memory, (context.identity.ip, context.identity.port))
-        self._front = Front(contexts, memory, max_connections, self._sessions.connection_ended)
+        self._front = Front(contexts, memory, max_connections, steady_ns, self._sessions.connection_ended)
         self._sessions.requests.add(TelemetryChecks(self._sessions).handlers)
         self._messages = SentMessages(delays_ms, max_message_bytes)
         self._delays_ms = delays_ms

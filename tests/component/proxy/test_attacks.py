@@ -394,6 +394,6 @@ async def test_with_accounts_an_unsigned_call_is_refused_before_anything_is_kept
             answers = await client.stream(name) if name in ("ReceiveMessage", "PullMessage") else [await client.call(name)]
             assert [answer.status.code for answer in answers] == [api.UNAUTHORIZED], name
         with pytest.raises(grpc.aio.AioRpcError) as ended:
-            await client.producer("orders")
+            await client.telemetry().next()
         assert ended.value.code() == grpc.StatusCode.PERMISSION_DENIED
         assert len(sessions_of(rocketmq)) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -33,6 +32,7 @@ class Front:
         contexts: ServerContexts,
         memory: MemoryBudget,
         max_connections: int,
+        steady_ns: Callable[[], int],
         on_ended: Callable[[tuple[str, int]], None],
     ) -> None:
         """`memory` is shared with the other port. `on_ended` gets the address of each connection that is closed."""
@@ -42,6 +42,7 @@ class Front:
         """The open ones."""
         self._contexts = contexts
         self._max_connections = max_connections
+        self._steady_ns = steady_ns
         self._on_ended = on_ended
         self._complaints = Complaints()
         self._tasks = Tasks()
@@ -57,8 +58,7 @@ class Front:
 
     async def bind(self, host: str, port: int) -> None:
         """Binds the port, but does not listen yet. Raises OSError."""
-        # The machine's time, in a test with a clock of its own too: the turn is about work, and the clients are real.
-        self.turn = Turn(asyncio.get_running_loop(), time.monotonic_ns, _TURN_S)
+        self.turn = Turn(asyncio.get_running_loop(), self._steady_ns, _TURN_S)
         self._listener = await TcpNetwork().bind(self._new_connection, host, port, _BACKLOG)
 
     def start(self, methods: Mapping[bytes, Method]) -> None:

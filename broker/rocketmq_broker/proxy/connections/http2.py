@@ -229,7 +229,7 @@ class Http2Connection(asyncio.Protocol):
         try:
             for _ in range(_FRAMES_AT_ONCE):
                 if self._port.turn.is_over():
-                    self._rest()
+                    self._rest(self._port.turn.later)
                     break
                 frame = self._cutter.next()
                 if frame is None:
@@ -237,7 +237,7 @@ class Http2Connection(asyncio.Protocol):
                     break
                 self._handle(frame)
             else:
-                self._rest()
+                self._rest(self._loop.call_soon)  # what has begun comes first
         except FrameRefused as refusal:
             self._refuse(str(refusal), ErrorCodes.ENHANCE_YOUR_CALM)
         except ProtocolError as error:
@@ -248,10 +248,10 @@ class Http2Connection(asyncio.Protocol):
         if self._cutter.held_bytes > NOT_COUNTED_BYTES:
             self._note_memory()
 
-    def _rest(self) -> None:
+    def _rest(self, later: Callable[[Callable[[], None]], object]) -> None:
         self._is_resting = True
         self._pause_reading()
-        self._port.turn.later(self._go_on)
+        later(self._go_on)
 
     def _handle(self, frame: Frame) -> None:
         call = self.calls.get(frame.stream_id)
