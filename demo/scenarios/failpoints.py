@@ -98,7 +98,7 @@ FAILPOINTS: Final = (
         "lose-check-back",
         _ORDERS,
         "a check-back comes",
-        "The order service does not hear it.",
+        "The check-back does not reach the order service.",
         "The broker asks again.",
         Arrow(BROKER, _ORDERS, "check-back", is_lost=True),
     ),
@@ -123,7 +123,7 @@ FAILPOINTS: Final = (
         _CREDITS,
         "the message is delivered",
         "The process ends, as by kill -9, with the message in its hands.",
-        "The broker has no offset behind the message: it delivers it again.",
+        "The group's offset at the broker has not passed the message: the broker delivers it again.",
         Arrow(_CREDITS, _CREDITS, "the process ends"),
     ),
     Failpoint(

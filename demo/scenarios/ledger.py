@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Engine, Row
 
 from demo.books import CREDIT_DATABASE, ORDER_DATABASE, database, rows_of
 from demo.scenarios.questions import Database, Question, ScenarioFinding
-from rocketmq_broker.admin.timeline.event import Arrow, Event
+from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
 
 _CREDITS_OF: Final = "SELECT count(*) FROM credits WHERE customer = :customer"
 
@@ -101,7 +101,7 @@ class Ledgers:
         """Returns both databases' events of a transaction."""
         of_order = rows_of(
             self._orders,
-            "SELECT t.state, t.created_at_ms, o.order_id, o.customer, o.total_cents FROM transactions t"
+            "SELECT t.state, t.kind, t.created_at_ms, o.order_id, o.customer, o.total_cents, o.pay_until_ms FROM transactions t"
             " LEFT JOIN orders o ON o.order_id = t.order_id WHERE t.transaction_id = :transaction_id",
             transaction_id=transaction_id,
         )
@@ -110,15 +110,22 @@ class Ledgers:
             "SELECT points, created_at_ms FROM credits WHERE transaction_id = :transaction_id ORDER BY id",
             transaction_id=transaction_id,
         )
-        return [*map(_order_event, of_order), *map(_credit_event, of_credit)]
+        return [*(event for row in of_order for event in _order_events(row)), *map(_credit_event, of_credit)]
 
 
-def _order_event(row: Row[Any]) -> Event:
+def _order_events(row: Row[Any]) -> Iterator[Event]:
     if row.order_id is None:
         what = "the order service writes the marker ROLLED_BACK: no order will come under this transaction"
-        return Event(row.created_at_ms, what, ORDER_DATABASE, Arrow("order_service", ORDER_DATABASE, "marker ROLLED_BACK"))
-    what = f"local transaction: order {row.order_id} of {row.total_cents / 100:.2f} for {row.customer}"
-    return Event(row.created_at_ms, what, ORDER_DATABASE, Arrow("order_service", ORDER_DATABASE, "local commit"))
+        yield Event(row.created_at_ms, what, ORDER_DATABASE, Arrow("order_service", ORDER_DATABASE, "marker ROLLED_BACK"))
+        return
+    if row.kind == "cancellation":
+        what = f"local transaction: order {row.order_id} for {row.customer} is CANCELLED"
+    else:
+        what = f"local transaction: order {row.order_id} of {row.total_cents / 100:.2f} for {row.customer}"
+    yield Event(row.created_at_ms, what, ORDER_DATABASE, Arrow("order_service", ORDER_DATABASE, "local commit"))
+    if row.kind == "order" and row.pay_until_ms is not None:
+        what = "the local transaction answers UNKNOWN: the order awaits its payment"
+        yield Event(row.created_at_ms, what, ORDER_DATABASE, Arrow("order_service", BROKER, "UNKNOWN"))
 
 
 def _credit_event(row: Row[Any]) -> Event:

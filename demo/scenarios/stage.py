@@ -152,7 +152,7 @@ class Stage:
             timeout_s=_OTHERS_S,
         )
         self._start_broker_again(
-            f"the broker is started again with transactionCheckMax={most}: it gives up after so many check-backs",
+            f"the broker is started again with transactionCheckMax={most}: it gives up after {most} check-backs",
             f"asks {most} times at most",
             {"transactionCheckMax": str(most)},
         )
@@ -167,7 +167,7 @@ class Stage:
         self._keeper.kill(self.system.broker)
         self.note(note, _at(BROKER, label))
         self.wait_until(lambda: self.is_ready(self.system.broker), "the broker runs again")
-        self.wait_until(lambda: self.system.order_service.is_ready, "the order service has found it")
+        self.wait_until(lambda: self.system.order_service.is_ready, "the order service is connected to it again")
 
     def send_unreadable(self) -> None:
         """Sends a message that is no order to the orders' topic, in a transaction of another program, and COMMITs it."""
@@ -211,7 +211,7 @@ class Stage:
         path = self.system.credit_database_url.removeprefix("sqlite:///")
         with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            self.note("the credit database takes no writes: somebody else holds its lock", _at(CREDIT_DATABASE, "locked"))
+            self.note("the credit database takes no writes: another connection holds its lock", _at(CREDIT_DATABASE, "locked"))
             try:
                 yield
             finally:
@@ -256,7 +256,7 @@ class Stage:
         return all(trace.op is not None for trace in self._traces_of_customer())
 
     def is_acknowledged(self) -> bool:
-        """Returns whether the credit service has committed an offset behind the run's message."""
+        """Returns whether the credit service has committed an offset that has passed the run's message."""
         for broker_name, store in zip(self.system.broker_names, self.system.broker_stores, strict=True):
             for trace in read_traces(store):
                 if trace.transaction_id == self.run.transaction_id and trace.committed:

@@ -53,7 +53,7 @@ class Keeper:
         self._thread = threading.Thread(target=self._watch, name="keeper", daemon=True)
         self._lock = threading.Lock()
         self.deaths_ms: dict[str, list[int]] = {kept.process.name: [] for kept in self._all}
-        """By name: when a process was found dead, in milliseconds since the epoch."""
+        """By name: when a process was killed or found dead, in milliseconds since the epoch."""
 
     def __enter__(self) -> Self:
         """Starts the thread that starts and watches the processes."""
@@ -88,6 +88,7 @@ class Keeper:
         """Kills the process by SIGKILL; the keeper starts it again."""
         with self._lock:
             process.kill()
+            self._note_end(self._of(process))
             self._of(process).health = Health.DOWN
 
     @contextmanager
@@ -97,6 +98,7 @@ class Keeper:
         with self._lock:
             kept.is_kept_down = True
             process.kill()
+            self._note_end(kept)
             kept.health = Health.KEPT_DOWN
         try:
             yield
@@ -132,7 +134,10 @@ class Keeper:
                 kept.process.spawn()
                 kept.started_s, kept.health = time.monotonic(), Health.STARTING
 
-    def _note_death(self, kept: _Kept) -> None:
+    def _note_end(self, kept: _Kept) -> None:
         self.deaths_ms[kept.process.name].append(time.time_ns() // 1_000_000)
+
+    def _note_death(self, kept: _Kept) -> None:
+        self._note_end(kept)
         kept.deaths_before_ready += kept.health is Health.STARTING
         kept.health = Health.FAILED if kept.deaths_before_ready >= _MOST_DEATHS else Health.DOWN

@@ -52,9 +52,7 @@ def test_a_commit_is_told_from_half_message_to_visible_message(rocketmq: SyncRoc
     row, told = story(admin)
     assert (row["state"], row["producerGroup"], row["topic"], row["keys"]) == ("committed", "shops", "orders", ["order-1"])
     assert told[0].startswith("half message of shops at 127.0.0.1:")
-    assert told[-1].startswith(
-        "COMMIT, the producer's decision after its local transaction; which client sent it is not on record"
-    )
+    assert told[-1].startswith("COMMIT from its producer group; no check-back before it is on record")
     assert len(told) == 2
 
 
@@ -98,7 +96,7 @@ def test_a_rollback_in_answer_to_a_check_back_has_its_time(rocketmq: SyncRocketM
 def test_a_rollback_without_a_check_back_says_that_its_time_is_not_on_record(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
     order(rocketmq, ROLLBACK)
     rocketmq.advance(seconds=1)
-    assert story(admin)[1][-1].endswith("no consumer will see the message; when is not on record")
+    assert story(admin)[1][-1].endswith("no consumer will see the message; the time is not on record")
 
 
 def test_a_pending_transaction_and_one_decided_by_hand_are_told(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:

@@ -36,13 +36,20 @@ class Play(Protocol):
 def system(tmp_path: Path) -> System:
     """Two databases with what the order service and the credit service would have, without the services."""
     with closing(sqlite3.connect(tmp_path / "orders.db")) as orders:
-        orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state)")
-        orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms)")
+        orders.execute("CREATE TABLE orders (order_id, customer, total_cents, created_at_ms, state, pay_until_ms)")
+        orders.execute("CREATE TABLE transactions (transaction_id, order_id, state, created_at_ms, kind)")
         orders.executemany(
-            "INSERT INTO orders VALUES (?, ?, 2599, 5, ?)", [("o1", "ada", "PLACED"), ("o2", "grace", "CANCELLED")]
+            "INSERT INTO orders VALUES (?, ?, 2599, 5, ?, ?)",
+            [("o1", "ada", "PLACED", None), ("o2", "grace", "CANCELLED", None), ("o3", "eve", "AWAITING_PAYMENT", 99)],
         )
         orders.executemany(
-            "INSERT INTO transactions VALUES (?, ?, ?, 5)", [("t1", "o1", "COMMITTED"), ("t3", None, "ROLLED_BACK")]
+            "INSERT INTO transactions VALUES (?, ?, ?, 5, ?)",
+            [
+                ("t1", "o1", "COMMITTED", "order"),
+                ("t3", None, "ROLLED_BACK", "order"),
+                ("t4", "o3", "PENDING", "order"),
+                ("t5", "o2", "COMMITTED", "cancellation"),
+            ],
         )
         orders.commit()
     with closing(sqlite3.connect(tmp_path / "credits.db")) as credits:
@@ -81,6 +88,10 @@ def test_both_databases_bear_witness_of_a_transaction(system: System) -> None:
     assert "order o1 of 25.99 for ada" in order.what
     (marker,) = ledgers(system).events("t3")
     assert "marker ROLLED_BACK" in marker.what
+    _, unknown = ledgers(system).events("t4")
+    assert "answers UNKNOWN: the order awaits its payment" in unknown.what
+    (cancelled,) = ledgers(system).events("t5")
+    assert cancelled.what == "local transaction: order o2 for grace is CANCELLED"
     assert ledgers(system).events("t9") == []
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from rocketmq_broker.admin.messages.finding import GroupConsumption
 from rocketmq_broker.admin.timeline.event import BROKER, CONSUMER_OFFSETS, NOT_ON_RECORD, Arrow, Event, Timeline
 from rocketmq_broker.admin.timeline.evidence import GroupEvidence, TimelineEvidence
@@ -60,7 +62,8 @@ def test_copies_tell_how_often_the_broker_asked_and_that_nobody_knows_whom() -> 
     told = tell(evidence(half(), half(HALF_MS + 6_000, checks=1, offset=500), half(HALF_MS + 66_000, checks=2, offset=900)))
     assert sentences(told) == [
         "half message of shops at 127.0.0.1:50001 stored at commit log offset 0: no consumer sees it",
-        "no decision arrived after the local transaction: it was UNKNOWN, or it was lost, or the producer ended before",
+        "no decision arrived before the first check-back: the local transaction still ran, or it answered UNKNOWN, "
+        "or its decision was lost, or the producer had ended",
         "half message written anew at 500, 1 check-back counted",
         "half message written anew at 900, 2 check-backs counted",
         "2 check-backs: when, whom the broker asked and what was answered",
@@ -96,12 +99,24 @@ def test_groups_say_what_they_consumed_what_came_again_and_what_became_a_dead_le
         )
     )
     assert sentences(told)[2:] == [
-        "delivered to credits: its offset is behind the message; when is not on record",
-        "not consumed by mails yet",
+        "delivered to credits: its offset has passed the message; the time is not on record",
         "redelivery 1 to credits: it could not consume the message before",
         "dead letter of credits, after 1 attempt",
+        "not consumed by mails yet: its offset at the broker has not passed the message",
     ]
-    assert [event.on_record for event in told.events[2:4]] == [CONSUMER_OFFSETS, CONSUMER_OFFSETS]
+    assert [told.events[number].on_record for number in (2, 5)] == [CONSUMER_OFFSETS, CONSUMER_OFFSETS]
+
+
+def test_a_group_whose_work_somebody_saw_has_the_message_though_its_offset_is_before_it() -> None:
+    credited = Event(HALF_MS + 900, "25 points", "credit database", Arrow("credits", "credit database", "25 points"))
+    consumptions = [GroupConsumption("credits", False)]
+    told = tell(evidence(half(), committed=[committed(HALF_MS + 100)], consumptions=consumptions), [credited])
+    assert sentences(told)[2:] == [
+        "delivered to credits, as its next step shows; the time is not on record",
+        "25 points",
+        "credits has not acknowledged it yet: its offset at the broker has not passed the message",
+    ]
+    assert told.events[2].arrow == Arrow(BROKER, "credits", "message")
 
 
 def test_a_check_back_that_nobody_answered_is_told_as_lost() -> None:
@@ -131,7 +146,7 @@ def test_a_guess_without_a_time_stays_behind_the_local_transaction_whatever_came
     order = sentences(tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [stored, armed]))
     assert order[0] == "the broker is started again"
     assert order[2] == "the order is in its database"
-    assert order[3].startswith("no decision arrived after the local transaction")
+    assert order[3].startswith("no decision arrived before the first check-back")
 
 
 def test_a_loss_that_somebody_saw_is_told_instead_of_a_guess() -> None:
@@ -141,7 +156,22 @@ def test_a_loss_that_somebody_saw_is_told_instead_of_a_guess() -> None:
     assert not any("no decision arrived" in sentence for sentence in sentences(told))
 
 
-def test_the_loss_of_a_frame_to_the_producer_leaves_open_what_was_decided() -> None:
-    lost = Event(HALF_MS + 50, "the answer does not arrive", "failpoints", Arrow(BROKER, "shops", "answer", is_lost=True))
+@pytest.mark.parametrize(
+    "arrow",
+    [
+        Arrow("shops", "shops", "held for 6 s"),
+        Arrow("shops", "shops", "the process ends"),
+        Arrow("shops", BROKER, "UNKNOWN"),
+        Arrow(BROKER, "shops", "answer", is_lost=True),
+    ],
+)
+def test_what_befell_the_producer_is_told_instead_of_a_guess(arrow: Arrow) -> None:
+    seen = Event(HALF_MS + 50, "why", "failpoints", arrow)
+    told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [seen])
+    assert not any("no decision arrived" in sentence for sentence in sentences(told))
+
+
+def test_the_loss_of_a_check_back_leaves_open_what_was_decided() -> None:
+    lost = Event(HALF_MS + 50, "it does not arrive", "failpoints", Arrow(BROKER, "shops", "check-back", is_lost=True))
     told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [lost])
     assert any("no decision arrived" in sentence for sentence in sentences(told))

@@ -24,7 +24,7 @@ class GroupConsumption(msgspec.Struct, frozen=True, rename="camel"):
 
     group: str
     is_consumed: bool
-    """Whether the group's offset in the queue is behind the message."""
+    """Whether the group's offset in the queue has passed the message."""
 
 
 class FoundMessage(msgspec.Struct, frozen=True, rename="camel"):

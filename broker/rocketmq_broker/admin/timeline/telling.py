@@ -32,9 +32,18 @@ def tell(evidence: TimelineEvidence, witnessed: Sequence[Event] = ()) -> Timelin
         topic=half.get_property(props.REAL_TOPIC) or "",
         producer_group=half.get_property(props.PRODUCER_GROUP) or "",
         state=_state(evidence),
-        events=in_order(
-            [*_half_messages(evidence, before), *_check_backs(evidence), *_end(evidence), *_deliveries(evidence), *after]
-        ),
+        events=[
+            *in_order(
+                [
+                    *_half_messages(evidence, before),
+                    *_check_backs(evidence),
+                    *_end(evidence),
+                    *_deliveries(evidence, after),
+                    *after,
+                ]
+            ),
+            *_not_consumed(evidence, after),
+        ],
     )
 
 
@@ -68,8 +77,11 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
     what = f"half message of {producer} at {host} stored at commit log offset {first.commit_log_offset}: no consumer sees it"
     yield Event(first.store_timestamp, what, COMMIT_LOG, Arrow(producer, BROKER, "half message"))
     yield from before
-    if _checks(evidence) and not any(_is_loss(event, producer) for event in before):
-        what = "no decision arrived after the local transaction: it was UNKNOWN, or it was lost, or the producer ended before"
+    if _checks(evidence) and not any(_explains(event, producer) for event in before):
+        what = (
+            "no decision arrived before the first check-back: the local transaction still ran, or it answered UNKNOWN, "
+            "or its decision was lost, or the producer had ended"
+        )
         yield Event(None, what, NOT_ON_RECORD, Arrow(producer, BROKER, "no decision", is_lost=True))
     for copy in copies:
         checks = copy.get_property(props.TRANSACTION_CHECK_TIMES) or "0"
@@ -77,9 +89,16 @@ def _half_messages(evidence: TimelineEvidence, before: Sequence[Event]) -> Itera
         yield Event(copy.store_timestamp, what, COMMIT_LOG, Arrow(BROKER, BROKER, "half message written anew"))
 
 
-def _is_loss(event: Event, producer: str) -> bool:
-    """Returns whether a witness saw the loss of the producer's decision, which makes a guess unnecessary."""
-    return event.arrow is not None and event.arrow.is_lost and event.arrow.sender == producer
+def _explains(event: Event, producer: str) -> bool:
+    """Returns whether a witness saw why no decision arrived, which makes a guess unnecessary.
+
+    That is what befell the producer itself, what it sent to the broker, or an answer that it never got.
+    """
+    arrow = event.arrow
+    if arrow is None:
+        return False
+    is_lost_answer = arrow.is_lost and arrow.receiver == producer and not arrow.label.startswith("check-back")
+    return is_lost_answer or (arrow.sender == producer and arrow.receiver in (producer, BROKER))
 
 
 def _check_backs(evidence: TimelineEvidence) -> Iterator[Event]:
@@ -122,7 +141,7 @@ def _end(evidence: TimelineEvidence) -> Iterator[Event]:
         when = info.decided_ms or _answered_ms(info.check_backs, "ROLLBACK")
         what = f"ROLLBACK{_by(evidence, 'ROLLBACK')}: no consumer will see the message"
         arrow = _decision_arrow(evidence, "ROLLBACK", "rolled back")
-        yield Event(when, what if when is not None else f"{what}; when is not on record", COMMIT_LOG, arrow)
+        yield Event(when, what if when is not None else f"{what}; the time is not on record", COMMIT_LOG, arrow)
     elif info.state == "pending":
         yield Event(None, "pending: nobody has decided yet", BROKER_MEMORY)
 
@@ -144,16 +163,19 @@ def _by(evidence: TimelineEvidence, decision: str) -> str:
         return ", the answer to a check-back"
     if _checks(evidence):
         return ", from its producer group after a check-back; which client sent it is not on record"
-    return ", the producer's decision after its local transaction; which client sent it is not on record"
+    return " from its producer group; no check-back before it is on record"
 
 
-def _deliveries(evidence: TimelineEvidence) -> Iterator[Event]:
+def _deliveries(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[Event]:
     for consumption in evidence.consumptions:
+        arrow = Arrow(BROKER, consumption.group, "message")
         if consumption.is_consumed:
-            what = f"delivered to {consumption.group}: its offset is behind the message; when is not on record"
-            yield Event(None, what, CONSUMER_OFFSETS, Arrow(BROKER, consumption.group, "message"))
-        else:
-            yield Event(None, f"not consumed by {consumption.group} yet", CONSUMER_OFFSETS)
+            what = f"delivered to {consumption.group}: its offset has passed the message; the time is not on record"
+            yield Event(None, what, CONSUMER_OFFSETS, arrow)
+        elif _works_on_it(consumption.group, after):
+            yield Event(
+                None, f"delivered to {consumption.group}, as its next step shows; the time is not on record", NOT_ON_RECORD, arrow
+            )
     for group in evidence.groups:
         for record in group.redeliveries:
             what = f"redelivery {record.reconsume_times} to {group.group}: it could not consume the message before"
@@ -166,6 +188,23 @@ def _deliveries(evidence: TimelineEvidence) -> Iterator[Event]:
                 COMMIT_LOG,
                 Arrow(group.group, BROKER, "dead letter"),
             )
+
+
+def _not_consumed(evidence: TimelineEvidence, after: Sequence[Event]) -> Iterator[Event]:
+    """Yields what consumer groups have not acknowledged by now: the end of the timeline."""
+    for consumption in evidence.consumptions:
+        if consumption.is_consumed:
+            continue
+        if _works_on_it(consumption.group, after):
+            what = f"{consumption.group} has not acknowledged it yet: its offset at the broker has not passed the message"
+        else:
+            what = f"not consumed by {consumption.group} yet: its offset at the broker has not passed the message"
+        yield Event(None, what, CONSUMER_OFFSETS)
+
+
+def _works_on_it(group: str, after: Sequence[Event]) -> bool:
+    """Returns whether a witness saw the group do something with the message."""
+    return any(event.arrow is not None and event.arrow.sender == group for event in after)
 
 
 def _count(count: int | str, noun: str) -> str:

@@ -56,6 +56,19 @@ def test_what_is_kept_down_is_started_after_the_block(group: Processes) -> None:
         wait_until(lambda: keeper.is_ready(broker))
 
 
+def test_one_that_was_killed_on_purpose_has_a_death(group: Processes) -> None:
+    broker = program(group, "broker")
+    with kept(broker) as keeper:
+        wait_until(lambda: keeper.is_all_ready)
+        keeper.kill(broker)
+        assert len(keeper.deaths_ms["broker"]) == 1
+        wait_until(lambda: keeper.is_ready(broker))
+        with keeper.kept_down(broker):
+            assert len(keeper.deaths_ms["broker"]) == 2
+        wait_until(lambda: keeper.is_ready(broker))
+        assert len(keeper.deaths_ms["broker"]) == 2
+
+
 def test_one_that_never_becomes_ready_is_given_up(group: Processes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("demo.up.keeper._BEFORE_NEXT_START_S", 0.0)
     with kept(program(group, "broker", "raise SystemExit(3)")) as keeper:

@@ -24,6 +24,9 @@ OF_TIMELINES = (
     "credit database",
     "log of {0}",
     "scenario",
+    "local transaction: order {0} for {1} is CANCELLED",
+    "the local transaction answers UNKNOWN: the order awaits its payment",
+    "late local transaction",
     "local commit",
     "marker ROLLED_BACK",
 )
