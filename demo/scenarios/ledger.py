@@ -34,7 +34,7 @@ class CreditEntry(NamedTuple):
     at_ms: int
 
 
-class Totals(NamedTuple):
+class LedgerTotals(NamedTuple):
     """The orders whose transaction is COMMITTED, and those with a credit."""
 
     orders: int
@@ -86,11 +86,11 @@ class Ledgers:
         sql = f"SELECT transaction_id, points, created_at_ms FROM credits WHERE transaction_id IN ({names})"
         return {str(row.transaction_id): CreditEntry(row.points, row.created_at_ms) for row in rows_of(self._credits, sql, **ids)}
 
-    def totals(self) -> Totals:
+    def totals(self) -> LedgerTotals:
         """Returns how many orders have a COMMITTED transaction, and how many have a credit."""
         ((orders,),) = rows_of(self._orders, _COMMITTED_ORDERS)
         ((credited,),) = rows_of(self._credits, _CREDITED_ORDERS)
-        return Totals(int(orders), int(credited))
+        return LedgerTotals(int(orders), int(credited))
 
     def transaction_states(self) -> list[str]:
         """Returns the states that orders, and transactions without an order, have at present."""

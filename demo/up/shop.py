@@ -13,7 +13,7 @@ import httpx
 from sqlalchemy import Row
 
 from demo.errors import DemoError
-from demo.scenarios.ledger import CreditEntry, Ledgers, Totals
+from demo.scenarios.ledger import CreditEntry, Ledgers, LedgerTotals
 from demo.scenarios.plays import SCENARIOS
 from demo.scenarios.runs import Runs
 from demo.scenarios.scenario import Scenario, ScenarioRun
@@ -41,7 +41,7 @@ _BROKER_S: Final = 1.0
 _REQUEST_S: Final = 20.0
 
 
-class StepState(Enum):
+class StepProgress(Enum):
     """Whether a step of a transaction was taken. The values are words for the screen."""
 
     DONE = "done"
@@ -54,7 +54,7 @@ class Step(NamedTuple):
     """A step on the way from an order to its credit."""
 
     name: str
-    state: StepState
+    state: StepProgress
 
 
 class RecentTransaction(NamedTuple):
@@ -70,7 +70,7 @@ class RecentTransaction(NamedTuple):
     total_cents: int | None
 
 
-class Pair(NamedTuple):
+class OrderAndCredit(NamedTuple):
     """A transaction's row in the order database, its entry in the credit database, and the steps between them."""
 
     row: RecentTransaction
@@ -80,7 +80,7 @@ class Pair(NamedTuple):
     @property
     def is_given_up(self) -> bool:
         """True if the broker no longer delivers the message, though the order database awaits it: it was discarded."""
-        return any(step.name == COMMIT and step.state is StepState.FAILED for step in self.steps)
+        return any(step.name == COMMIT and step.state is StepProgress.FAILED for step in self.steps)
 
     @property
     def after_ms(self) -> int | None:
@@ -98,8 +98,8 @@ class StartFacts(NamedTuple):
     """By name: where metrics are served, if they are."""
     grpc: str | None
     """The broker's address for clients of RocketMQ 5, if it serves them."""
-    pairs: list[Pair]
-    totals: Totals | None
+    pairs: list[OrderAndCredit]
+    totals: LedgerTotals | None
     """None if one of the databases cannot be read."""
     trouble: str | None
     """Why the recent transactions, or their credits, cannot be shown."""
@@ -148,7 +148,7 @@ class Shop:
         rows: list[RecentTransaction] = []
         states: list[str] = []
         entries: Mapping[str, CreditEntry] | None = None
-        totals: Totals | None = None
+        totals: LedgerTotals | None = None
         try:
             found, states = await asyncio.to_thread(
                 self._recent, ledgers, visit.word("customer"), visit.word("order"), visit.word("state")
@@ -159,7 +159,7 @@ class Shop:
         except DemoError as error:
             trouble = str(error) if self._keeper.is_all_ready else None  # a young database has no tables yet
         decided = await _decided(visit, [row.transaction_id for row in rows if row.transaction_id not in (entries or {})])
-        pairs = [Pair(row, (entries or {}).get(row.transaction_id), steps_of(row, entries, decided)) for row in rows]
+        pairs = [OrderAndCredit(row, (entries or {}).get(row.transaction_id), steps_of(row, entries, decided)) for row in rows]
         return StartFacts(
             self._keeper.healths,
             self._links,
@@ -232,7 +232,7 @@ def steps_of(
     row: RecentTransaction, entries: Mapping[str, CreditEntry] | None, decided: Mapping[str, str] | None
 ) -> tuple[Step, ...]:
     """Returns the steps of a transaction. `entries` and `decided`, the broker's states, are None if they are unknown."""
-    done, still_open, failed, unknown = StepState.DONE, StepState.OPEN, StepState.FAILED, StepState.UNKNOWN
+    done, still_open, failed, unknown = StepProgress.DONE, StepProgress.OPEN, StepProgress.FAILED, StepProgress.UNKNOWN
     if row.transaction_state == _ROLLED_BACK:
         state = (decided or {}).get(row.transaction_id)
         rollback = {None: unknown, "pending": still_open}.get(state, done)

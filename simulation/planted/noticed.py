@@ -81,7 +81,7 @@ NOTICED_BY: Final[Mapping[str, str | None]] = {
         "test_check_back_rolls_an_order_back_that_is_not_paid_in_time"
     ),
     "witness-not-checked": (
-        "tests/component/order_service/test_http.py::test_health_says_that_the_database_is_an_old_copy_and_which_chapter_helps"
+        "tests/component/order_service/test_http.py::test_a_service_on_an_old_copy_of_its_database_takes_no_order_until_a_person_decides"
     ),
     "lost-answer-rolls-back": (
         "tests/component/order_service/test_cancelling_and_paying.py::"

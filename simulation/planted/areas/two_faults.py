@@ -56,7 +56,7 @@ def _go_on_with_the_first_id(patches: Patches) -> None:
     send = patches.original(target)
 
     async def _send(
-        self: Any, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None, timeout_ms: int | None
+        self: Any, deadline: Any, topic: str, ready: Callable[[], WireMessage], queue: MessageQueue | None
     ) -> SendResult:
         ids: list[str] = []
 
@@ -65,7 +65,7 @@ def _go_on_with_the_first_id(patches: Patches) -> None:
             ids.append(wire.unique_id)
             return wire
 
-        result: SendResult = await send(self, topic, noted, queue, timeout_ms)
+        result: SendResult = await send(self, deadline, topic, noted, queue)
         return replace(result, message_id=ids[0])
 
     patches.replace(target, _send)

@@ -65,7 +65,7 @@ def test_scenarios_states_of_processes_and_what_forms_say_are_told_in_chinese() 
     told += [*MEANINGS.values(), *(name.replace("_", " ") for name in (*MEANINGS, *CAUSES)), *OUTCOMES, *OF_TIMELINES]
     told += sorted(sentence for module in (chapters, screens, shop) for sentence in sentences_of(Path(module.__file__)))
     told += ["One order, one credit", shop.HALF, shop.LOCAL, shop.COMMIT, "ROLLBACK", shop.DELIVERED, shop.CREDITED]
-    told += [state.value for state in shop.StepState]
+    told += [state.value for state in shop.StepProgress]
     known = templates_of(screens.TEMPLATES, "sentences")
     assert [text for text in told if text not in known] == [], "add them to zh.json"
     asked = {re.sub(" [A-Z_]+[?]$", " {0}?", question.words) for one in SCENARIOS for question in one.verdict}
