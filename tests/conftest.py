@@ -9,6 +9,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,6 +53,8 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.enable()
 
+
+_NO_PARAMETERS = SimpleNamespace(params={})
 
 PROCESSES = pytest.StashKey[Processes]()
 """The processes of a test: their logs are shown when it fails."""
@@ -135,9 +138,12 @@ def docker() -> str:
     return program
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is marked java needs Java and Maven, or is skipped with the reason."""
+    """Marks what runs on PostgreSQL before -m chooses. What is marked java is skipped without Java and Maven."""
     for item in items:
+        if "postgresql" in getattr(item, "callspec", _NO_PARAMETERS).params.values():
+            item.add_marker("postgresql")
         if item.get_closest_marker("java") and isinstance(item, pytest.Function):
             item.fixturenames.insert(0, "_java_and_maven")
 

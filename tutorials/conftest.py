@@ -56,8 +56,11 @@ def chapters(*, sharing: bool) -> Sybil:
 pytest_collect_file = SybilCollection((chapters(sharing=True), chapters(sharing=False))).pytest()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives chapters' blocks more time than other tests."""
+    """Gives chapters' blocks more time than other tests, and marks those that need fixed ports before -m chooses."""
     for item in items:
         if item.path.name == "README.md":
             item.add_marker(pytest.mark.timeout(LONGEST_S))
+            if needs_the_place(item.path):
+                item.add_marker("ports")

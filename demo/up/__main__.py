@@ -60,7 +60,7 @@ def main(
         bool, typer.Option("--traces", help="Send OpenTelemetry traces to OTEL_EXPORTER_OTLP_ENDPOINT (http://localhost:4318).")
     ] = False,
     install_spark: Annotated[
-        bool, typer.Option("--install-spark", help="Install Spark by scripts/setup once the rest runs, if it is missing.")
+        bool, typer.Option("--install-spark", help="Install Spark by deploy/scripts/setup once the rest runs, if it is missing.")
     ] = False,
     data: Annotated[Path, typer.Option(help="Where data and logs are; they stay for the next time.")] = Path("data/up"),
 ) -> None:

@@ -156,7 +156,7 @@ class SecondOpinion:
 
 def spark_installation(processes: Processes) -> SparkInstallation:
     """Adds the process that installs Spark, where it is missing."""
-    return SparkInstallation(processes.add("spark", [str(PROJECT_ROOT / "scripts" / "setup"), "demo"]))
+    return SparkInstallation(processes.add("spark", [str(PROJECT_ROOT / "deploy" / "scripts" / "setup"), "demo"]))
 
 
 def reconciliation(processes: Processes, system: System) -> Process:

@@ -13,7 +13,7 @@ from rocketmq_broker.acl.plain_acl_text import parse_plain_acl
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-APACHE = yaml.safe_load((ROOT / "docker-compose.apache.yml").read_text())
+APACHE = yaml.safe_load((ROOT / "deploy/docker-compose.apache.yml").read_text())
 ACCOUNTS_FILE = "plain-acl"
 PASSWORDS = set(COMPOSE["secrets"]) - {ACCOUNTS_FILE}
 SECRET_OF = {
@@ -27,7 +27,7 @@ SECRET_OF = {
 
 
 def make_secrets(folder: Path) -> None:
-    subprocess.run([ROOT / "docker" / "make-secrets", folder], check=True, capture_output=True, timeout=60)
+    subprocess.run([ROOT / "deploy" / "docker" / "make-secrets", folder], check=True, capture_output=True, timeout=60)
 
 
 def test_each_secret_of_the_compose_file_is_made_at_random(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_the_brokers_accounts_have_the_secrets_and_the_fewest_permissions(tmp_pa
 def test_accounts_that_do_not_hold_a_new_secret_are_named(tmp_path: Path) -> None:
     make_secrets(tmp_path)
     (tmp_path / "credit-account").unlink()
-    done = subprocess.run([ROOT / "docker" / "make-secrets", tmp_path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([ROOT / "deploy" / "docker" / "make-secrets", tmp_path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert f"does not hold the secret in {tmp_path}/credit-account" in done.stderr
     assert (tmp_path / "credit-account").read_text() not in done.stdout + done.stderr
@@ -109,7 +109,7 @@ def test_each_container_gets_its_own_account_only() -> None:
 
 
 def test_the_broker_of_compose_lets_only_accounts_in_and_finds_them_where_they_are_mounted() -> None:
-    settings = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "docker" / "broker.conf").read_text(), re.MULTILINE))
+    settings = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "deploy" / "docker" / "broker.conf").read_text(), re.MULTILINE))
     (mounted,) = (each for each in COMPOSE["services"]["broker"]["secrets"] if not isinstance(each, str))
     assert settings["aclEnable"] == "true"
     assert mounted == {"source": ACCOUNTS_FILE, "target": f"{settings['rocketmqHome']}/conf/plain_acl.yml"}
@@ -133,14 +133,14 @@ def test_services_that_write_ask_for_their_key_and_the_demo_brings_that_of_the_o
 
 def test_apaches_broker_finds_accounts_store_and_patience_where_ours_does() -> None:
     ours, apaches = (
-        dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "docker" / path).read_text(), re.MULTILINE))
+        dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "deploy" / "docker" / path).read_text(), re.MULTILINE))
         for path in ("broker.conf", "apache/broker.conf")
     )
     alike = {"aclEnable", "brokerName", "flushDiskType", "listenPort", "storePathRootDir"}
     alike |= {name for name in ours if name.startswith("transaction")}
     assert {name: apaches[name] for name in alike} == {name: ours[name] for name in alike}
     assert apaches["mappedFileSizeCommitLog"] == ours["mapedFileSizeCommitLog"]
-    assert f"{ours['rocketmqHome']}/conf/plain_acl.yml" in (ROOT / "docker" / "apache" / "Dockerfile").read_text()
+    assert f"{ours['rocketmqHome']}/conf/plain_acl.yml" in (ROOT / "deploy" / "docker" / "apache" / "Dockerfile").read_text()
 
 
 def test_each_service_that_asks_a_name_server_asks_apaches_where_it_runs() -> None:

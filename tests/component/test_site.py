@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from deploy.scripts.site_diagrams import DRAWINGS, SCHEMES, diagrams_of_site
+from deploy.scripts.site_pages import page_of
+from deploy.scripts.translations import translations
 from rocketmq_broker.transaction.states import TRANSITIONS, State
-from scripts.site_diagrams import DRAWINGS, SCHEMES, diagrams_of_site
-from scripts.site_pages import page_of
-from scripts.translations import translations
 from tutorials.pages import chapters
 
 ROOT = Path(__file__).resolve().parents[2]

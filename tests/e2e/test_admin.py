@@ -8,10 +8,10 @@ import pytest
 
 from rocketmq_broker.client import Producer, TransactionProducer
 from rocketmq_broker.message import Message
-from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running
 from tests.e2e.tool import Tool
+from tests.foreign.apache.cluster import apache_rocketmq
 from tests.undecided import Undecided
 from tests.waiting import until
 

@@ -13,10 +13,10 @@ import pytest
 
 from rocketmq_broker.client import LocalTransactionState, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
-from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import Inbox, consumer, running
 from tests.e2e.tool import Tool
+from tests.foreign.apache.cluster import apache_rocketmq
 from tests.waiting import until
 
 pytestmark = pytest.mark.e2e

@@ -9,10 +9,10 @@ import pytest
 
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, Producer
 from rocketmq_broker.message import Message, MessageExt
-from tests.apache.cluster import apache_rocketmq
 from tests.conftest import BrokerProcess
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.e2e.tool import Tool
+from tests.foreign.apache.cluster import apache_rocketmq
 from tests.waiting import until
 
 pytestmark = pytest.mark.e2e

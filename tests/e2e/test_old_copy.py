@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, text
 from demo.books import ShopBooks
 from demo.system import System
 from service_runtime.database.database_url import parse_database_url
-from tests.pipelines.postgres import PostgresServer, binaries, running_postgres
+from tests.foreign.postgresql.postgres import PostgresServer, binaries, running_postgres
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -19,9 +19,9 @@ from demo.ports import free_ports
 from demo.processes import Process, Processes, answers
 from demo.system import QUICK_CHECKS, System
 from service_runtime.failing.armed_failpoints import EXIT_STATUS
-from tests.pipelines.postgres import PostgresServer, binaries, running_postgres
+from tests.foreign.postgresql.postgres import PostgresServer, binaries, running_postgres
 
-pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.postgresql, pytest.mark.timeout(900)]
 
 SILENT_S, REFUSING_S = 30, 30
 LOCKED_S = 12

@@ -16,7 +16,7 @@ from tests.certificates import Authority
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-MAKE_SECRETS = PROJECT_ROOT / "docker" / "make-secrets"
+MAKE_SECRETS = PROJECT_ROOT / "deploy" / "docker" / "make-secrets"
 """It makes the accounts with which the services run on Docker."""
 ORDER = {"customer": "ada", "items": [{"name": "book", "quantity": 2, "price_cents": 1299}]}
 PATIENCE_S = 180

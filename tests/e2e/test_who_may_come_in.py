@@ -16,7 +16,7 @@ import pytest
 from demo.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
-PEER = ROOT / "tests" / "apache" / "peer"
+PEER = ROOT / "tests" / "foreign" / "apache" / "peer"
 EXAMPLE = "### An example from the first certificate to the first message"
 MQADMIN = """#!/bin/sh
 # On a slow machine a JVM's first TLS handshake may take longer than mqadmin waits for its request to leave.

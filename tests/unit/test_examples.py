@@ -1,4 +1,4 @@
-"""Each recipe of examples/ is a folder to copy: a short program on the public package, with its tests and one page."""
+"""Each recipe of tutorials/recipes/ is a folder to copy: a short program on the public package, with its tests and one page."""
 
 import ast
 import re
@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from order_messages import credit_refused, order_cancelled, order_created, stock_short
 
 ROOT = Path(__file__).resolve().parents[2]
-RECIPES = sorted(page.parent for page in (ROOT / "examples").glob("*/README.md"))
+RECIPES = sorted(page.parent for page in (ROOT / "tutorials" / "recipes").glob("*/README.md"))
 MOST_LINES = 150
 PUBLIC = ("rocketmq_broker.client", "rocketmq_broker.databases", "rocketmq_broker.testing", "rocketmq_broker.told_to_stop")
 OURS = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()} | {
@@ -47,7 +47,7 @@ def imports(source: Path) -> Iterator[str]:
 
 @each_recipe
 def test_it_imports_itself_and_the_public_package_and_nothing_else_of_ours(recipe: Path) -> None:
-    allowed = (*PUBLIC, f"examples.{recipe.name}")
+    allowed = (*PUBLIC, f"tutorials.recipes.{recipe.name}")
     modules = {module for source in recipe.rglob("*.py") for module in imports(source) if module.split(".")[0] in OURS}
     assert {module for module in modules if not module.startswith(allowed)} == set()
 
@@ -61,10 +61,10 @@ def test_its_program_is_short(recipe: Path) -> None:
 
 @each_recipe
 def test_it_has_one_command_and_its_page_is_listed(recipe: Path) -> None:
-    command = f"python -m examples {recipe.name}"
+    command = f"python -m tutorials.recipes {recipe.name}"
     assert command in (recipe / "README.md").read_text()
-    assert f"({recipe.name}/README.md)" in (ROOT / "examples" / "README.md").read_text()
-    assert f"examples/{recipe.name}/README.md" in (ROOT / "mkdocs.yml").read_text()
+    assert f"({recipe.name}/README.md)" in (ROOT / "tutorials" / "recipes" / "README.md").read_text()
+    assert f"tutorials/recipes/{recipe.name}/README.md" in (ROOT / "mkdocs.yml").read_text()
 
 
 @each_recipe
@@ -201,7 +201,7 @@ def test_each_transaction_listener_of_a_page_has_a_producer_group_of_its_own() -
 
 @pytest.mark.parametrize("arguments", [[], ["no_such_recipe"], ["official_sample", "pay_later"]])
 def test_the_command_names_the_recipes(arguments: list[str]) -> None:
-    from examples.__main__ import main
+    from tutorials.recipes.__main__ import main
 
     with pytest.raises(SystemExit, match=r"name one recipe, .*official_sample"):
         main(arguments)

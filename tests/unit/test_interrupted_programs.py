@@ -10,13 +10,12 @@ import typer
 from rocketmq_broker.told_to_stop import INTERRUPTED, until_interrupted
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("benchmarks", "broker/rocketmq_broker", "demo", "examples", "pipelines", "scripts", "simulation", "tutorials")
+FOLDERS = ("broker/rocketmq_broker", "demo", "deploy", "lab", "pipelines", "tutorials")
 OTHERWISE = {
-    "benchmarks/longest_stop/watched_broker.py": "a broker that a benchmark starts",
-    "benchmarks/orders/outbox_service.py": "a service that a benchmark starts",
-    "benchmarks/reconciliation/table_sources.py": "a step that a benchmark starts",
-    "benchmarks/reconciliation/two_tables/with_datacompy.py": "a step that a benchmark starts",
-    "benchmarks/reconciliation/two_tables/with_duckdb.py": "a step that a benchmark starts",
+    "lab/benchmarks/orders/outbox_service.py": "a service that a benchmark starts",
+    "lab/benchmarks/reconciliation/table_sources.py": "a step that a benchmark starts",
+    "lab/benchmarks/reconciliation/two_tables/with_datacompy.py": "a step that a benchmark starts",
+    "lab/benchmarks/reconciliation/two_tables/with_duckdb.py": "a step that a benchmark starts",
     "broker/rocketmq_broker/__main__.py": "it stops well, with exit status 0",
     "broker/rocketmq_broker/admin/__main__.py": "it has its own exit status, and a console that stops well",
     "broker/rocketmq_broker/nameserver/__main__.py": "it stops well, with exit status 0",
@@ -24,10 +23,10 @@ OTHERWISE = {
     "demo/__main__.py": "it says itself that all processes are stopped",
     "demo/up/__main__.py": "it says itself that all processes are stopped",
     "demo/reaper.py": "a process that the demo starts",
-    "pipelines/commands/make_class_archive.py": "a step of scripts/setup, which says how to go on",
+    "pipelines/commands/make_class_archive.py": "a step of deploy/scripts/setup, which says how to go on",
     "pipelines/sources/spark_workers.py": "a process that Spark starts",
-    "scripts/changed_tests.py": "it ends at once",
-    "scripts/compile_protos.py": "it ends at once",
+    "deploy/scripts/changed_tests.py": "it ends at once",
+    "deploy/scripts/compile_protos.py": "it ends at once",
     "tutorials/build_your_own/examples.py": "it ends at once",
     "tutorials/build_your_own/solution/__main__.py": "a broker that the tester starts",
     "tutorials/build_your_own/wrong_broker.py": "a broker that the tester starts",

@@ -14,8 +14,9 @@ from tests.parsed import parsed
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (
-    "broker/rocketmq_broker", "commitlog/rocketmq_commitlog", "credit_service", "demo", "faststream-rocketmq/faststream_rocketmq",
-    "inventory_service", "order_messages", "order_service", "pipelines", "service_runtime", "simulation",
+    "broker/rocketmq_broker", "packages/commitlog/rocketmq_commitlog", "packages/faststream-rocketmq/faststream_rocketmq",
+    "credit_service", "demo",
+    "inventory_service", "order_messages", "order_service", "pipelines", "service_runtime", "lab/simulation",
 )  # fmt: skip
 WORLD = "rocketmq_broker.world"
 
@@ -43,7 +44,7 @@ MAY_READ = {
     "broker/rocketmq_broker/testing/*": "it makes worlds, and waits in real time for clients elsewhere",
     "demo/*": "it starts real processes and waits for them",
     "pipelines/commands/*": "a command dates its run and measures it",
-    "simulation/search/*": "it measures how fast worlds play, and waits for processes that play them",
+    "lab/simulation/search/*": "it measures how fast worlds play, and waits for processes that play them",
     "pipelines/increments/state.py": "it names a folder as no other process on this disk does",
     "pipelines/run_folders.py": "it names a folder as no other process on this disk does",
     "pipelines/repair/audit.py": "a line of the audit says who repaired, and when that really was",
@@ -79,7 +80,7 @@ ROOTS = {
 MAKERS = {
     "broker/rocketmq_broker/world.py": "it has the real one",
     "broker/rocketmq_broker/testing/*": "it has those of tests",
-    "simulation/databases/template.py": "a database gets the same identity in each interpreter",
+    "lab/simulation/databases/template.py": "a database gets the same identity in each interpreter",
 }
 
 
@@ -157,7 +158,7 @@ def test_nobody_but_the_world_reads_clock_chance_or_names() -> None:
 
 
 def test_only_broker_and_simulation_live_by_an_event_loop() -> None:
-    ours = ("broker/", "simulation/")
+    ours = ("broker/", "lab/simulation/")
     others = [(path, tree) for path, tree in modules() if not path.startswith(ours) and not allowed(path, MAY_READ)]
     found = {f"{path}:{line}: {name}" for path, tree in others for line, name in readings(tree, EVENT_LOOP)}
     assert not found, "what runs in threads waits by what it was given:\n" + "\n".join(sorted(found))

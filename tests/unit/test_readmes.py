@@ -10,6 +10,8 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 READMES = ("README.md", "README.zh.md")
+IGNORED = {"build", "data", "dist", "htmlcov", "spark-warehouse", "target"}
+"""Folders that git ignores."""
 
 
 def commands(readme: str) -> list[str]:
@@ -49,6 +51,36 @@ def test_both_show_the_same_path_of_an_hour() -> None:
 @pytest.mark.parametrize("readme", READMES)
 def test_a_reader_has_read_it_in_a_minute(readme: str) -> None:
     assert len((ROOT / readme).read_text().splitlines()) <= 120
+
+
+def lines_of(folder: str) -> int:
+    """The lines of Python below a folder, without the tests that lie there."""
+    paths = [path for path in (ROOT / folder).rglob("*.py") if "build" not in path.parts]
+    return sum(
+        len(path.read_text().splitlines()) for path in paths if folder == "tests" or "tests" not in path.parts[len(ROOT.parts) :]
+    )
+
+
+@pytest.mark.parametrize("readme", READMES)
+def test_the_map_of_the_folders_says_how_large_each_part_is(readme: str) -> None:
+    rows = re.findall(r"^\| (\[\w.*?) \| ?([\d,]*) \| ", (ROOT / readme).read_text(), re.MULTILINE)
+    folders = [re.findall(r"\]\((\w+)\)", cell) for cell, _ in rows]
+    assert {folder for row in folders for folder in row} == {
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir() and any(path.rglob("*.*")) and path.name[0] != "." and path.name not in IGNORED
+    }
+    for row, (_, said) in zip(folders, rows, strict=True):
+        if said:
+            assert int(said.replace(",", "")) == pytest.approx(sum(map(lines_of, row)), rel=0.05)
+
+
+def test_each_decision_stands_in_the_index_with_its_title() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = dict(re.findall(r"^- \[\d{4}\]\((\S+)\) (.*)$", (folder / "README.md").read_text(), re.MULTILINE))
+    titles = {path.name: path.read_text().splitlines()[0] for path in folder.glob("0*.md") if not path.name.startswith("0000")}
+    assert listed.keys() == titles.keys()
+    assert [name for name, title in listed.items() if title not in titles[name]] == []
 
 
 def needed_by(requirements: list[str]) -> set[str]:

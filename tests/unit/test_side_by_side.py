@@ -36,7 +36,7 @@ def test_a_chapter_that_shares_nothing_runs_beside_the_others() -> None:
 
 @pytest.mark.parametrize("scope", [WHOLE_TREE, ONE_SPARK, "tests/unit/acl/test_access.py", "tests/component/app/test_access.py"])
 def test_what_computes_runs_beside_what_waits(scope: str) -> None:
-    waits = "tests/apache/test_race_on_apache.py"
+    waits = "tests/foreign/apache/test_race_on_apache.py"
     assert (computes(scope), computes(waits), computes(ONE_PLACE)) == (True, False, False)
     assert next_scope([waits, scope], computing=True) == scope
     assert next_scope([scope, waits], computing=False) == waits

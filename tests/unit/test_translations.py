@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.translations import (
+from deploy.scripts.translations import (
     CODE,
     LINK,
     ROOT,
@@ -38,17 +38,17 @@ def links_of(page: Path) -> list[re.Match[str]]:
 @each_page
 def test_the_english_page_has_not_changed_after_its_translation(page: Path) -> None:
     name = name_of(page)
-    assert changed_sections(page) == [], f"translate what changed in {name}, then: python -m scripts.translations {name}"
+    assert changed_sections(page) == [], f"translate what changed in {name}, then: python -m deploy.scripts.translations {name}"
 
 
 @each_page
 def test_the_code_is_that_of_the_english_page(page: Path) -> None:
-    assert page.read_text() == with_english_code(page), "copy it: python -m scripts.translations"
+    assert page.read_text() == with_english_code(page), "copy it: python -m deploy.scripts.translations"
 
 
 @each_page
 def test_each_link_leads_to_the_chinese_page_if_there_is_one(page: Path) -> None:
-    assert page.read_text() == with_chinese_links(page), "mend them: python -m scripts.translations"
+    assert page.read_text() == with_chinese_links(page), "mend them: python -m deploy.scripts.translations"
     assert [link["path"] for link in links_of(page) if not (page.parent / link["path"]).exists()] == []
 
 

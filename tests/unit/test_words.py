@@ -11,7 +11,7 @@ from tests.parsed import parsed
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVICES = ("order_messages", "order_service", "credit_service", "inventory_service", "service_runtime")
-PAGES = [*(ROOT / "tutorials").rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+PAGES = [*(ROOT / "tutorials").rglob("*.md"), *(ROOT / "tutorials" / "recipes").rglob("*.md")]
 PAPERS = [ROOT / "README.md", *sorted(page for page in PAGES if page.name == "README.md"), ROOT / "docs" / "architecture.md"]
 
 OF_A_DATABASE = re.compile(r"local_commit|commit_in_database", re.IGNORECASE)

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from lab.simulation.judges.violation import Promise
+from lab.simulation.planted.all_planted import planted
+from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
-from simulation.judges.violation import Promise
-from simulation.planted.all_planted import planted
-from simulation.world import play
 
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
@@ -32,7 +32,7 @@ def simulate(plan: Plan, folder: Path, *packages: Path) -> subprocess.CompletedP
     file.write_text(plan.written())
     path = os.pathsep.join(map(str, (*packages, CHECKOUT)))
     return subprocess.run(
-        [sys.executable, "-P", "-m", "simulation", "--plan", file, "--output", folder],
+        [sys.executable, "-P", "-m", "lab.simulation", "--plan", file, "--output", folder],
         env=os.environ | {"PYTHONPATH": path, "COLUMNS": "150"},
         cwd=folder,
         capture_output=True,

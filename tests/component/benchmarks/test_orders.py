@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks.orders.outbox import BATCH, OutboxSender, OutboxStore
-from benchmarks.orders.report import PROCESSES, rows, tables
-from benchmarks.orders.sample import Case, Sample, Way, percentile
+from lab.benchmarks.orders.outbox import BATCH, OutboxSender, OutboxStore
+from lab.benchmarks.orders.report import PROCESSES, rows, tables
+from lab.benchmarks.orders.sample import Case, Sample, Way, percentile
 from order_service.adapters.tables import MIGRATIONS
 from order_service.domain.order import Item, Order
 from order_service.service_layer.attempt import Attempt, Outcome

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from benchmarks.reconciliation import runs
-from benchmarks.reconciliation.runs import RunFailed, measured
+from lab.benchmarks.reconciliation import runs
+from lab.benchmarks.reconciliation.runs import RunFailed, measured
 
 
 def is_running(pid: int) -> bool:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks.reconciliation.books import write_books
-from benchmarks.reconciliation.report import growth_table, two_tables_table
-from benchmarks.reconciliation.runs import Run, RunFailed, Usage
-from benchmarks.reconciliation.two_tables.differences import Differences, in_books, rows_in_books, told_by_reconcile
-from benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
-from benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, how_to_get, tools_here
-from benchmarks.reconciliation.two_tables.with_duckdb import QUERY
+from lab.benchmarks.reconciliation.books import write_books
+from lab.benchmarks.reconciliation.report import growth_table, two_tables_table
+from lab.benchmarks.reconciliation.runs import Run, RunFailed, Usage
+from lab.benchmarks.reconciliation.two_tables.differences import Differences, in_books, rows_in_books, told_by_reconcile
+from lab.benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
+from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, how_to_get, tools_here
+from lab.benchmarks.reconciliation.two_tables.with_duckdb import QUERY
 
 ORDERS = 1_010
 """One order has each fault twice, for the first faults."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.way import OF_A_MESSAGE, Way, branching_functions, told, way_of_a_message
+from lab.benchmarks.way import OF_A_MESSAGE, Way, branching_functions, told, way_of_a_message
 from rocketmq_broker.client import Message
 
 
@@ -24,6 +24,6 @@ def test_only_what_ran_each_time_is_the_way() -> None:
 
 
 def test_a_function_counts_with_its_own_branches() -> None:
-    names = {function.name for function in branching_functions("benchmarks/way.py")}
+    names = {function.name for function in branching_functions("lab/benchmarks/way.py")}
     assert {"see", "project_file", "main"} <= names
     assert "told" not in names

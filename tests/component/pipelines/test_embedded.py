@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from benchmarks.reconciliation.books import write_books
+from lab.benchmarks.reconciliation.books import write_books
 from pipelines.embedded import reconcile_embedded
 from pipelines.errors import EngineUnfit
 from pipelines.judging.cut_off import CutOff

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from deploy.scripts.compile_protos import PROTOS, compiled
 from rocketmq_broker.proxy.protos import definition_pb2 as api
-from scripts.compile_protos import PROTOS, compiled
 
 
 @pytest.mark.parametrize("name", ["messages.binpb", "definition_pb2.pyi", "service_pb2.pyi"])

@@ -24,7 +24,7 @@ class Checkout:
         self.write("broker/build_backend/compiled_modules.py", "COMPILED_MODULES = ('rocketmq_broker.record',)\n")
         self.write("broker/pyproject.toml", "")
         self.write("broker/setup.py", "")
-        self.write("scripts/broker-build", (ROOT / "scripts" / "broker-build").read_text())
+        self.write("deploy/scripts/broker-build", (ROOT / "deploy" / "scripts" / "broker-build").read_text())
         self.install(PYTHON)
 
     def write(self, name: str, text: str) -> None:
@@ -37,13 +37,13 @@ class Checkout:
         self.write(".venv/bin/python", f"#!/bin/sh\necho '{python}'\n")
 
     def compile(self) -> None:
-        """Leaves what scripts/compile leaves."""
+        """Leaves what deploy/scripts/compile leaves."""
         self.write("build/compiled/.made-from", self.run("--stamp").stdout)
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         ours = ("COMPILED", "ROCKETMQ_BROKER_COMPILED", "PYTHONPATH")
         kept = {name: value for name, value in os.environ.items() if name not in ours}
-        command = [self.folder / "scripts" / "broker-build", *arguments]
+        command = [self.folder / "deploy" / "scripts" / "broker-build", *arguments]
         return subprocess.run(command, env=kept | environment, capture_output=True, text=True, timeout=60)
 
     def is_compiled(self, **environment: str) -> tuple[bool, str]:
@@ -115,4 +115,4 @@ def test_what_is_demonstrated_or_measured_asks_which_build_to_run(target: str) -
     if make is None:
         pytest.skip("no make: apt-get install make")
     planned = subprocess.run([make, "--dry-run", target], cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
-    assert re.search(r"scripts/broker-build \.venv/bin/python -m (demo|benchmarks)", planned)
+    assert re.search(r"deploy/scripts/broker-build \.venv/bin/python -m (demo|benchmarks)", planned)

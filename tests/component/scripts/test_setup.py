@@ -1,4 +1,4 @@
-"""scripts/setup: which packages it installs, what it says meanwhile, and what it leaves alone. pip and Java are stand-ins."""
+"""deploy/scripts/setup: which packages it installs, what it says meanwhile, what it leaves alone. pip and Java are stand-ins."""
 
 import os
 import re
@@ -38,8 +38,10 @@ class FreshCheckout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.write("requirements.lock", "a==1 \\\nb==1 \\\nc[x]==1 \\\npyspark==1 \\\n")
-        self.write("docker/demo.lock", "a==1 \\\n    --hash=sha256:1\npyspark==1 \\\n    --hash=sha256:2\n    # via nobody\n")
-        self.write("scripts/setup", (ROOT / "scripts" / "setup").read_text())
+        self.write(
+            "deploy/docker/demo.lock", "a==1 \\\n    --hash=sha256:1\npyspark==1 \\\n    --hash=sha256:2\n    # via nobody\n"
+        )
+        self.write("deploy/scripts/setup", (ROOT / "deploy" / "scripts" / "setup").read_text())
         self.write("bin/python", PYTHON)
         self.write("bin/java", JAVA)
         self.write("bin/redis-server", "#!/bin/sh\n")
@@ -53,7 +55,7 @@ class FreshCheckout:
         path.chmod(0o755)
 
     def command(self, *arguments: str) -> list[str]:
-        return [str(self.folder / "scripts" / "setup"), *arguments]
+        return [str(self.folder / "deploy" / "scripts" / "setup"), *arguments]
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(self.command(*arguments), env=self.environment, capture_output=True, text=True, check=False)
@@ -92,7 +94,7 @@ def test_a_second_run_says_only_that_all_is_ready(checkout: FreshCheckout) -> No
 
 def test_the_demo_gets_its_own_packages_and_the_others_are_added_when_a_target_needs_them(checkout: FreshCheckout) -> None:
     checkout.run("demo")
-    assert checkout.calls() == ["venv", "pip docker/demo.lock"]
+    assert checkout.calls() == ["venv", "pip deploy/docker/demo.lock"]
     checkout.run("demo")
     assert checkout.calls() == []
     checkout.run()
@@ -112,7 +114,7 @@ def test_up_gets_no_spark_and_needs_no_java_until_demo_adds_them(checkout: Fresh
     checkout.write("bin/java", JAVA)
     added = checkout.run("demo")
     assert "adding what is missing" in added.stdout
-    assert checkout.calls() == ["pip docker/demo.lock"]
+    assert checkout.calls() == ["pip deploy/docker/demo.lock"]
     checkout.run("up")
     assert checkout.calls() == []
 
@@ -127,9 +129,9 @@ def test_all_is_added_to_what_up_has(checkout: FreshCheckout) -> None:
 def test_a_changed_lock_makes_it_anew(checkout: FreshCheckout) -> None:
     checkout.run("demo")
     checkout.calls()
-    checkout.write("docker/demo.lock", "a==2 \\\npyspark==1 \\\n")
+    checkout.write("deploy/docker/demo.lock", "a==2 \\\npyspark==1 \\\n")
     checkout.run("demo")
-    assert checkout.calls() == ["venv", "pip docker/demo.lock"]
+    assert checkout.calls() == ["venv", "pip deploy/docker/demo.lock"]
 
 
 def test_pips_last_lines_are_shown_where_it_fails_and_the_next_run_tries_again(checkout: FreshCheckout) -> None:
@@ -164,5 +166,5 @@ def test_ctrl_c_ends_pip_too_and_says_how_to_go_on(checkout: FreshCheckout) -> N
 
 def test_another_set_of_packages_is_refused(checkout: FreshCheckout) -> None:
     refused = checkout.run("half")
-    assert (refused.returncode, "scripts/setup demo" in refused.stderr) == (1, True)
+    assert (refused.returncode, "deploy/scripts/setup demo" in refused.stderr) == (1, True)
     assert checkout.calls() == []

@@ -13,7 +13,7 @@ from order_service.settings import OrderSettings
 from rocketmq_broker.config import BrokerSettings, load_settings
 
 ROOT = Path(__file__).resolve().parents[3]
-SHIPPED = sorted(path for folder in ("docker", "tutorials") for path in (ROOT / folder).rglob("broker.conf"))
+SHIPPED = sorted(path for folder in ("deploy", "tutorials") for path in (ROOT / folder).rglob("broker.conf"))
 AT_LEAST_HOURS = 8
 
 
@@ -24,7 +24,7 @@ def patience_hours(settings: BrokerSettings) -> float:
 
 
 def test_the_configurations_of_compose_and_of_the_tutorials_are_found() -> None:
-    assert ROOT / "docker" / "broker.conf" in SHIPPED
+    assert ROOT / "deploy" / "docker" / "broker.conf" in SHIPPED
     assert ROOT / "tutorials" / "lose-a-commit" / "broker.conf" in SHIPPED
 
 
@@ -63,7 +63,7 @@ def test_an_order_is_asked_about_once_more_after_its_deadline_for_payment(
     path: Path | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the broker discards the message of an order that may still be paid, or has just been."""
-    environment = environment_of_compose() if path == ROOT / "docker" / "broker.conf" else {}
+    environment = environment_of_compose() if path == ROOT / "deploy" / "docker" / "broker.conf" else {}
     assert payment_deadline_hours(environment, monkeypatch) < last_check_hours(load_settings(path, None).settings)
 
 

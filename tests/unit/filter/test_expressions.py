@@ -1,4 +1,4 @@
-"""What expressions say of messages. tests/apache/test_sql92_expressions.py compares the same with RocketMQ's own filter."""
+"""What expressions say of messages. tests/foreign/apache/test_sql92_expressions.py compares it with RocketMQ's own filter."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which image a release refuses, and what it says where it has none. tests/e2e/test_broker_image.py builds one."""
+"""Which image a release refuses, and what it says where it has none. tests/foreign/docker/test_broker_image.py builds one."""
 
 from pathlib import Path
 
 import pytest
 
-from scripts.build_image import MOST_BYTES, base_of_images, refuse_image, released_image
-from scripts.release_notes import CannotRelease
+from deploy.scripts.build_image import MOST_BYTES, base_of_images, refuse_image, released_image
+from deploy.scripts.release_notes import CannotRelease
 
 TAG = "rocketmq-broker:1.2.0"
 TOLD = "rocketmq-broker 1.2.0, compiled, CPython 3.11.2"

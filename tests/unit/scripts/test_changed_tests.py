@@ -1,6 +1,6 @@
 import pytest
 
-from scripts.changed_tests import ALWAYS, unit_tests_for
+from deploy.scripts.changed_tests import ALWAYS, unit_tests_for
 
 BASE = [str(path) for path in ALWAYS]
 
@@ -9,7 +9,7 @@ BASE = [str(path) for path in ALWAYS]
     ("changed", "tests"),
     [
         ("broker/rocketmq_broker/store/log/segments.py", ["tests/unit/store"]),
-        ("commitlog/rocketmq_commitlog/commit_log.py", ["tests/unit/rocketmq_commitlog"]),
+        ("packages/commitlog/rocketmq_commitlog/commit_log.py", ["packages/commitlog/tests"]),
         ("credit_service/domain/balance.py", ["tests/unit/credit_service"]),
         ("tests/unit/acl/test_plain_acl.py", ["tests/unit/acl/test_plain_acl.py"]),
         ("tests/unit/server/conftest.py", ["tests/unit/server"]),

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.scripts.build_wheels import sources_with_links
+from deploy.scripts.release import CHECKOUT, problems_of, refuse_changes, sums_of, with_version
+from deploy.scripts.release_notes import CannotRelease
+from deploy.scripts.site_pages import LINK
 from rocketmq_broker import __version__
-from scripts.build_wheels import sources_with_links
-from scripts.release import CHECKOUT, problems_of, refuse_changes, sums_of, with_version
-from scripts.release_notes import CannotRelease
-from scripts.site_pages import LINK
 
 METADATA = "Metadata-Version: 2.4\nName: rocketmq-broker\nVersion: 1.2.0\nLicense-Expression: Apache-2.0\n"
 

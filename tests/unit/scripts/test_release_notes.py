@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.release_notes import CannotRelease, address_of, notes_of, with_links
+from deploy.scripts.release_notes import CannotRelease, address_of, notes_of, with_links
 
 INTRODUCTION = "# Changelog\n\nA sentence.\n\n"
 CHANGELOG = INTRODUCTION + (

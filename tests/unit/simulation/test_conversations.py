@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from simulation.judges.conversations import Conversation, judge_conversations, kind_of
-from simulation.judges.order_shadow import ShadowState
-from simulation.judges.shadow import AnswerKind, CustomerAnswer, CustomerRequest, RequestKind
+from lab.simulation.judges.conversations import Conversation, judge_conversations, kind_of
+from lab.simulation.judges.order_shadow import ShadowState
+from lab.simulation.judges.shadow import AnswerKind, CustomerAnswer, CustomerRequest, RequestKind
 
 PLACE = CustomerRequest("ada", RequestKind.PLACE, None, "k", 500)
 PLACED = CustomerAnswer(AnswerKind.DONE, "o", ShadowState.PLACED)

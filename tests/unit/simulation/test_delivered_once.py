@@ -6,11 +6,11 @@ from collections import defaultdict
 
 import pytest
 
+from lab.simulation.judges.books import BrokerStore
+from lab.simulation.judges.delivered_once import doubled_messages
+from lab.simulation.judges.violation import Promise
 from rocketmq_broker.message import properties, sysflag
 from rocketmq_commitlog.commit_log import Damage, LogRecord
-from simulation.judges.books import BrokerStore
-from simulation.judges.delivered_once import doubled_messages
-from simulation.judges.violation import Promise
 
 
 def record(

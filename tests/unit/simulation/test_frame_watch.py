@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lab.simulation.judges.frames.frame_watch import WireWatch
+from lab.simulation.judges.violation import Promise, Violation
 from rocketmq_broker.message import properties, sysflag, topics
 from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -20,8 +22,6 @@ from rocketmq_broker.protocol.headers import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketmq_commitlog.commit_log import record_at
-from simulation.judges.frames.frame_watch import WireWatch
-from simulation.judges.violation import Promise, Violation
 
 BROKER, CLIENT = "broker-a", "orders-1"
 HOST = host_bytes("127.0.0.1", 1)

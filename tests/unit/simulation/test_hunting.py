@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from lab.simulation.planted import found
+from lab.simulation.planted.found import FoundBug, found_in
+from lab.simulation.planted.hunting import SHRINKS_AFTER, hunt
+from lab.simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
+from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from rocketmq_broker.client.producer.send_result import SendStatus
 from rocketmq_broker.client.transaction import transaction_decision
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
-from simulation.planted import found
-from simulation.planted.found import FoundBug, found_in
-from simulation.planted.hunting import SHRINKS_AFTER, hunt
-from simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
-from simulation.search.worlds import FoundBroken, WorldEnd
 
 SLOW, NAMES = "slow-flush-counts-as-stored", ["op-message-first", "slow-flush-counts-as-stored"]
 EVENTS = [PlannedEvent(float(number), "order.place", "ana", 0.0, {"order": number}) for number in range(1, 6)]

@@ -7,13 +7,13 @@ from functools import cache
 
 import pytest
 
+from lab.simulation.action_kinds import ActionKind
+from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans import plan_of
+from lab.simulation.plans.fault_table import FAULTS
+from lab.simulation.plans.fitting import shape_for
+from lab.simulation.shapes import SIMPLEST, WorldShape
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan, read_plan
-from simulation.action_kinds import ActionKind
-from simulation.fault_kinds import FaultKind
-from simulation.plans import plan_of
-from simulation.plans.fault_table import FAULTS
-from simulation.plans.fitting import shape_for
-from simulation.shapes import SIMPLEST, WorldShape
 
 ACTIONS = frozenset(ActionKind)
 FAULT_KINDS = frozenset(FaultKind)

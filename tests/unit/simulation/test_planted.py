@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from lab.simulation.judges.violation import Promise
+from lab.simulation.planted.all_planted import ALL_PLANTED, find_planted, planted
+from lab.simulation.planted.bug import Planted, PlantedArea
+from lab.simulation.planted.found import FOUND
+from lab.simulation.planted.noticed import NOTICED_BY
+from lab.simulation.planted.patches import Patches, PlantingFailed
+from lab.simulation.planted.table import as_markdown
 from rocketmq_broker.client.transaction import transaction_decision, transaction_producer
 from rocketmq_broker.transaction.decision import CheckAction, decide_check
-from simulation.judges.violation import Promise
-from simulation.planted.all_planted import ALL_PLANTED, find_planted, planted
-from simulation.planted.bug import Planted, PlantedArea
-from simulation.planted.found import FOUND
-from simulation.planted.noticed import NOTICED_BY
-from simulation.planted.patches import Patches, PlantingFailed
-from simulation.planted.table import as_markdown
 
 ROOT = Path(__file__).parents[3]
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lab.simulation.judges.order_shadow import ShadowState
+from lab.simulation.judges.shadow import AnswerKind, Content, CustomerAnswer, CustomerRequest, RequestKind, SentRequest, Shadow
+from lab.simulation.judges.violation import Promise
 from order_messages.states import OrderState
 from order_service.domain.life_cycle import OrderEvent, next_state
-from simulation.judges.order_shadow import ShadowState
-from simulation.judges.shadow import AnswerKind, Content, CustomerAnswer, CustomerRequest, RequestKind, SentRequest, Shadow
-from simulation.judges.violation import Promise
 
 LIMIT = 1_000
 PLACE, PAY, CANCEL, READ = RequestKind.PLACE, RequestKind.PAY, RequestKind.CANCEL, RequestKind.READ

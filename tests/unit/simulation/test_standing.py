@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.simulation.search.code_version import code_version
+from lab.simulation.search.searching import never_fired
+from lab.simulation.search.standing import PART, OpenParts, Standing
+from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from rocketmq_broker.testing.simulation.plan import Plan
-from simulation.search.code_version import code_version
-from simulation.search.searching import never_fired
-from simulation.search.standing import PART, OpenParts, Standing
-from simulation.search.worlds import FoundBroken, WorldEnd
 
 
 def end(seed: int, *broken: FoundBroken) -> WorldEnd:

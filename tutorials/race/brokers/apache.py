@@ -25,7 +25,7 @@ from tutorials.race.brokers.losses import Losses
 from tutorials.race.brokers.raced_broker import BrokerCannotRun, RacedBroker
 from tutorials.race.order import CONSUMER_GROUP, TOPIC
 
-PEER: Final = Path(__file__).parents[3] / "tests" / "apache" / "peer"
+PEER: Final = Path(__file__).parents[3] / "tests" / "foreign" / "apache" / "peer"
 START_TIMEOUT_S: Final = 600.0
 """The first start downloads Apache's jars."""
 LEAST_REST_S: Final = 2.0
@@ -42,7 +42,7 @@ _SETTINGS: Final = {
 
 
 class ApacheBroker(RacedBroker):
-    """Apache RocketMQ started by tests/apache/peer: name server and broker, a JVM each. Faults strike the broker."""
+    """Apache RocketMQ started by tests/foreign/apache/peer: name server and broker, a JVM each. Faults strike the broker."""
 
     version: ClassVar = "4.9.7"
     slow_commit_s: ClassVar = (0.7, 4.7)

@@ -7,7 +7,7 @@ import time
 
 import psutil
 
-from benchmarks.side_by_side.usage import born_s
+from lab.benchmarks.side_by_side.usage import born_s
 
 
 def test_a_process_began_when_it_was_started() -> None:

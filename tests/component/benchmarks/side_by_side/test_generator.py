@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.side_by_side import generator
-from benchmarks.side_by_side.environment import is_compiled
-from benchmarks.side_by_side.generator import CannotBuild, build, printed_json
 from demo.processes import ProcessFailed
+from lab.benchmarks.side_by_side import generator
+from lab.benchmarks.side_by_side.environment import is_compiled
+from lab.benchmarks.side_by_side.generator import CannotBuild, build, printed_json
 
 
 def test_where_go_is_missing_the_bench_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_a_driver_that_printed_no_result_is_named_with_what_it_printed() -> None
 
 
 def test_a_module_of_python_source_is_not_compiled() -> None:
-    assert [is_compiled(name) for name in ("benchmarks.side_by_side.plan", "msgspec._core", "no_such_module")] == [
+    assert [is_compiled(name) for name in ("lab.benchmarks.side_by_side.plan", "msgspec._core", "no_such_module")] == [
         False,
         True,
         False,

@@ -1,4 +1,4 @@
-"""The first screen of `make up` needs none of the packages that `scripts/setup up` leaves out."""
+"""The first screen of `make up` needs none of the packages that `deploy/scripts/setup up` leaves out."""
 
 import re
 import subprocess
@@ -23,12 +23,12 @@ importlib.import_module({program!r})
 
 
 def left_out() -> set[str]:
-    (names,) = re.findall(r"^spark_packages='(.*)'$", (ROOT / "scripts" / "setup").read_text(), re.MULTILINE)
+    (names,) = re.findall(r"^spark_packages='(.*)'$", (ROOT / "deploy" / "scripts" / "setup").read_text(), re.MULTILINE)
     return set(names.split("|"))
 
 
 def test_what_is_left_out_is_in_the_lock_of_the_demo() -> None:
-    locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "docker" / "demo.lock").read_text(), re.MULTILINE)
+    locked = re.findall(r"^([a-z0-9-]+)==", (ROOT / "deploy" / "docker" / "demo.lock").read_text(), re.MULTILINE)
     assert {"pyspark", "pyarrow"} <= left_out() <= set(locked)
 
 

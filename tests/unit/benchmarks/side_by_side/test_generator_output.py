@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.side_by_side.generator import added
+from lab.benchmarks.side_by_side.generator import added
 
 
 def test_generators_at_several_brokers_count_as_one() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.side_by_side.brokers import Side
-from benchmarks.side_by_side.plan import ASYNC, BY_GRPC, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
+from lab.benchmarks.side_by_side.brokers import Side
+from lab.benchmarks.side_by_side.plan import ASYNC, BY_GRPC, GENERATED, SYNC, Kind, Load, Plan, generated_loads, java_loads
 
 
 def plan(*loads: Load, rounds: int = 1) -> Plan:

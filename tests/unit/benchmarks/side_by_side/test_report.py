@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks.side_by_side.brokers import Side
-from benchmarks.side_by_side.plan import ASYNC, SYNC, Kind, Load
-from benchmarks.side_by_side.report import COLUMNS, Results
-from benchmarks.side_by_side.sample import Others, Sample
+from lab.benchmarks.side_by_side.brokers import Side
+from lab.benchmarks.side_by_side.plan import ASYNC, SYNC, Kind, Load
+from lab.benchmarks.side_by_side.report import COLUMNS, Results
+from lab.benchmarks.side_by_side.sample import Others, Sample
 
 SENDS = Load(Kind.SENDS, SYNC, 32)
 RESTART = Load(Kind.RESTART, ASYNC)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.side_by_side.plan import Kind
-from benchmarks.side_by_side.sample import Others, Seen, generated_sample, java_sample
+from lab.benchmarks.side_by_side.plan import Kind
+from lab.benchmarks.side_by_side.sample import Others, Seen, generated_sample, java_sample
 
 SEEN = Seen(broker_cpu_s=2.0, peak_mib=70.0, others=Others(load_before=0.1))
 

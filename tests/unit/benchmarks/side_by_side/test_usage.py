@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.side_by_side.usage import Reading, top_programs, used
+from lab.benchmarks.side_by_side.usage import Reading, top_programs, used
 
 READINGS = [
     Reading(at_s=100.0, broker_s=1.0, bench_s=0.5, machine_s=10.0),

@@ -1,1 +1,0 @@
-"""Attacks on a started broker, console and store of this machine, each bounded, with the attacker's gain in one line."""

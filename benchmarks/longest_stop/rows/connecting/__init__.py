@@ -1,1 +1,0 @@
-"""Clients that connect, register, and disconnect."""

@@ -1,1 +1,0 @@
-"""Registrations at the name server."""

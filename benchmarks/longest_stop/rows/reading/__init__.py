@@ -1,1 +1,0 @@
-"""Pulls, views and queries."""

@@ -1,1 +1,0 @@
-"""Messages and batches that a producer sends."""

@@ -1,0 +1,1 @@
+"""How the project is set up, built, released and run in containers."""

@@ -1,0 +1,187 @@
+"""python -m deploy.scripts.build_wheels: wheels of the broker, compiled for each CPython of this machine, and one for any Python.
+
+Each wheel is installed into an empty environment and asked which build it is. `--pure` leaves the compiled ones out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from deploy.scripts.release_notes import with_links
+from rocketmq_broker import __version__
+from rocketmq_broker.told_to_stop import until_interrupted
+
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+COMPILE_LOCK: Final = CHECKOUT / "deploy" / "docker" / "compile.lock"
+BROKER_LOCK: Final = CHECKOUT / "deploy" / "docker" / "broker.lock"
+VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14")
+"""The Pythons that wheels are compiled for."""
+
+DOORS: Final = ("broker", "packages/commitlog", "packages/faststream-rocketmq")
+"""The folders of the distributions."""
+
+_BUILD_SDIST: Final = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
+_HAS_HEADERS: Final = "import sysconfig, pathlib; print((pathlib.Path(sysconfig.get_path('include')) / 'Python.h').exists())"
+_IGNORED: Final = shutil.ignore_patterns("__pycache__", "build", "*.egg-info", ".mypy_cache")
+_PIP: Final = ("-m", "pip", "--quiet", "--disable-pip-version-check")
+_VERSION: Final = "from rocketmq_broker.build_info import version_text; print(version_text())"
+
+
+class CannotBuildWheel(Exception):
+    """A wheel could not be built, or is not what it should be; the text holds what the failed program said."""
+
+
+def main(
+    pure: Annotated[bool, typer.Option("--pure", help="Only the wheels that any Python runs, and the sdist.")] = False,
+    folder: Annotated[Path, typer.Option(help="Where the wheels go; it is emptied first.")] = CHECKOUT / "dist",
+) -> None:
+    """Builds the wheels, and prints a line for each."""
+    try:
+        for line in built(folder.resolve(), is_pure_only=pure):
+            print(line, flush=True)
+    except CannotBuildWheel as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+
+
+def built(folder: Path, *, is_pure_only: bool, address: str = "") -> Iterator[str]:
+    """Empties the folder, builds wheels and sdist into it, and yields a line for each. Raises CannotBuildWheel.
+
+    The README in them leads to the repository at `address`, at this version's tag.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tempfile.TemporaryDirectory(prefix="wheels-") as work:
+        yield from _built(folder, Path(work), sources_with_links(Path(work), address), is_pure_only=is_pure_only)
+
+
+def sources_with_links(work: Path, address: str) -> Path:
+    """Copies the distributions' folders into one of `work`, with a README that leads to `address`, and returns that."""
+    sources = Path(tempfile.mkdtemp(dir=work))
+    for door in DOORS:
+        shutil.copytree(CHECKOUT / door, sources / door, ignore=_IGNORED)
+    readme = sources / "broker" / "README.md"
+    readme.write_text(with_links(readme.read_text(), address, f"v{__version__}", "broker"))
+    return sources
+
+
+def _built(folder: Path, work: Path, sources: Path, *, is_pure_only: bool) -> Iterator[str]:
+    own = Path(sys.executable)
+    wheels = {door: build_wheel(own, sources / door, folder, work) for door in DOORS}
+    source = _copied(sources / "broker", work)
+    run(own, "-c", _BUILD_SDIST, folder, cwd=source)
+    yield f"any Python: {_told(wheels['broker'])}; {installed_build(own, folder, work)}"
+    yield from (f"any Python: {_told(wheels[door])}" for door in DOORS[1:])
+    yield from map(_told, folder.glob("*.tar.gz"))
+    if is_pure_only:
+        return
+    if shutil.which("cc") is None:
+        raise CannotBuildWheel(
+            "no C compiler: apt-get install gcc libc6-dev, or `make wheels COMPILED=0` for the pure wheel alone"
+        )
+    found = pythons()
+    for version in VERSIONS:
+        python = found.get(version)
+        if python is None:
+            yield f"CPython {version}: not on this machine, no wheel (it is looked for on PATH and in ~/.pyenv)"
+        elif run(python, "-c", _HAS_HEADERS, cwd=work).strip() != "True":
+            yield f"CPython {version}: {python} has no Python.h, no wheel (apt-get install python3-dev)"
+        else:
+            wheel = compiled_wheel(python, sources / "broker", folder, work)
+            yield f"CPython {version}: {_told(wheel)}; {installed_build(python, folder, work)}"
+
+
+def pythons() -> dict[str, Path]:
+    """Returns the interpreters of this machine by version: this one, those on PATH, and the latest that pyenv has of each."""
+    own = "{}.{}".format(*sys.version_info[:2])
+    found = {version: shutil.which(f"python{version}") for version in VERSIONS}
+    pythons = {version: Path(program) for version, program in found.items() if program and "shims" not in program}
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for program in sorted(pyenv.glob("versions/3.*/bin/python"), key=lambda path: _numbers(path.parts[-3])):
+        version = "{}.{}".format(*_numbers(program.parts[-3])[:2])
+        if version in VERSIONS:
+            pythons[version] = program
+    return pythons | {own: Path(sys.executable)}
+
+
+def build_wheel(python: Path, door: Path, folder: Path, work: Path, **environment: str) -> Path:
+    """Builds the wheel of a distribution into `folder`, and returns its path. Raises CannotBuildWheel."""
+    source = _copied(door, work)
+    with tempfile.TemporaryDirectory(dir=work) as made:
+        pip = [*_PIP, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", made]
+        run(python, *pip, source, cwd=work, **environment)
+        (wheel,) = Path(made).glob("*.whl")
+        return Path(shutil.move(wheel, folder / wheel.name))
+
+
+def compiled_wheel(python: Path, broker: Path, folder: Path, work: Path) -> Path:
+    """Compiles the broker of this folder for `python`, and returns its wheel. Its tag names the oldest glibc it runs on."""
+    own = locked_environment(python, COMPILE_LOCK, work)
+    compiler = own.parents[1]
+    plain = build_wheel(own, broker, compiler, work, ROCKETMQ_BROKER_COMPILED="1")
+    run(own, "-m", "auditwheel", "repair", "--wheel-dir", compiler / "fits", plain, cwd=work,
+        PATH=f"{compiler / 'bin'}:{os.environ['PATH']}")  # fmt: skip
+    (wheel,) = (compiler / "fits").glob("*.whl")
+    return Path(shutil.move(wheel, folder / wheel.name))
+
+
+def installed_build(python: Path, wheels: Path, work: Path) -> str:
+    """Returns what the broker says of itself that pip chooses among the wheels of the folder, in an empty environment."""
+    return run(broker_environment(python, wheels, work), "-c", _VERSION, cwd=work).strip()
+
+
+def broker_environment(python: Path, wheels: Path, work: Path) -> Path:
+    """Installs the broker of these wheels and all that it needs into an empty environment, and returns its Python."""
+    own = locked_environment(python, BROKER_LOCK, work)
+    ours = ("--no-deps", "--no-index", "--only-binary", ":all:", "rocketmq-broker")
+    run(own, *_PIP, "install", "--find-links", wheels, *ours, cwd=work)
+    return own
+
+
+def locked_environment(python: Path, lock: Path, work: Path) -> Path:
+    """Makes an environment in `work` that has what the lock names and pip, and returns its Python."""
+    environment = Path(tempfile.mkdtemp(dir=work)) / "environment"
+    run(python, "-m", "venv", environment, cwd=work)
+    own = environment / "bin" / "python"
+    run(own, *_PIP, "install", "--use-pep517", "--require-hashes", "-r", lock, cwd=work)
+    return own
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Returns what the command prints, in an environment without settings of Python's. Raises CannotBuildWheel."""
+    ours = ("PYTHON", "ROCKETMQ_BROKER_COMPILED")
+    kept: Mapping[str, str] = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    done = subprocess.run(command, cwd=cwd, env={**kept, **environment}, capture_output=True, text=True, timeout=3600)
+    if done.returncode:
+        raise CannotBuildWheel(f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}")
+    return done.stdout
+
+
+def _copied(door: Path, work: Path) -> Path:
+    """Copies a distribution's source, since setuptools leaves files there."""
+    copy = Path(tempfile.mkdtemp(dir=work)) / door.name
+    shutil.copytree(door, copy, ignore=_IGNORED)
+    return copy
+
+
+def _told(path: Path) -> str:
+    return f"{path.name}, {path.stat().st_size / 1e6:.1f} MB"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
+
+
+if __name__ == "__main__":
+    with until_interrupted("Stopped: not all wheels are built."):
+        typer.run(main)

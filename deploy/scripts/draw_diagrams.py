@@ -1,0 +1,81 @@
+"""`make diagrams`: draws the Mermaid diagrams of the site into docs/diagrams.
+
+Mermaid runs in the machine's own Chromium, and comes from npm in a version whose checksum is pinned here. Building or reading the
+site needs neither.
+"""
+
+import base64
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Page, sync_playwright
+
+from deploy.scripts.chromium import find_chromium
+from deploy.scripts.site_diagrams import DRAWINGS, SCHEMES, Diagram, diagrams_of_site
+from rocketmq_broker.told_to_stop import until_interrupted
+
+MERMAID: Final = "@mermaid-js/tiny@12.0.0"
+CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k/u7gIeYoCrldyVy+VTCMWrNDQ=="
+"""SHA-512 of the package, as npm says it."""
+_SCRIPT: Final = "package/dist/mermaid.tiny.js"
+_THEMES: Final = {"light": "neutral", "dark": "dark"}
+_FONTS: Final = "Verdana, DejaVu Sans, sans-serif"
+"""Wide ones: where a reader has others, the words still fit."""
+_DRAW: Final = """async ([text, theme, fonts]) => {
+  mermaid.initialize({startOnLoad: false, theme, fontFamily: fonts, htmlLabels: true, deterministicIds: true,
+    flowchart: {wrappingWidth: 400}, state: {wrappingWidth: 400}});
+  const holder = document.createElement("div");
+  holder.innerHTML = (await mermaid.render("drawing", text)).svg;
+  const svg = holder.querySelector("svg"), box = svg.viewBox.baseVal;
+  svg.setAttribute("width", Math.ceil(box.width));
+  svg.setAttribute("height", Math.ceil(box.height));
+  return new XMLSerializer().serializeToString(svg);
+}"""
+
+
+def main() -> None:
+    """Draws all diagrams again, and removes drawings that no page shows any longer."""
+    browser = find_chromium()
+    if browser is None or shutil.which("npm") is None:
+        sys.exit("diagrams are drawn by Mermaid in Chromium: apt-get install chromium npm")
+    diagrams = diagrams_of_site()
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox", "--disable-gpu"]).new_page()
+        page.add_script_tag(content=_mermaid())
+        drawings = {diagram.drawing(scheme): _drawn(page, diagram, scheme) for diagram in diagrams for scheme in SCHEMES}
+    DRAWINGS.mkdir(exist_ok=True)
+    for file in DRAWINGS.glob("*.svg"):
+        file.unlink()
+    for file, svg in drawings.items():
+        file.write_text(svg)
+    print(f"{len(drawings)} drawings of {len(diagrams)} diagrams in {DRAWINGS}")
+
+
+def _drawn(page: Page, diagram: Diagram, scheme: str) -> str:
+    svg = page.evaluate(_DRAW, [diagram.mermaid, _THEMES[scheme], _FONTS])
+    return f"<!-- {diagram.origin} -->\n{svg}\n"
+
+
+def _mermaid() -> str:
+    """Downloads Mermaid's script from npm."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["npm", "pack", "--silent", MERMAID], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        [package] = Path(folder).glob("*.tgz")
+        checksum = base64.b64encode(hashlib.sha512(package.read_bytes()).digest()).decode()
+        if checksum != CHECKSUM:
+            sys.exit(f"{MERMAID} from npm has the SHA-512 {checksum}, and should have {CHECKSUM}")
+        with tarfile.open(package) as archive:
+            script = archive.extractfile(_SCRIPT)
+            assert script is not None
+            return script.read().decode()
+
+
+if __name__ == "__main__":
+    with until_interrupted("Stopped: not all diagrams are drawn."):
+        main()

@@ -1,0 +1,85 @@
+"""A hook of mkdocs: replaces each Mermaid diagram by a drawing, so that the site needs no script.
+
+The drawings are in docs/diagrams, one for light pages and one for dark ones; `make diagrams` draws them. Each names the Mermaid
+text that it was drawn from.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+
+DOCS: Final = Path(__file__).parents[2] / "docs"
+DRAWINGS: Final = DOCS / "diagrams"
+SCHEMES: Final = ("light", "dark")
+_PART: Final = re.compile(r"^#+ (?P<heading>[^\n]+)$|^```mermaid\n(?P<mermaid>.*?)^```$|^```.*?^```$", re.DOTALL | re.MULTILINE)
+"""A heading, a diagram, or other code, in which nothing is a heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    """A Mermaid diagram of a page."""
+
+    name: str
+    """That of its drawings: the page's, and which of the page's diagrams it is, from 1 on."""
+    heading: str
+    """The heading above it."""
+    mermaid: str
+    begin: int
+    end: int
+    """Its end in the page."""
+
+    @property
+    def origin(self) -> str:
+        """The first line of its drawings."""
+        return f"drawn by make diagrams from Mermaid {hashlib.sha256(self.mermaid.encode()).hexdigest()[:16]}"
+
+    def drawing(self, scheme: str) -> Path:
+        """Returns the path of its drawing for light or for dark pages."""
+        return DRAWINGS / f"{self.name}-{scheme}.svg"
+
+    @property
+    def is_drawn(self) -> bool:
+        """True if both drawings exist, and match the present text."""
+        files = [self.drawing(scheme) for scheme in SCHEMES]
+        return all(file.exists() and self.origin in file.read_text().partition("\n")[0] for file in files)
+
+
+def diagrams_in(markdown: str, page: str) -> Iterator[Diagram]:
+    """Yields the diagrams of a page, in order."""
+    heading, number = page, 0
+    for found in _PART.finditer(markdown):
+        if found["heading"] is not None:
+            heading = found["heading"]
+        elif found["mermaid"] is not None:
+            number += 1
+            yield Diagram(f"{page}-{number}", heading, found["mermaid"], found.start(), found.end())
+
+
+def diagrams_of_site() -> list[Diagram]:
+    """Returns all diagrams of the site."""
+    return [diagram for file in sorted(DOCS.glob("*.md")) for diagram in diagrams_in(file.read_text(), file.stem)]
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Returns the page's text with drawings, each a link to its full size, because some have many words.
+
+    Material shows an image only on light or only on dark pages, by the end of its address. A drawing alone has a light
+    background.
+    """
+    parts, position = [], 0
+    for diagram in diagrams_in(markdown, Path(page.file.src_uri).stem):
+        if not diagram.is_drawn:
+            raise PluginError(f"{page.file.src_uri}, {diagram.heading!r}: this diagram has no drawing of its text: make diagrams")
+        images = [f"![{diagram.heading}](diagrams/{diagram.drawing(scheme).name}#only-{scheme})" for scheme in SCHEMES]
+        full_size = f"diagrams/{diagram.drawing('light').name}"
+        parts += [markdown[position : diagram.begin], f'[{"".join(images)}]({full_size} "Open in full size")']
+        position = diagram.end
+    return "".join([*parts, markdown[position:]])

@@ -1,0 +1,56 @@
+"""A hook of mkdocs: adds tutorials and recipes to the site, and turns links to other files into plain names.
+
+In the repository a page may link to any file. The site has only pages: a link to a page stays a link, and a link to another file
+becomes its text and its path, so that no link is broken.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Final
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT: Final = Path(__file__).parents[2]
+_FOLDERS: Final = ("tutorials", "examples")
+"""Folders whose pages have their paths in the repository; those of others lie in docs."""
+LINK: Final = re.compile(
+    r"^```.*?^```$|(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)|`[^`\n]*`", re.DOTALL | re.MULTILINE
+)
+"""A link, or code, in which nothing is a link."""
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages of tutorials, English and Chinese, and of recipes, under their paths in the repository."""
+    names = ("README.md", "README.zh.md")
+    for page in sorted(page for folder in _FOLDERS for name in names for page in ROOT.glob(f"{folder}/**/{name}")):
+        source = page.relative_to(ROOT).as_posix()
+        files.append(File.generated(config, source, content=page.read_text()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Returns the page's text with links of the site. Leaves code alone."""
+    source = page.file.src_uri
+    in_repository = source if source.startswith(_FOLDERS) else f"docs/{source}"
+    return LINK.sub(lambda found: _linked(found, in_repository, source, files), markdown)
+
+
+def _linked(found: re.Match[str], in_repository: str, source: str, files: Files) -> str:
+    path, _, anchor = (found["target"] or "").partition("#")
+    if not path or "://" in path:
+        return found[0]
+    target = posixpath.normpath(posixpath.join(posixpath.dirname(in_repository), path))
+    page = page_of(target)
+    if files.get_file_from_path(page) is None:
+        return f"{found['text']} (`{target}`)"
+    relative = posixpath.relpath(page, posixpath.dirname(source) or ".")
+    return f"{found['image']}[{found['text']}]({relative}{f'#{anchor}' if anchor else ''})"
+
+
+def page_of(target: str) -> str:
+    """Returns the site's name of a file of the repository."""
+    homes = {"README.md": "index.md", "README.zh.md": "zh.md"}
+    return homes.get(target, target.removeprefix("docs/"))

@@ -1,1 +1,0 @@
-"""Recipes: small programs of their own, each in a folder to copy. `examples/README.md` lists them."""

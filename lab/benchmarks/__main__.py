@@ -1,0 +1,208 @@
+"""python -m lab.benchmarks: our broker side by side with Apache RocketMQ, under the same load."""
+
+from __future__ import annotations
+
+import compileall
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import rocketmq_broker
+from demo.processes import ProcessFailed
+from lab.benchmarks.side_by_side.brokers import Side
+from lab.benchmarks.side_by_side.environment import environment
+from lab.benchmarks.side_by_side.generator import CannotBuild, build
+from lab.benchmarks.side_by_side.measure import measure
+from lab.benchmarks.side_by_side.plan import (
+    ASYNC,
+    BINARY_HEADERS,
+    BY_GRPC,
+    GENERATED,
+    SYNC,
+    Kind,
+    Load,
+    Plan,
+    generated_loads,
+    java_loads,
+)
+from lab.benchmarks.side_by_side.report import Results
+from lab.benchmarks.side_by_side.sample import Sample
+from rocketmq_broker.told_to_stop import until_interrupted
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+BROKER = Path(rocketmq_broker.__file__).parent
+"""The Python source, or what `make compile` made of it."""
+RESULTS = PROJECT_ROOT / "data" / "benchmarks"
+CANNOT_MEASURE = 2
+INTERRUPTED = 130
+SIDES = {"ours": Side.OURS, "interpreted": Side.INTERPRETED, "apache": Side.APACHE, "apache-5": Side.APACHE_5}
+QUICK_LOADS = (
+    Load(Kind.TRANSACTIONS, SYNC, 32),
+    Load(Kind.TRANSACTIONS, ASYNC, 32),
+    Load(Kind.SENDS, ASYNC, 32),
+    Load(Kind.LISTENER, ASYNC),
+    Load(Kind.PULLS, ASYNC),
+    Load(Kind.CHECKS, SYNC),
+)
+QUICK_SECONDS = 3
+QUICK_BACKLOG = 100_000
+QUICK_PENDING = 10_000
+
+
+def main(
+    rows: Annotated[str, typer.Option(help=f"Which kinds of load; also {', '.join(BY_GRPC)}.")] = ",".join(GENERATED),
+    in_flight: Annotated[str, typer.Option(help="Messages without an answer, one row for each number.")] = "1,32,128",
+    flush: Annotated[str, typer.Option(help="flushDiskType, one row for each.")] = f"{SYNC},{ASYNC}",
+    brokers: Annotated[str, typer.Option(help=f"Which are measured in turn: {', '.join(SIDES)}.")] = "ours,apache",
+    rounds: Annotated[int, typer.Option(min=1, help="How often each row is measured.")] = 3,
+    warm_up: Annotated[int, typer.Option(min=1, help="Seconds of each load before it is measured.")] = 10,
+    seconds: Annotated[int, typer.Option(min=1, help="Seconds of each load that are measured.")] = 10,
+    size: Annotated[int, typer.Option(min=16, help="Bytes of a message's body.")] = 1024,
+    rate: Annotated[int, typer.Option(min=1, help="Transactions a second of the row listener.")] = 1000,
+    backlog: Annotated[int, typer.Option(min=1, help="Messages that are pulled, and that a restart finds.")] = 1_000_000,
+    pending: Annotated[
+        int, typer.Option(min=1, help="Pending transactions that are checked, and that a restart finds.")
+    ] = 100_000,
+    quick: Annotated[bool, typer.Option("--quick", help="A part of it, in under five minutes.")] = False,
+    java: Annotated[bool, typer.Option("--java", help="Apache's Java client sends: what a Java program gets.")] = False,
+    threads: Annotated[str, typer.Option(help="With --java: how many threads send, one row for each number.")] = "1,8,32,128",
+    headers: Annotated[str, typer.Option(help="With --java: the client's serializer, one row for each.")] = "JSON,ROCKETMQ",
+    consume: Annotated[int, typer.Option(min=0, help="With --java: messages of the rows with a consumer; 0: none.")] = 100_000,
+) -> None:
+    """Measures the brokers in turn, and prints their results."""
+    console = Console()
+    flushes = _chosen(flush, [SYNC, ASYNC])
+    if java:
+        loads = java_loads(flushes, _chosen(headers, ["JSON", BINARY_HEADERS]), _numbers(threads), with_consumer=consume > 0)
+    else:
+        loads = generated_loads([Kind(row) for row in _chosen(rows, [*GENERATED, *BY_GRPC])], flushes, _numbers(in_flight))
+    if quick:
+        rounds, warm_up, seconds = 1, QUICK_SECONDS, QUICK_SECONDS
+        backlog, pending = min(backlog, QUICK_BACKLOG), min(pending, QUICK_PENDING)
+        loads = java_loads(flushes, ["JSON"], [1, 32], with_consumer=False) if java else list(QUICK_LOADS)
+    plan = Plan(
+        sides=[SIDES[name] for name in _chosen(brokers, list(SIDES))],
+        loads=loads,
+        rounds=rounds,
+        warm_up_s=warm_up,
+        seconds=seconds,
+        body_size=size,
+        rate=rate,
+        backlog=backlog,
+        pending=pending,
+        consumed=consume,
+    )
+    _check_tools(console, needs_generator=not java)
+    _compile_modules()
+    sys.exit(_run(plan, Results(environment()), console))
+
+
+def _compile_modules() -> None:
+    """Writes the broker's bytecode, as an installation does, so that no measured start compiles modules."""
+    compileall.compile_dir(BROKER, quiet=2)
+
+
+def _run(plan: Plan, results: Results, console: Console) -> int:
+    """Measures, prints the results, and returns the exit code."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    code = 0
+    try:
+        _measure_all(plan, results, console)
+        code = CANNOT_MEASURE if results.failed else 0
+    except ProcessFailed as error:
+        console.print(f"[red]The benchmark could not go on:[/red] {error}", highlight=False)
+        code = CANNOT_MEASURE
+    except KeyboardInterrupt:
+        console.print("\nInterrupted; all processes are stopped.")
+        code = INTERRUPTED
+    if results.samples:
+        for table in results.tables(console.width):
+            console.print(table, "")
+        for line in results.footer():
+            console.print(line, highlight=False, markup=False)
+        directory = RESULTS / time.strftime("%Y-%m-%d-%H%M%S")
+        results.write(directory)
+        console.print(f"Written to {directory}", highlight=False, soft_wrap=True)
+    return code
+
+
+def _measure_all(plan: Plan, results: Results, console: Console) -> None:
+    runs = plan.runs()
+    console.print(
+        f"{len(runs)} runs, {plan.rounds} of each row: about {plan.total_s() / 60:.0f} minutes. Ctrl-C ends it sooner.",
+        highlight=False,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="benchmark-") as folder,
+        Progress(*_columns(), console=console, transient=True) as progress,
+    ):
+        task = progress.add_task("", total=plan.total_s())
+        for number, run in enumerate(runs):
+            what = f"{run.load.name}, {run.side.value}"
+            progress.update(task, description=what)
+            try:
+                sample = measure(plan, run, Path(folder) / str(number))
+            except ProcessFailed as error:
+                if not results.samples:
+                    raise
+                results.failed.append(f"{what}: {error}")
+                said = f"could not be measured: {error}"
+            else:
+                results.add(run.load, run.side, sample)
+                said = _in_short(run.load, sample)
+            progress.console.print(f"{number + 1}/{len(runs)} {what}: {said}", highlight=False, markup=False)
+            progress.advance(task, plan.run_s(run))
+
+
+def _in_short(load: Load, sample: Sample) -> str:
+    busy = f", beside other programs that used {sample.others.processors:.1f} processors" if sample.others.is_busy else ""
+    return f"{sample.result:,.2f} {load.unit}{busy}"
+
+
+def _check_tools(console: Console, *, needs_generator: bool) -> None:
+    missing = [program for program in ("java", "mvn") if shutil.which(program) is None]
+    if missing:
+        console.print(
+            f"{' and '.join(missing)} not found: the benchmark needs Java 17 and Maven for Apache's broker", highlight=False
+        )
+        sys.exit(CANNOT_MEASURE)
+    if needs_generator:
+        try:
+            build()
+        except CannotBuild as error:
+            console.print(str(error), highlight=False, markup=False)
+            sys.exit(CANNOT_MEASURE)
+
+
+def _numbers(text: str) -> Sequence[int]:
+    numbers = [int(number) for number in text.split(",") if number.isdecimal()]
+    if len(numbers) != text.count(",") + 1 or 0 in numbers:
+        raise typer.BadParameter(f"{text!r} is no list of numbers of 1 or more, such as 1,32")
+    return numbers
+
+
+def _chosen(text: str, known: Sequence[str]) -> Sequence[str]:
+    chosen = text.split(",")
+    for name in chosen:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(known)}")
+    return chosen
+
+
+def _columns() -> list[ProgressColumn]:
+    percentage, what = TextColumn("{task.percentage:3.0f} %"), TextColumn("{task.description}")
+    return [SpinnerColumn(), BarColumn(), percentage, TimeElapsedColumn(), what]
+
+
+if __name__ == "__main__":
+    with until_interrupted():
+        typer.run(main)

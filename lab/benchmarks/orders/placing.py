@@ -1,0 +1,62 @@
+"""Places orders over HTTP by a load generator (lab/benchmarks/orders/load, in Go), which notes when each was answered."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from demo.processes import ProcessFailed
+from lab.benchmarks.side_by_side.generator import PROGRAM, build, printed_json
+
+_SOURCE: Final = Path(__file__).resolve().parent / "load"
+_PROGRAM: Final = PROGRAM.with_name("order-load")
+_LONGER_S: Final = 60.0
+"""How much longer than it places orders the generator may run: answers come within 30 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedOrder:
+    """An order that was answered with 201; times in seconds since the epoch."""
+
+    order_id: str
+    began_s: float
+    answered_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """The result of a load."""
+
+    orders: list[PlacedOrder]
+    refused: int
+    """Requests with any other answer, or none."""
+    seconds: float
+
+
+def build_generator() -> None:
+    """Builds the generator, which takes no time if it is built. Raises CannotBuild."""
+    build(_PROGRAM, _SOURCE)
+
+
+def place_at_rate(url: str, *, rate: float, seconds: float) -> Placing:
+    """Starts `rate` orders a second, independent of the answers: a slow service does not slow the load. Raises ProcessFailed."""
+    return _place(url, "-rate", rate, seconds)
+
+
+def place_in_flight(url: str, *, in_flight: int, seconds: float) -> Placing:
+    """Keeps so many requests unanswered. Raises ProcessFailed."""
+    return _place(url, "-in-flight", in_flight, seconds)
+
+
+def _place(url: str, option: str, value: float, seconds: float) -> Placing:
+    command = [str(_PROGRAM), "-url", url, option, f"{value:g}", "-seconds", f"{seconds:g}"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + _LONGER_S)
+    except subprocess.TimeoutExpired as error:
+        raise ProcessFailed(f"the generator of orders did not end within {error.timeout:g} s") from None
+    if done.returncode != 0:
+        raise ProcessFailed(f"the generator of orders failed: {done.stderr.strip()}")
+    printed = printed_json("the generator of orders", done.stdout)
+    return Placing([PlacedOrder(**order) for order in printed["orders"]], printed["refused"], printed["seconds"])

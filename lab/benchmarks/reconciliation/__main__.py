@@ -1,0 +1,102 @@
+"""python -m lab.benchmarks.reconciliation: large books with known faults, beside other tools, and how the time grows."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lab.benchmarks.reconciliation.books import write_books
+from lab.benchmarks.reconciliation.report import faults_table, growth_table, times_table, two_tables_table
+from lab.benchmarks.reconciliation.runs import Run, RunFailed, reconcile
+from lab.benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
+from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, compare, how_to_get, tools_here
+from rocketmq_broker.told_to_stop import until_interrupted
+
+BYTES_PER_ORDER = 1_400
+CANNOT_MEASURE = 2
+
+
+def main(
+    orders: Annotated[list[int] | None, typer.Option(min=1_000, help="how many orders; may be repeated")] = None,
+    rounds: Annotated[int, typer.Option(min=0, help="how often the tools compare the two tables, in turn; 0: not at all")] = 3,
+    memory: Annotated[str, typer.Option(help="heap of Spark's JVM, and DuckDB's memory")] = "4g",
+    folder: Annotated[Path, typer.Option(help="where the books go for the time of the run")] = Path("data/bench-pipelines"),
+    packages: Annotated[Path, typer.Option(help="where datacompy and DuckDB are installed")] = Path("data/comparison"),
+) -> None:
+    """Write books, reconcile them, and compare what was found with what was injected. Then the two tables, beside other tools."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    screen = Console()
+    tools = tools_here(packages) if rounds else []
+    if rounds and (missing := [tool for tool in Tool if tool not in tools]):
+        screen.print(how_to_get(missing, packages), style="yellow", markup=False, highlight=False)
+    runs: list[Run] = []
+    compared: list[TwoTables] = []
+    for count in orders or [1_000_000, 5_000_000, 10_000_000]:
+        try:
+            with _books(count, folder, screen) as books:
+                runs.append(_reconciled(books, count, memory, screen))
+                screen.print(faults_table(runs[-1]))
+                if tools:
+                    compared.append(_compared(books, count, memory, tools, rounds, packages.absolute(), screen))
+                    _print_two_tables(compared[-1], screen)
+        except RunFailed as error:
+            screen.print(f"{count:,} orders: {error}", style="bold red", markup=False)
+            sys.exit(CANNOT_MEASURE)
+    screen.print(times_table(runs))
+    if (growth := growth_table(runs, compared)) is not None:
+        screen.print(growth)
+    sys.exit(not all(run.is_right for run in runs) or not all(two_tables.is_right for two_tables in compared))
+
+
+@contextmanager
+def _books(count: int, folder: Path, screen: Console) -> Iterator[Path]:
+    """Writes books of so many orders, and removes them after the block. Raises RunFailed."""
+    books = folder.absolute() / str(count)
+    shutil.rmtree(books, ignore_errors=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    needed = count * BYTES_PER_ORDER
+    if shutil.disk_usage(folder).free < 2 * needed:
+        raise RunFailed(f"the books need {needed / 1e9:.1f} GB in {folder}, and Spark as much again")
+    try:
+        with screen.status(f"Writing books of {count:,} orders"):
+            write_books(books, count, time.time_ns() // 1_000_000)
+        yield books
+    finally:
+        shutil.rmtree(books, ignore_errors=True)
+
+
+def _reconciled(books: Path, count: int, memory: str, screen: Console) -> Run:
+    with screen.status(f"Reconciling {count:,} orders"):
+        return reconcile(books, count, memory)
+
+
+def _compared(books: Path, count: int, memory: str, tools: list[Tool], rounds: int, packages: Path, screen: Console) -> TwoTables:
+    with screen.status("") as status:
+
+        def run(tool: Tool) -> ToolRun:
+            status.update(f"Comparing {count:,} orders with their credits: {tool.value}")
+            return compare(tool, books, memory, packages)
+
+        return compared_in_turn(count, tools, rounds, run)
+
+
+def _print_two_tables(two_tables: TwoTables, screen: Console) -> None:
+    if two_tables.results:
+        screen.print(two_tables_table(two_tables))
+    for failure in two_tables.failed:
+        screen.print(failure, style="bold red", markup=False)
+
+
+if __name__ == "__main__":
+    with until_interrupted("Stopped: the books of the run are removed."):
+        typer.run(main)

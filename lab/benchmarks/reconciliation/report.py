@@ -1,0 +1,102 @@
+"""The benchmark's report: faults found, times, the tools in comparison, and growth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from lab.benchmarks.reconciliation.runs import Run
+from lab.benchmarks.reconciliation.two_tables.differences import rows_in_books
+from lab.benchmarks.reconciliation.two_tables.rounds import ToolResult, TwoTables
+from lab.benchmarks.reconciliation.two_tables.tools import Tool
+
+_WRONG = "bold red"
+_WHOLE = "ours, with its commit log"
+
+
+def faults_table(run: Run) -> Table:
+    """Returns a table of each fault: how often it was injected and found; with the run's time."""
+    took = f"{run.usage.wall_s:.0f} s, of a processor {run.usage.cpu_s:.0f} s"
+    table = Table(title=f"{run.orders:,} orders in {took}: {run.invented} findings invented")
+    table.add_column("fault")
+    for name in ("injected", "found, class and cause right"):
+        table.add_column(name, justify="right")
+    for fault in run.faults:
+        style = "" if fault.found == fault.injected else _WRONG
+        table.add_row(fault.fault.value, f"{fault.injected:,}", f"{fault.found:,}", style=style)
+    return table
+
+
+def times_table(runs: Sequence[Run]) -> Table:
+    """Returns a table of each size: time, orders a second, processor time an order, memory."""
+    table = Table(title="python -m pipelines reconcile, with its commit log")
+    for name in ("orders", "wall s", "orders/s", "CPU s", "CPU µs an order", "peak GB"):
+        table.add_column(name, justify="right")
+    for run in runs:
+        usage = run.usage
+        table.add_row(
+            f"{run.orders:,}",
+            f"{usage.wall_s:.0f}",
+            f"{run.orders / usage.wall_s:,.0f}",
+            f"{usage.cpu_s:.0f}",
+            f"{usage.cpu_s / run.orders * 1e6:.0f}",
+            f"{usage.peak_bytes / 1e9:.1f}",
+        )
+    return table
+
+
+def two_tables_table(two_tables: TwoTables) -> Table:
+    """Returns a table of each tool: time, rows a second, processor time, memory, and its ratio to ours."""
+    table = Table(
+        box=SIMPLE_HEAD,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+        title=f"{two_tables.orders:,} orders against their credits: order id, customer, amount;"
+        f" median, least and most of {max(len(result.runs) for result in two_tables.results)} runs",
+    )
+    table.add_column("tool")
+    for name in ("wall s", "least", "most", "rows/s", "CPU s", "peak GB", "ours/theirs", "found"):
+        table.add_column(name, justify="right")
+    for result in two_tables.results:
+        table.add_row(*_tool_row(two_tables, result), style="" if result.is_right else _WRONG)
+    return table
+
+
+def _tool_row(two_tables: TwoTables, result: ToolResult) -> tuple[str, ...]:
+    least_s, most_s = result.least_and_most_s
+    ours = two_tables.result(Tool.OURS)
+    ratio = "" if ours is None or result.tool is Tool.OURS else f"{ours.wall_s / result.wall_s:.2f}"
+    return (
+        result.tool.value,
+        f"{result.wall_s:.1f}",
+        f"{least_s:.1f}",
+        f"{most_s:.1f}",
+        f"{rows_in_books(two_tables.orders) / result.wall_s:,.0f}",
+        f"{result.cpu_s:.0f}",
+        f"{result.peak_bytes / 1e9:.1f}",
+        ratio,
+        "all" if result.is_right else "wrong",
+    )
+
+
+def growth_table(runs: Sequence[Run], compared: Sequence[TwoTables]) -> Table | None:
+    """Returns a table of the times' growth relative to the smallest books; None for one size."""
+    walls = [(_WHOLE, run.orders, run.usage.wall_s) for run in runs]
+    walls += [(result.tool.value, two_tables.orders, result.wall_s) for two_tables in compared for result in two_tables.results]
+    grown = [
+        (name, f"{orders:,}", f"{orders / first_orders:.1f}", f"{wall_s / first_s:.1f}")
+        for name, orders, wall_s in walls
+        for first_orders, first_s in [min((other, other_s) for of, other, other_s in walls if of == name)]
+        if orders > first_orders
+    ]
+    if not grown:
+        return None
+    table = Table(title="Growth, from the smallest books on")
+    table.add_column("tool")
+    for name in ("orders", "times the orders", "times the time"):
+        table.add_column(name, justify="right")
+    for row in grown:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,142 @@
+"""One run of the reconciliation as users start it, with its wall time, processor time and memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, Final
+
+import msgspec
+import psutil
+import pyarrow.parquet
+
+from lab.benchmarks.reconciliation.faults import EXPECTED, Fault, injected
+
+_POLL_S: Final = 0.2
+_END_WITHIN_S: Final = 5.0
+
+
+class RunFailed(Exception):
+    """The reconciliation ended without a verdict; the text is its last output."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The resources of a command and its children."""
+
+    wall_s: float
+    cpu_s: float
+    peak_bytes: int
+    """Of proportional set sizes together."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultCount:
+    """The injections of a fault, and the findings of it with the right class and cause."""
+
+    fault: Fault
+    injected: int
+    found: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run on books of so many orders. `invented` counts findings without an injected fault."""
+
+    orders: int
+    usage: Usage
+    faults: tuple[FaultCount, ...]
+    invented: int
+
+    @property
+    def is_right(self) -> bool:
+        """True if each fault was found, and nothing else."""
+        return not self.invented and all(fault.found == fault.injected for fault in self.faults)
+
+
+def reconcile(folder: Path, orders: int, memory: str) -> Run:
+    """Runs `python -m pipelines reconcile` on books of `write_books`. Raises RunFailed."""
+    output = folder / "out"
+    answer, usage = measured([*reconcile_command(folder, memory, output), "--store", str(folder / "store")])
+    totals = msgspec.json.decode(answer.encode())["findings"]
+    return Run(orders, usage, *_compared(output, totals, orders))
+
+
+def reconcile_command(folder: Path, memory: str, output: Path) -> list[str]:
+    """Returns the command that reconciles the databases of `write_books`, and prints JSON."""
+    databases = [f"--{name}-database-url=sqlite:///{folder}/{name}s.db" for name in ("order", "credit")]
+    options = ["--json", "--memory", memory, "--output", str(output)]
+    return [sys.executable, "-m", "pipelines", "reconcile", *databases, *options]
+
+
+def measured(command: Sequence[str], *, environment: Mapping[str, str] | None = None) -> tuple[str, Usage]:
+    """Returns a command's output, and the resources of it and its children. Raises RunFailed without a verdict.
+
+    A verdict is an output, and exit code 0 or 1.
+    """
+    began_s = time.monotonic()
+    cpu_s: dict[tuple[int, float], float] = {}
+    peak_bytes = 0
+    with TemporaryFile("w+") as printed, TemporaryFile("w+") as said:
+        process = subprocess.Popen(command, stdout=printed, stderr=said, env=environment)
+        root = psutil.Process(process.pid)
+        try:
+            while process.poll() is None:
+                peak_bytes = max(peak_bytes, _look(root, cpu_s))
+                time.sleep(_POLL_S)
+        finally:
+            _end(root)
+            process.wait()
+        printed.seek(0)
+        said.seek(0)
+        answer = printed.read()
+        if process.returncode not in (0, 1) or not answer:
+            raise RunFailed(said.read().strip().rpartition("\n")[2])
+        return answer, Usage(time.monotonic() - began_s, sum(cpu_s.values()), peak_bytes)
+
+
+def _end(root: psutil.Process) -> None:
+    """Ends a running command, with Spark's JVM and its workers."""
+    with suppress(psutil.NoSuchProcess):
+        family = [*root.children(recursive=True), root]
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.terminate()
+        _, left = psutil.wait_procs(family, timeout=_END_WITHIN_S)
+        for process in left:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+
+def _look(root: psutil.Process, cpu_s: dict[tuple[int, float], float]) -> int:
+    """Notes the processor time of each process, and returns the memory of all together."""
+    total = 0
+    try:
+        for process in (root, *root.children(recursive=True)):
+            times = process.cpu_times()
+            cpu_s[process.pid, process.create_time()] = times.user + times.system
+            total += process.memory_full_info().pss
+    except psutil.Error:
+        pass
+    return total
+
+
+def _compared(output: Path, totals: Sequence[dict[str, Any]], orders: int) -> tuple[tuple[FaultCount, ...], int]:
+    """Counts the faults by class and cause: two faults may not share both."""
+    rows = pyarrow.parquet.read_table(output / "findings", columns=["finding", "cause"]).group_by(["finding", "cause"])
+    counted = {(row["finding"], row["cause"]): row["finding_count"] for row in rows.aggregate([("finding", "count")]).to_pylist()}
+    faults = [
+        FaultCount(fault, count, counted.pop((finding.value, None if cause is None else cause.value), 0))
+        for fault, count in injected(orders).items()
+        for finding, cause in [EXPECTED[fault]]
+    ]
+    too_many = sum(max(0, fault.found - fault.injected) for fault in faults)
+    healthy = sum(found["count"] for found in totals if found["finding"] in ("matched", "rolled_back"))
+    missing = orders - sum(fault.injected for fault in faults) - healthy
+    return tuple(faults), sum(counted.values()) + too_many + max(0, missing)

@@ -1,0 +1,57 @@
+"""The differences visible in two tables: those in the benchmark's books, and those found by our reconciliation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from lab.benchmarks.reconciliation.faults import UNCREDITED, Fault, injected
+from pipelines.judging.classes import Finding
+from pipelines.sources.databases.tables import Table
+
+ORDERS: Final = Table("orders", "id", {"order_id": "string", "customer": "string", "total_cents": "bigint"})
+CREDITS: Final = Table("credits", "id", {"order_id": "string", "customer": "string", "amount_cents": "bigint"})
+"""Orders and credits are compared by order id, customer and amount. Credits have no currency."""
+
+_CREDITS_LEFT: Final = (Finding.CREDIT_WITHOUT_ORDER, Finding.DOUBLE_CREDIT)
+_UNEQUAL: Final = (Finding.AMOUNT_MISMATCH, Finding.WRONG_CUSTOMER)
+
+
+class Differences(msgspec.Struct, frozen=True):
+    """The differences of two tables."""
+
+    orders_left: int
+    """Orders without a credit."""
+    credits_left: int
+    """Credits without an order, and the second credits of an order."""
+    unequal: int
+    """Orders whose credit has another customer or another amount."""
+
+
+def in_books(orders: int) -> Differences:
+    """Returns the differences between the two tables of `write_books` with so many orders."""
+    count = injected(orders)
+    return Differences(
+        orders_left=sum(count[fault] for fault in UNCREDITED),
+        credits_left=count[Fault.ORDER_ROW_LOST] + count[Fault.CREDITED_TWICE],
+        unequal=count[Fault.OTHER_AMOUNT] + count[Fault.OTHER_CUSTOMER],
+    )
+
+
+def rows_in_books(orders: int) -> int:
+    """Returns the number of rows in both tables of `write_books` together."""
+    count = injected(orders)
+    uncredited = sum(count[fault] for fault in UNCREDITED)
+    return 2 * orders - count[Fault.ORDER_ROW_LOST] - uncredited + count[Fault.CREDITED_TWICE]
+
+
+def told_by_reconcile(findings: Sequence[Mapping[str, Any]]) -> Differences:
+    """Returns the differences among the findings of `reconcile --json`. A double credit counts as one credit too many."""
+    count = {found["finding"]: int(found["count"]) for found in findings}
+    return Differences(
+        orders_left=count.get(Finding.MISSING_CREDIT, 0),
+        credits_left=sum(count.get(finding, 0) for finding in _CREDITS_LEFT),
+        unequal=sum(count.get(finding, 0) for finding in _UNEQUAL),
+    )

@@ -1,0 +1,84 @@
+"""Runs all tools in turn, round after round, and summarizes their runs."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from lab.benchmarks.reconciliation.runs import RunFailed
+from lab.benchmarks.reconciliation.two_tables.differences import Differences, in_books
+from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The runs of one tool on books of one size."""
+
+    tool: Tool
+    runs: tuple[ToolRun, ...]
+    is_right: bool
+    """Whether each run found exactly the injected faults."""
+
+    @property
+    def wall_s(self) -> float:
+        """The median wall time, including the start of the process."""
+        return statistics.median(run.usage.wall_s for run in self.runs)
+
+    @property
+    def least_and_most_s(self) -> tuple[float, float]:
+        """The least and the greatest wall time."""
+        times = [run.usage.wall_s for run in self.runs]
+        return min(times), max(times)
+
+    @property
+    def cpu_s(self) -> float:
+        """The median processor time."""
+        return statistics.median(run.usage.cpu_s for run in self.runs)
+
+    @property
+    def peak_bytes(self) -> int:
+        """The greatest memory of all runs."""
+        return max(run.usage.peak_bytes for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class TwoTables:
+    """All tools on books of so many orders; `failed` holds the reasons of failed runs."""
+
+    orders: int
+    results: tuple[ToolResult, ...]
+    failed: tuple[str, ...] = field(default=())
+
+    @property
+    def is_right(self) -> bool:
+        """True if all tools that ran found the injected faults."""
+        return not self.failed and all(result.is_right for result in self.results)
+
+    def result(self, tool: Tool) -> ToolResult | None:
+        """Returns the result of one tool; None without one."""
+        return next((result for result in self.results if result.tool is tool), None)
+
+
+def compared_in_turn(orders: int, tools: Sequence[Tool], rounds: int, run: Callable[[Tool], ToolRun]) -> TwoTables:
+    """Runs each tool once in each round, so that other load affects all alike. A failed tool does not run again."""
+    done: dict[Tool, list[ToolRun]] = {tool: [] for tool in tools}
+    failed: dict[Tool, str] = {}
+    for _ in range(rounds):
+        for tool in tools:
+            if tool in failed:
+                continue
+            try:
+                done[tool].append(run(tool))
+            except RunFailed as error:
+                failed[tool] = f"{tool.value}: {error}"
+    expected = in_books(orders)
+    return TwoTables(
+        orders,
+        tuple(ToolResult(tool, tuple(runs), _is_right(runs, expected)) for tool, runs in done.items() if runs),
+        tuple(failed.values()),
+    )
+
+
+def _is_right(runs: Sequence[ToolRun], expected: Differences) -> bool:
+    return all(run.found == expected for run in runs)

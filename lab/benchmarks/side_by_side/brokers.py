@@ -1,0 +1,240 @@
+"""The compared brokers, each in its own process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import psutil
+
+from demo.ports import free_ports
+from demo.processes import Processes, ProcessFailed, prints
+from lab.benchmarks.side_by_side.probe import first_accepted_s
+from lab.benchmarks.side_by_side.usage import born_s
+
+PEER = Path(__file__).resolve().parents[3] / "tests" / "foreign" / "apache" / "peer"
+APACHE_VERSION, APACHE_5_VERSION = "4.9.7", "5.5.0"
+APACHE_PROXY_VERSION = "5.3.3"
+"""RocketMQ 4.9.7 has no proxy. This one runs in one process with its broker (local mode)."""
+APACHE_HEAP = "2g"
+START_TIMEOUT_S = 300
+"""The first start of Apache's broker downloads its jars."""
+
+
+class Side(StrEnum):
+    """A broker that is compared. The ratio of each is to APACHE."""
+
+    OURS = "ours"
+    """The compiled broker where it is built, else the Python source."""
+    INTERPRETED = "ours, interpreted"
+    APACHE = "Apache"
+    APACHE_5 = f"Apache {APACHE_5_VERSION}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The broker's check times, in milliseconds."""
+
+    transaction_time_out: int = 6_000
+    transaction_check_interval: int = 60_000
+
+
+NEVER_DUE = Checks(24 * 3_600_000, 3_600_000)
+"""Longer than any measurement. RocketMQ's checks of such transactions come after it."""
+ALL_DUE = Checks(1_000, 10_000)
+"""Every transaction is due that an earlier start left. RocketMQ's first check comes an interval after the start."""
+
+
+class BrokerUnderTest(ABC):
+    """A broker with its name server. `home` holds its settings, its store and its logs."""
+
+    checks = Checks()
+    """Counts at the next start."""
+    has_grpc = False
+    """Whether the next start opens a port for gRPC, too."""
+
+    def __init__(self, processes: Processes, home: Path, flush: str) -> None:
+        """`flush` is SYNC_FLUSH or ASYNC_FLUSH; all other settings except `checks` are the defaults."""
+        self.home = home
+        self.was_started = False
+        self._processes = processes
+        self._flush = flush
+        self._namesrv_port, self._port, self._grpc_port = free_ports(3)
+        home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def namesrv_addr(self) -> str:
+        """The name server's address."""
+        return f"127.0.0.1:{self._namesrv_port}"
+
+    @property
+    def address(self) -> str:
+        """The broker's address."""
+        return f"127.0.0.1:{self._port}"
+
+    @property
+    def grpc_endpoint(self) -> str:
+        """The address for clients by gRPC."""
+        return f"127.0.0.1:{self._grpc_port}"
+
+    def start(self) -> float:
+        """Starts it. Returns the seconds from the broker process's birth to its first accepted message.
+
+        After `kill` or `stop` it opens the store again. Raises ProcessFailed.
+        """
+        self.was_started = True
+        self._spawn()
+        accepted_s = asyncio.run(first_accepted_s(self.address, START_TIMEOUT_S))
+        self._wait_until_ready()
+        return accepted_s - born_s(self.process)
+
+    @abstractmethod
+    def _spawn(self) -> None:
+        """Starts the processes."""
+
+    @abstractmethod
+    def _wait_until_ready(self) -> None:
+        """Returns when the name server knows the broker as well."""
+
+    @property
+    @abstractmethod
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+
+    @abstractmethod
+    def kill(self) -> None:
+        """Kills the broker by SIGKILL, as a crash would; its helpers end themselves."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Ends broker and name server."""
+
+
+class OurBroker(BrokerUnderTest):
+    """python -m rocketmq_broker, its name server in the same process."""
+
+    python_options: Sequence[str] = ()
+    """The arguments between `python` and `-m rocketmq_broker`."""
+    environment: Mapping[str, str] = {}
+    """What differs from this program's environment."""
+
+    def _spawn(self) -> None:
+        settings = {
+            "listenPort": self._port,
+            "namesrvListenPort": self._namesrv_port,
+            "flushDiskType": self._flush,
+            "transactionTimeOut": self.checks.transaction_time_out,
+            "transactionCheckInterval": self.checks.transaction_check_interval,
+            "storePathRootDir": self.home / "store",
+            **({"grpcServerPort": self._grpc_port} if self.has_grpc else {}),
+        }
+        configuration = self.home / "broker.conf"
+        configuration.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+        command = [sys.executable, *self.python_options, "-m", "rocketmq_broker", "-c", str(configuration)]
+        self._process = self._processes.add(
+            f"our-{self.home.name}", command, environment=self.environment, is_ready=prints("boot success")
+        )
+        self._process.spawn()
+
+    def _wait_until_ready(self) -> None:
+        self._process.wait_until_ready()
+
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+        return psutil.Process(self._process.pid)
+
+    def kill(self) -> None:
+        """Kills the broker, and its name server with it."""
+        self._process.kill()
+
+    def stop(self) -> None:
+        """Ends it cleanly."""
+        self._process.stop()
+
+
+class InterpretedBroker(OurBroker):
+    """The Python source, also where this program runs on the compiled broker."""
+
+    environment: Mapping[str, str] = {"PYTHONPATH": "", "ROCKETMQ_BROKER_COMPILED": ""}
+
+
+class ApacheBroker(BrokerUnderTest):
+    """Apache RocketMQ started by tests/foreign/apache/peer: name server and broker, a JVM each."""
+
+    version = APACHE_VERSION
+    version_with_proxy = APACHE_PROXY_VERSION
+    """The one that is started where a port for gRPC is asked for."""
+
+    def _spawn(self) -> None:
+        (self.home / "broker.pid").unlink(missing_ok=True)
+        version = self.version_with_proxy if self.has_grpc else self.version
+        self._peer = self._processes.add(
+            f"peer-{self.home.name}", [str(PEER), "start", str(self.home), version], environment=self._settings()
+        )
+        self._peer.spawn()
+
+    def _settings(self) -> Mapping[str, str]:
+        return {
+            "NAMESRV_PORT": str(self._namesrv_port),
+            "BROKER_PORT": str(self._port),
+            "FLUSH": self._flush,
+            "HEAP": APACHE_HEAP,
+            "TRANSACTION_TIMEOUT_MS": str(self.checks.transaction_time_out),
+            "CHECK_INTERVAL_MS": str(self.checks.transaction_check_interval),
+            **({"PROXY_PORT": str(self._grpc_port)} if self.has_grpc else {}),
+        }
+
+    def _wait_until_ready(self) -> None:
+        if self._peer.wait(START_TIMEOUT_S) != 0:
+            raise ProcessFailed(f"Apache RocketMQ did not start:\n{self._peer.output()}")
+
+    @property
+    def process(self) -> psutil.Process:
+        """The broker's process."""
+        return psutil.Process(int((self.home / "broker.pid").read_text()))
+
+    def kill(self) -> None:
+        """Kills the broker and stops the name server, because `peer` starts both."""
+        process = self.process
+        process.kill()
+        _wait_gone(process)
+        self.stop()
+
+    def stop(self) -> None:
+        """Ends both cleanly."""
+        stop = self._processes.add("peer-stop", [str(PEER), "stop", str(self.home)])
+        stop.spawn()
+        stop.wait(timeout_s=60)
+        self._peer.stop()
+
+
+class Apache5Broker(ApacheBroker):
+    """The newest RocketMQ that Maven Central has, without its proxy unless gRPC is asked for."""
+
+    version = APACHE_5_VERSION
+    version_with_proxy = APACHE_5_VERSION
+
+
+BROKERS: Mapping[Side, type[BrokerUnderTest]] = {
+    Side.OURS: OurBroker,
+    Side.INTERPRETED: InterpretedBroker,
+    Side.APACHE: ApacheBroker,
+    Side.APACHE_5: Apache5Broker,
+}
+
+
+def _wait_gone(process: psutil.Process, timeout_s: float = 30) -> None:
+    deadline = time.monotonic() + timeout_s
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                raise ProcessFailed(f"process {process.pid} does not end")
+            time.sleep(0.01)

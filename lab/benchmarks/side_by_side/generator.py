@@ -1,0 +1,137 @@
+"""The load drivers: our own generator, lab/benchmarks/load, built from Go on demand; and Apache's own Java client."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from demo.processes import Processes, ProcessFailed
+
+SOURCE = Path(__file__).resolve().parents[1] / "load"
+PROGRAM = SOURCE.parents[2] / "data" / "benchmarks" / "bin" / "load"
+_GRPC_SOURCE = SOURCE.parents[2] / "tests" / "foreign" / "clients" / "grpc" / "go" / "bench"
+GRPC_PROGRAM = PROGRAM.with_name("grpc-load")
+_WHERE_GO_INSTALLS_ITSELF = "/usr/local/go/bin"
+_BUILD_TIMEOUT_S = 300
+_RUN_TIMEOUT_S = 900
+_JAVA_CLIENT = Path(__file__).resolve().parents[3] / "tests" / "foreign" / "clients" / "java" / "bench"
+_JAVA_RUN_TIMEOUT_S = 600
+
+
+class CannotBuild(Exception):
+    """The generator cannot be built here; the text gives the reason and the remedy."""
+
+
+def build(program: Path = PROGRAM, source: Path = SOURCE) -> Path:
+    """Builds a generator, which takes no time without changes of its source. Raises CannotBuild."""
+    go = find_go()
+    if go is None:
+        raise CannotBuild(
+            f"Go not found. The load generator ({source.relative_to(SOURCE.parents[2])}) is written in Go. Install Go 1.19 or "
+            "later (apt-get install golang-go, or https://go.dev/dl)"
+            + (", or measure with Apache's Java client: make bench BENCH=--java" if source == SOURCE else "")
+        )
+    program.parent.mkdir(parents=True, exist_ok=True)
+    command = [go, "build", "-buildvcs=false", "-o", str(program), "."]
+    built = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=_BUILD_TIMEOUT_S)
+    if built.returncode != 0:
+        raise CannotBuild(f"{go} could not build the load generator ({source}):\n{built.stderr.strip()}")
+    return program
+
+
+def find_go() -> str | None:
+    """Returns the path of `go`; None without it."""
+    return shutil.which("go") or shutil.which("go", path=_WHERE_GO_INSTALLS_ITSELF)
+
+
+def generate(
+    processes: Processes,
+    mode: str,
+    addresses: Sequence[str],
+    *,
+    on_start: Callable[[int], None] = lambda pid: None,
+    **options: object,
+) -> dict[str, Any]:
+    """Puts a load on each broker at the same time, by a generator each, and returns what they print as one (lab/benchmarks/load).
+
+    `on_start` is called with each generator's process id. Options are the generator's: `in_flight=32` is `-in-flight 32`. Raises
+    ProcessFailed.
+    """
+    generators = [
+        processes.add(f"load-{number}", [str(PROGRAM), mode, "-broker", address, *_arguments(options)])
+        for number, address in enumerate(addresses)
+    ]
+    for generator in generators:
+        generator.spawn()
+        on_start(generator.pid)
+    for generator in generators:
+        generator.wait(_RUN_TIMEOUT_S)
+    return added([printed_json(f"the load generator ({mode})", generator.output()) for generator in generators])
+
+
+def added(printed: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Returns what several generators printed as that of one: the sum of rates and numbers, the longest of the times.
+
+    The measured time is the one that is common to all.
+    """
+    total = dict(printed[0])
+    for each in printed[1:]:
+        for name, value in each.items():
+            match name:
+                case "began_s" | "p50_ms" | "p99_ms":
+                    total[name] = max(total[name], value)
+                case "ended_s":
+                    total[name] = min(total[name], value)
+                case "error":
+                    total.setdefault(name, value)
+                case _:
+                    total[name] += value
+    return total
+
+
+def drive_java_client(
+    processes: Processes, arguments: list[str], header: str, *, on_start: Callable[[int], None] = lambda pid: None
+) -> dict[str, Any]:
+    """Lets Apache's Java client put a load on a broker, and returns its output. Raises ProcessFailed."""
+    driver = processes.add("driver", [str(_JAVA_CLIENT), *arguments], environment={"ROCKETMQ_SERIALIZE_TYPE": header})
+    driver.spawn()
+    on_start(driver.pid)
+    driver.wait(_JAVA_RUN_TIMEOUT_S)
+    return printed_json("the Java client", driver.output())
+
+
+def drive_grpc_client(
+    processes: Processes, endpoint: str, mode: str, *, on_start: Callable[[int], None] = lambda pid: None, **options: object
+) -> dict[str, Any]:
+    """Lets Apache's gRPC client for Go put a load on a broker, and returns its output. Raises CannotBuild, ProcessFailed.
+
+    Options are the program's (tests/foreign/clients/grpc/go/bench): `in_flight=32` is `-in-flight 32`.
+    """
+    build(GRPC_PROGRAM, _GRPC_SOURCE)
+    driver = processes.add(
+        "grpc-load",
+        [str(GRPC_PROGRAM), endpoint, mode, *_arguments(options)],
+        # The client writes its log below its home directory.
+        environment={"HOME": str(GRPC_PROGRAM.parent)},
+    )
+    driver.spawn()
+    on_start(driver.pid)
+    driver.wait(_RUN_TIMEOUT_S)
+    return printed_json("the gRPC client", driver.output())
+
+
+def _arguments(options: Mapping[str, object]) -> list[str]:
+    return [part for name, value in options.items() for part in (f"-{name.replace('_', '-')}", str(value))]
+
+
+def printed_json(program: str, output: str) -> dict[str, Any]:
+    """Returns the line of JSON in a load driver's output. Raises ProcessFailed."""
+    for line in output.splitlines():
+        if line.startswith("{"):
+            printed: dict[str, Any] = json.loads(line)
+            return printed
+    raise ProcessFailed(f"{program} printed no result:\n{output}")

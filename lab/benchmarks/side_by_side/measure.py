@@ -1,0 +1,190 @@
+"""Measures one load on one broker, which starts with an empty store."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.processes import Processes
+from lab.benchmarks.side_by_side.brokers import ALL_DUE, BROKERS, NEVER_DUE, BrokerUnderTest
+from lab.benchmarks.side_by_side.generator import drive_grpc_client, drive_java_client, generate
+from lab.benchmarks.side_by_side.plan import BY_GRPC, Kind, Load, Plan, Run
+from lab.benchmarks.side_by_side.probe import make_topic, visible_messages
+from lab.benchmarks.side_by_side.sample import Others, Sample, Seen, generated_sample, java_sample
+from lab.benchmarks.side_by_side.usage import Watch, load_average, used, watching
+
+TOPIC = "Benchmark"
+PENDING_TOPIC = "BenchmarkPending"
+
+
+def measure(plan: Plan, run: Run, home: Path) -> Sample:
+    """Starts the broker, puts the load on it and stops it; `home` is removed. Raises ProcessFailed."""
+    load_before = load_average()
+    try:
+        with Processes(home / "logs") as processes:
+            brokers = [
+                BROKERS[run.side](processes, home / f"broker-{number}", run.load.flush) for number in range(run.load.brokers)
+            ]
+            try:
+                return _MEASURES[run.load.kind](_Bench(plan, run.load, processes, brokers, load_before))
+            finally:
+                for broker in [broker for broker in brokers if broker.was_started]:
+                    broker.stop()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """The parts of a measurement."""
+
+    plan: Plan
+    load: Load
+    processes: Processes
+    brokers: Sequence[BrokerUnderTest]
+    load_before: float
+
+    @property
+    def broker(self) -> BrokerUnderTest:
+        """The only one, or the first."""
+        return self.brokers[0]
+
+    @property
+    def times(self) -> dict[str, str]:
+        """The warm-up and the time that is measured, as load generators take them."""
+        return {"warm_up": f"{self.plan.warm_up_s}s", "measured": f"{self.plan.seconds}s"}
+
+    def fill(self, mode: str, topic: str, messages: int) -> None:
+        """Sends so many messages, or half messages, without measuring."""
+        generate(self.processes, mode, [self.broker.address], topic=topic, messages=messages, body=self.plan.body_size)
+
+    def generated(self, start_s: float, mode: str, **options: object) -> Sample:
+        """Measures a load of our generator, which itself reports the end of its warm-up."""
+        addresses = [broker.address for broker in self.brokers]
+        with watching(*(broker.process for broker in self.brokers)) as watch:
+            printed = generate(self.processes, mode, addresses, on_start=watch.add_driver, topic=TOPIC, **options)
+        return generated_sample(self.load.kind, printed, self.seen(watch, printed["began_s"], printed["ended_s"]), start_s)
+
+    def driven(self, start_s: float, *arguments: object) -> Sample:
+        """Measures a load of Apache's Java client."""
+        with watching(self.broker.process) as watch:
+            printed = drive_java_client(
+                self.processes, [str(part) for part in arguments], self.load.header, on_start=watch.add_driver
+            )
+        return java_sample(self.load.kind, printed, self.seen_all_along(watch), start_s)
+
+    def seen_all_along(self, watch: Watch) -> Seen:
+        """Returns the usage from the first reading to the last."""
+        return self.seen(watch, watch.readings[0].at_s, watch.readings[-1].at_s)
+
+    def seen(self, watch: Watch, began_s: float, ended_s: float) -> Seen:
+        """Returns the usage between two times."""
+        spent = used(watch.readings, began_s, ended_s)
+        programs = ", ".join(f"{name} {cpu_s:.1f} s" for name, cpu_s in watch.other_programs())
+        others = Others(
+            load_before=self.load_before,
+            load_after=load_average(),
+            processors=spent.others_s / (ended_s - began_s),
+            programs=programs,
+        )
+        return Seen(spent.broker_s, watch.peak_mib, others)
+
+
+def _transactions(bench: _Bench) -> Sample:
+    return _sending(bench, "transactions", in_flight=bench.load.in_flight_at_each)
+
+
+def _sends(bench: _Bench) -> Sample:
+    return _sending(bench, "sends", in_flight=bench.load.in_flight_at_each)
+
+
+def _listener(bench: _Bench) -> Sample:
+    return _sending(bench, "listener", rate=bench.plan.rate)
+
+
+def _sending(bench: _Bench, mode: str, **options: object) -> Sample:
+    start_s = max(broker.start() for broker in bench.brokers)
+    return bench.generated(start_s, mode, body=bench.plan.body_size, **bench.times, **options)
+
+
+def _pulls(bench: _Bench) -> Sample:
+    start_s = bench.broker.start()
+    bench.fill("fill", TOPIC, bench.plan.backlog)
+    return bench.generated(start_s, "pulls", messages=bench.plan.backlog)
+
+
+def _checks(bench: _Bench) -> Sample:
+    """Sends the transactions to a broker that does not check them; after its restart, all are due at the first check."""
+    bench.broker.checks = NEVER_DUE
+    bench.broker.start()
+    bench.fill("halves", TOPIC, bench.plan.pending)
+    bench.broker.stop()
+    bench.broker.checks = ALL_DUE
+    return bench.generated(bench.broker.start(), "checks", messages=bench.plan.pending)
+
+
+def _restart(bench: _Bench) -> Sample:
+    bench.broker.checks = NEVER_DUE
+    bench.broker.start()
+    bench.fill("fill", TOPIC, bench.plan.backlog)
+    bench.fill("halves", PENDING_TOPIC, bench.plan.pending)
+    bench.broker.kill()
+    with watching() as watch:
+        start_s = bench.broker.start()
+        watch.add_driver(bench.broker.process.pid)
+    return Sample(result=start_s, start_s=start_s, others=bench.seen_all_along(watch).others)
+
+
+def _by_grpc(bench: _Bench) -> Sample:
+    """The load of Apache's gRPC client, in which a message counts when its last call is answered."""
+    broker, plan = bench.broker, bench.plan
+    is_sent = bench.load.kind is not Kind.GRPC_RECEIVES
+    mode = bench.load.kind.removeprefix("grpc-")
+    broker.has_grpc = True
+    start_s = broker.start()
+    message_type = "TRANSACTION" if bench.load.kind is Kind.GRPC_TRANSACTIONS else "NORMAL"
+    asyncio.run(make_topic(broker.address, TOPIC, message_type))
+    if not is_sent:
+        bench.fill("fill", TOPIC, plan.backlog)
+    with watching(broker.process) as watch:
+        printed = drive_grpc_client(
+            bench.processes,
+            broker.grpc_endpoint,
+            mode,
+            on_start=watch.add_driver,
+            topic=TOPIC,
+            in_flight=bench.load.in_flight,
+            body=plan.body_size,
+            **bench.times,
+        )
+    visible = asyncio.run(visible_messages(broker.address, TOPIC)) if is_sent else printed["taken"]
+    return generated_sample(
+        bench.load.kind, {**printed, "visible": visible}, bench.seen(watch, printed["began_s"], printed["ended_s"]), start_s
+    )
+
+
+def _java_transactions(bench: _Bench) -> Sample:
+    broker, plan = bench.broker, bench.plan
+    return bench.driven(broker.start(), broker.namesrv_addr, bench.load.in_flight, plan.body_size, plan.seconds)
+
+
+def _java_consumer(bench: _Bench) -> Sample:
+    broker, plan = bench.broker, bench.plan
+    return bench.driven(broker.start(), "consume", broker.namesrv_addr, plan.consumed, plan.body_size)
+
+
+_MEASURES: Mapping[Kind, Callable[[_Bench], Sample]] = {
+    Kind.TRANSACTIONS: _transactions,
+    Kind.TWO_BROKERS: _transactions,
+    Kind.SENDS: _sends,
+    Kind.LISTENER: _listener,
+    Kind.PULLS: _pulls,
+    Kind.CHECKS: _checks,
+    Kind.RESTART: _restart,
+    Kind.JAVA_TRANSACTIONS: _java_transactions,
+    Kind.JAVA_CONSUMER: _java_consumer,
+    **dict.fromkeys(BY_GRPC, _by_grpc),
+}

@@ -1,0 +1,229 @@
+"""The plan of a measurement: its loads, their order, and the approximate time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from lab.benchmarks.side_by_side.brokers import Side
+
+SYNC, ASYNC = "SYNC_FLUSH", "ASYNC_FLUSH"
+BINARY_HEADERS = "ROCKETMQ"
+JAVA_WARM_UP_S = 10
+"""The Java driver's warm-up is part of it."""
+_START_AND_STOP_S = {Side.OURS: 2, Side.INTERPRETED: 2, Side.APACHE: 8, Side.APACHE_5: 10}
+_GENERATOR_S = 2
+_JAVA_S = 4
+_CONSUMED_PER_S = 6_000
+_FILLED_PER_S = 25_000
+_PULLED_PER_S = 60_000
+_HALVES_PER_S = 10_000
+_CHECKED_PER_S = 5_000
+_CHECKS_BEGIN_AND_SETTLE_S = 20
+
+
+class Kind(StrEnum):
+    """A kind of load."""
+
+    TRANSACTIONS = "transactions"
+    """Half messages, each committed when its answer comes."""
+    TWO_BROKERS = "two-brokers"
+    """TRANSACTIONS at two brokers on the same processors, half of the messages in flight at each."""
+    SENDS = "sends"
+    """Plain messages."""
+    LISTENER = "listener"
+    """Transactions at a steady rate: the time from before the send until a held pull has the message."""
+    PULLS = "pulls"
+    """Pulling a backlog."""
+    CHECKS = "checks"
+    """A broker starts with pending transactions that are all due for a check-back."""
+    RESTART = "restart"
+    """The time from a start after kill -9 to the first message accepted."""
+    JAVA_TRANSACTIONS = "java transactions"
+    """TRANSACTIONS by threads of Apache's Java client."""
+    JAVA_CONSUMER = "java consumer"
+    """Eight threads of Apache's Java client send transactions, and its push consumer receives."""
+    GRPC_SENDS = "grpc-sends"
+    """Plain messages by Apache's gRPC client for Go, on Apache's side through its proxy in local mode."""
+    GRPC_TRANSACTIONS = "grpc-transactions"
+    """TRANSACTIONS by that client."""
+    GRPC_RECEIVES = "grpc-receives"
+    """That client receives a backlog, and acknowledges each message."""
+
+
+GENERATED = (Kind.TRANSACTIONS, Kind.TWO_BROKERS, Kind.SENDS, Kind.LISTENER, Kind.PULLS, Kind.CHECKS, Kind.RESTART)
+"""The kinds whose load our own generator makes."""
+BY_GRPC = (Kind.GRPC_SENDS, Kind.GRPC_TRANSACTIONS, Kind.GRPC_RECEIVES)
+"""The kinds whose load Apache's gRPC client makes."""
+
+_WANTED_OF_TRANSACTIONS: Mapping[tuple[str, int | None], float] = {
+    (SYNC, 1): 1.5,
+    (SYNC, 32): 3.0,
+    (SYNC, 128): 6.0,
+    (ASYNC, 1): 0.8,
+}
+_WANTED_OF_TWO_BROKERS = 1.8
+_WANTED = 1.2
+_UNITS = {
+    Kind.TRANSACTIONS: "committed/s",
+    Kind.TWO_BROKERS: "committed/s",
+    Kind.SENDS: "messages/s",
+    Kind.LISTENER: "ms, p99",
+    Kind.PULLS: "MB/s",
+    Kind.CHECKS: "s until all are committed",
+    Kind.RESTART: "s to the first answer",
+    Kind.JAVA_TRANSACTIONS: "committed/s",
+    Kind.JAVA_CONSUMER: "received/s",
+    Kind.GRPC_SENDS: "messages/s",
+    Kind.GRPC_TRANSACTIONS: "committed/s",
+    Kind.GRPC_RECEIVES: "acknowledged/s",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One row of the table: a load for both brokers."""
+
+    kind: Kind
+    flush: str
+    in_flight: int | None = None
+    """The number of unanswered requests at any time: transactions and sends; threads of the Java client."""
+    header: str = BINARY_HEADERS
+
+    @property
+    def name(self) -> str:
+        """The name for people."""
+        flush = self.flush.removesuffix("_FLUSH")
+        if self.kind is Kind.JAVA_TRANSACTIONS:
+            return f"{flush} {self.header} {self.in_flight} Java threads"
+        if self.kind is Kind.JAVA_CONSUMER:
+            return f"{flush} {self.header} Java consumer"
+        return f"{flush} {self.kind} {self.in_flight} in flight" if self.in_flight is not None else f"{flush} {self.kind}"
+
+    @property
+    def unit(self) -> str:
+        """The unit of its result."""
+        return _UNITS[self.kind]
+
+    @property
+    def is_less_better(self) -> bool:
+        """True if its result is a time."""
+        return self.kind in (Kind.LISTENER, Kind.CHECKS, Kind.RESTART)
+
+    @property
+    def wanted(self) -> float:
+        """The least ratio that the project aims at in this row."""
+        match self.kind:
+            case Kind.TRANSACTIONS:
+                return _WANTED_OF_TRANSACTIONS.get((self.flush, self.in_flight), _WANTED)
+            case Kind.TWO_BROKERS:
+                return _WANTED_OF_TWO_BROKERS
+            case Kind.SENDS | Kind.PULLS | Kind.CHECKS | Kind.RESTART:
+                return _WANTED
+            case _:
+                return 1.0
+
+    @property
+    def brokers(self) -> int:
+        """How many brokers share the load, each with its own store."""
+        return 2 if self.kind is Kind.TWO_BROKERS else 1
+
+    @property
+    def in_flight_at_each(self) -> int | None:
+        """The number of unanswered requests at each broker at any time."""
+        return None if self.in_flight is None else max(1, self.in_flight // self.brokers)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One load on one broker."""
+
+    round: int
+    load: Load
+    side: Side
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All runs of a measurement."""
+
+    sides: Sequence[Side] = (Side.OURS, Side.APACHE)
+    loads: Sequence[Load]
+    rounds: int
+    warm_up_s: int
+    seconds: int
+    body_size: int
+    rate: int
+    """Transactions a second of LISTENER."""
+    backlog: int
+    """Messages that PULLS pulls, and that RESTART finds in the store."""
+    pending: int
+    """Transactions that CHECKS and RESTART find undecided."""
+    consumed: int
+    """Messages of JAVA_CONSUMER."""
+
+    def runs(self) -> list[Run]:
+        """Returns all brokers in turn for each load; every second round begins with the last one."""
+        return [
+            Run(number, load, side)
+            for number in range(self.rounds)
+            for load in self.loads
+            for side in (self.sides if number % 2 == 0 else self.sides[::-1])
+        ]
+
+    def run_s(self, run: Run) -> float:
+        """Returns a run's approximate time."""
+        start_s = _START_AND_STOP_S[run.side] * run.load.brokers
+        match run.load.kind:
+            case Kind.PULLS:
+                return start_s + self.backlog / _FILLED_PER_S + self.backlog / _PULLED_PER_S
+            case Kind.GRPC_RECEIVES:
+                return start_s + self.backlog / _FILLED_PER_S + self.warm_up_s + self.seconds + _GENERATOR_S
+            case Kind.CHECKS:
+                return 2 * start_s + self.pending / _HALVES_PER_S + self.pending / _CHECKED_PER_S + _CHECKS_BEGIN_AND_SETTLE_S
+            case Kind.RESTART:
+                return 2 * start_s + self.backlog / _FILLED_PER_S + self.pending / _HALVES_PER_S
+            case Kind.JAVA_TRANSACTIONS:
+                return start_s + JAVA_WARM_UP_S + self.seconds + _JAVA_S
+            case Kind.JAVA_CONSUMER:
+                return start_s + self.consumed / _CONSUMED_PER_S + 2 * _JAVA_S
+            case _:
+                return start_s + self.warm_up_s + self.seconds + _GENERATOR_S
+
+    def total_s(self) -> float:
+        """Returns the approximate time of all runs."""
+        return sum(map(self.run_s, self.runs()))
+
+
+def generated_loads(kinds: Sequence[Kind], flushes: Sequence[str], in_flight: Sequence[int]) -> list[Load]:
+    """Returns the rows of these kinds. Reading or recovering a store is measured once, because the flush type does not matter."""
+    loads: list[Load] = []
+    for kind in kinds:
+        match kind:
+            case Kind.TRANSACTIONS | Kind.SENDS | Kind.GRPC_SENDS | Kind.GRPC_TRANSACTIONS:
+                loads += [Load(kind, flush, number) for flush in flushes for number in in_flight]
+            case Kind.TWO_BROKERS:
+                loads += [Load(kind, ASYNC, number) for number in in_flight if number > 1 and ASYNC in flushes]
+            case Kind.LISTENER:
+                loads += [Load(kind, flush) for flush in flushes]
+            case Kind.CHECKS:
+                loads.append(Load(kind, SYNC))
+            case Kind.GRPC_RECEIVES:
+                loads += [Load(kind, ASYNC, number) for number in in_flight]
+            case Kind.PULLS | Kind.RESTART:
+                loads.append(Load(kind, ASYNC))
+            case _:
+                raise ValueError(f"{kind} needs Apache's Java client")
+    return loads
+
+
+def java_loads(flushes: Sequence[str], headers: Sequence[str], threads: Sequence[int], *, with_consumer: bool) -> list[Load]:
+    """Returns every combination, by Apache's Java client."""
+    loads: list[Load] = []
+    for flush in flushes:
+        for header in headers:
+            loads += [Load(Kind.JAVA_TRANSACTIONS, flush, number, header) for number in threads]
+            if with_consumer:
+                loads.append(Load(Kind.JAVA_CONSUMER, flush, None, header))
+    return loads

@@ -1,0 +1,111 @@
+"""The result of one run of a load on one broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab.benchmarks.side_by_side.plan import Kind
+
+BUSY_FROM = 0.1
+"""A machine is busy if programs that take no part use more processors than that."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Others:
+    """The usage of other programs meanwhile."""
+
+    load_before: float
+    """The machine's load average (1 minute) when the run began."""
+    load_after: float = 0.0
+    """And when it ended; broker and load driver have their part in it."""
+    processors: float = 0.0
+    """The average number of processors that they used."""
+    programs: str = ""
+    """Those that used most."""
+
+    @property
+    def is_busy(self) -> bool:
+        """True if other programs may have changed the result."""
+        return self.processors > BUSY_FROM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """The result of one run; None for figures that this kind of load lacks."""
+
+    result: float
+    """In the unit of its load."""
+    start_s: float
+    """From the broker process's birth to the first message accepted."""
+    others: Others
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+    cpu_us: float | None = None
+    """Microseconds of CPU time, of the broker's process and its children, for one message."""
+    peak_mib: float | None = None
+    dropped: int = 0
+    """Messages that the broker took and that did not become visible, or did not arrive."""
+    doubled: int = 0
+    errors: int = 0
+    error: str = ""
+    """The first one."""
+    messages: int = 0
+    """All that the broker took."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The usage of the processes during the load."""
+
+    broker_cpu_s: float
+    peak_mib: float
+    others: Others
+
+
+def generated_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
+    """Converts the generator's output (lab/benchmarks/load)."""
+    result = {
+        Kind.PULLS: "mb_per_s",
+        Kind.LISTENER: "p99_ms",
+        Kind.CHECKS: "seconds",
+    }.get(kind, "per_s")
+    items = printed["items"]
+    return Sample(
+        result=printed[result],
+        start_s=start_s,
+        others=seen.others,
+        p50_ms=printed.get("p50_ms"),
+        p99_ms=printed.get("p99_ms"),
+        cpu_us=seen.broker_cpu_s / items * 1e6 if items else None,
+        peak_mib=seen.peak_mib,
+        dropped=printed["taken"] - printed["visible"] if "taken" in printed else printed["missing"],
+        doubled=printed.get("doubled", 0),
+        errors=printed.get("errors", 0),
+        error=printed.get("error", ""),
+        messages=printed.get("taken", items),
+    )
+
+
+def java_sample(kind: Kind, printed: Mapping[str, Any], seen: Seen, start_s: float) -> Sample:
+    """Converts the Java client's output, which does not mark the end of the warm-up. So the CPU time includes it."""
+    if kind is Kind.JAVA_CONSUMER:
+        committed, dropped, doubled = printed["n"], printed["lost"], printed["duplicates"]
+        result = printed["msg_per_s"]
+    else:
+        committed, dropped, doubled = printed["committed_total"], printed["sent_total"] - printed["committed_total"], 0
+        result = printed["tx_per_s"] * committed / printed["sent_total"]
+    return Sample(
+        result=result,
+        start_s=start_s,
+        others=seen.others,
+        p50_ms=printed["p50_ms"],
+        p99_ms=printed["p99_ms"],
+        cpu_us=seen.broker_cpu_s / committed * 1e6 if committed else None,
+        peak_mib=seen.peak_mib,
+        dropped=dropped,
+        doubled=doubled,
+        errors=printed["failures"],
+        messages=printed.get("sent_total", committed),
+    )

@@ -1,0 +1,145 @@
+"""The speed of the fixture `rocketmq`: `python -m lab.benchmarks.testing_speed`.
+
+It prints, as medians of several rounds: the time to the first stored message, the time for fifteen minutes of check-backs, the
+time for an isolated test, and the memory that one RocketMQ adds to the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import statistics
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
+from rocketmq_broker.told_to_stop import until_interrupted
+
+ROUNDS: Final = 15
+ISOLATED_TESTS: Final = 200
+CPU_S: Final[list[float]] = []
+"""Of the processor, which says more than the clock on a machine that is busy."""
+
+
+class Undecided:
+    """A producer's listener without decisions."""
+
+    def __init__(self) -> None:
+        self.checks = 0
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        """Returns UNKNOWN, which leaves the decision to check-backs."""
+        return LocalTransactionState.UNKNOWN
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        """Counts the check-back, and returns UNKNOWN."""
+        self.checks += 1
+        return LocalTransactionState.UNKNOWN
+
+
+def message() -> Message:
+    """Returns a message of an order."""
+    return Message.of("orders", b"order 1 is paid", keys=["order-1"])
+
+
+async def first_message() -> float:
+    """Returns the seconds from before the broker's start to the first stored message."""
+    began_s = time.perf_counter()
+    async with RocketMQ() as rocketmq:
+        producer = await rocketmq.producer("p")
+        await producer.send(message())
+        return time.perf_counter() - began_s
+
+
+async def fifteen_minutes() -> float:
+    """Returns the seconds for 15 minutes of the check-backs of one transaction."""
+    async with RocketMQ() as rocketmq:
+        listener = Undecided()
+        producer = await rocketmq.transaction_producer("p", listener)
+        await producer.create_topic("orders")
+        await producer.send_message_in_transaction(message())
+        began_s, began_cpu_s = time.perf_counter(), time.process_time()
+        await rocketmq.advance(minutes=15)
+        took_s, CPU_S[:] = time.perf_counter() - began_s, [*CPU_S, time.process_time() - began_cpu_s]
+        assert listener.checks == 15
+        return took_s
+
+
+async def isolated_test() -> float:
+    """Returns the seconds for a broker, a lost COMMIT settled by a check-back, and the end of the broker."""
+    began_s = time.perf_counter()
+    async with RocketMQ() as rocketmq:
+        producer = await rocketmq.transaction_producer("p", Undecided())
+        await producer.send_message_in_transaction(message())
+        await rocketmq.advance(seconds=10)
+        assert len(await rocketmq.pending("order-1")) == 1
+    return time.perf_counter() - began_s
+
+
+def synchronous_test() -> float:
+    """Does the same as `isolated_test` by the synchronous facade."""
+    began_s = time.perf_counter()
+    with SyncRocketMQ() as rocketmq:
+        producer = rocketmq.transaction_producer("p", Undecided())
+        producer.send_message_in_transaction(message())
+        rocketmq.advance(seconds=10)
+        assert len(rocketmq.pending("order-1")) == 1
+    return time.perf_counter() - began_s
+
+
+def of_rounds(measure: Callable[[], Awaitable[float]], rounds: int = ROUNDS) -> str:
+    """Returns median and range, in milliseconds; each round has its own event loop, as a test has."""
+
+    async def round_() -> float:
+        return await measure()
+
+    return shown([asyncio.run(round_()) for _ in range(rounds)])
+
+
+def shown(taken_s: list[float]) -> str:
+    """Formats median and range, in milliseconds."""
+    return f"{statistics.median(taken_s) * 1000:6.1f} ms  ({min(taken_s) * 1000:.1f} to {max(taken_s) * 1000:.1f})"
+
+
+async def memory_mib() -> float:
+    """Returns the memory that each of ten brokers with a producer and a message adds."""
+    gc.collect()
+    before = resident_mib()
+    running: list[RocketMQ] = []
+    for _ in range(10):
+        rocketmq = RocketMQ(seed=1, time=running[0].time if running else None)
+        await rocketmq.start()
+        producer = await rocketmq.producer("p")
+        await producer.send(message())
+        running.append(rocketmq)
+    added = resident_mib() - before
+    for rocketmq in reversed(running):
+        await rocketmq.stop()
+    return added / 10
+
+
+def resident_mib() -> float:
+    """Returns the process's present memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / (1 << 20)
+
+
+def main() -> None:
+    """Prints the table."""
+    print(f"process with the broker imported         {resident_mib():6.1f} MiB")
+    print(f"start to first message, first in process {shown([asyncio.run(first_message())])}")
+    print(f"start to first message                   {of_rounds(first_message)}")
+    print(f"15 minutes of check-backs                {of_rounds(fifteen_minutes)}")
+    print(f"                        of the processor {shown(CPU_S)}")
+    print(f"an isolated async test                   {of_rounds(isolated_test, ISOLATED_TESTS)}")
+    print(f"an isolated synchronous test             {shown([synchronous_test() for _ in range(ISOLATED_TESTS)])}")
+    print(f"each broker adds                         {asyncio.run(memory_mib()):6.1f} MiB")
+    print(f"process at the end                       {resident_mib():6.1f} MiB")
+
+
+if __name__ == "__main__":
+    with until_interrupted("Stopped: nothing was measured to the end."):
+        main()

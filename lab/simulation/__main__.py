@@ -1,0 +1,72 @@
+"""The command line of the simulated world: `python -m lab.simulation --help`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from lab.simulation.plans import plan_of
+from lab.simulation.plans.fitting import shape_for
+from lab.simulation.search.code_version import code_version
+from lab.simulation.search.command import SimulationCommand
+from lab.simulation.search.worlds import Worlds
+from lab.simulation.world import play
+from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_plan
+from rocketmq_broker.told_to_stop import until_interrupted
+
+app = typer.Typer(add_completion=False)
+
+_ROOT = Path(__file__).parents[2]
+
+
+@app.command()
+def simulate(
+    seeds: Annotated[int, typer.Option(min=1, help="how many seeds; those that were played before are not played again")] = 300,
+    first: Annotated[int, typer.Option(min=0, help="the first seed")] = 1,
+    seed: Annotated[int | None, typer.Option(min=0, help="plays this one world, and writes build/world-SEED.html")] = None,
+    plan: Annotated[Path | None, typer.Option(help="plays the plan in this file", exists=True, dir_okay=False)] = None,
+    picture: Annotated[Path | None, typer.Option(help="draws the world of --plan into this SVG file", dir_okay=False)] = None,
+    check_digests: Annotated[
+        int | None, typer.Option(min=1, help="hashes so many seeds twice in fresh interpreters; they must be equal")
+    ] = None,
+    keep_going: Annotated[bool, typer.Option("--keep-going", help="goes on after a world that fails")] = False,
+    processes: Annotated[int | None, typer.Option(min=1, help="worlds side by side; as many as processors")] = None,
+    shrinking_tries: Annotated[int, typer.Option(min=1, help="worlds that are played to shrink one that fails")] = 600,
+    output: Annotated[Path, typer.Option(help="the folder for results", file_okay=False)] = Path("build"),
+) -> None:
+    """Plays simulated worlds of broker, services, customers and faults, each from its seed, and judges what they promise.
+
+    Exit status: 0 if every promise held, 1 if one broke or a kind of fault never fired in 1,000 worlds, 130 after Ctrl-C.
+    """
+    console = Console()
+    command = SimulationCommand(
+        Worlds(plan_of, play), console, output, code_version(_ROOT), processes=processes, shrinking_tries=shrinking_tries
+    )
+    try:
+        if seed is not None:
+            code = command.play_seed(seed)
+        elif plan is not None:
+            code = command.play_plan(_fitting(read_plan(plan.read_bytes())), plan, picture)
+        elif check_digests is not None:
+            code = command.check_digests(range(first, first + check_digests))
+        else:
+            code = command.search(range(first, first + seeds), goes_on=keep_going)
+    except UnreadablePlan as error:
+        console.print(f"{plan}: {error}", style="red", markup=False)
+        code = 2
+    except KeyboardInterrupt:
+        console.print("Stopped. The same command goes on here.")
+        code = 130
+    raise typer.Exit(code)
+
+
+def _fitting(plan: Plan) -> Plan:
+    """Returns the plan. Raises UnreadablePlan if its own world cannot play it."""
+    shape_for(plan)
+    return plan
+
+
+if __name__ == "__main__":
+    with until_interrupted():
+        app()

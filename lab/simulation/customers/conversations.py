@@ -1,0 +1,30 @@
+"""What customers asked and were told, in the words of the judge who follows them."""
+
+from __future__ import annotations
+
+from lab.simulation.customers.customers import AnsweredRequest
+from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceRequest
+from lab.simulation.judges.conversations import Conversation, kind_of
+from lab.simulation.judges.order_shadow import ShadowState
+from lab.simulation.judges.shadow import CustomerAnswer, CustomerRequest, RequestKind
+
+
+def conversation(asked: AnsweredRequest, customer: str) -> Conversation:
+    """Returns a request and its answer as the shadow takes them."""
+    answer = asked.answer
+    state = None if answer.order_state is None else ShadowState(answer.order_state)
+    kind = kind_of(answer.status, is_refused_connection=answer.is_refused_connection)
+    told = CustomerAnswer(kind, answer.order_id, state, answer.is_replay)
+    return Conversation(asked.asked_ns, asked.answered_ns, _request(asked.request, customer), told)
+
+
+def _request(request: ServiceRequest, customer: str) -> CustomerRequest:
+    if isinstance(request, PlaceRequest):
+        total_cents = sum(item.quantity * item.price_cents for item in request.items)
+        return CustomerRequest(
+            customer, RequestKind.PLACE, None, request.key, total_cents=total_cents, is_paid_later=request.is_paid_later
+        )
+    if isinstance(request, PayRequest):
+        return CustomerRequest(customer, RequestKind.PAY, request.order_id)
+    kind = RequestKind.CANCEL if isinstance(request, CancelRequest) else RequestKind.READ
+    return CustomerRequest(customer, kind, request.order_id)

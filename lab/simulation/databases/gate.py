@@ -1,0 +1,232 @@
+"""One process's way to one database: each statement passes here, with its faults, its waits and its notes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import itertools
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, TypeVar
+
+from greenlet import getcurrent
+
+from lab.simulation.databases.connection import Parameters, SimulatedConnection
+from lab.simulation.databases.faults import CommitFate, DatabaseFaults, DyingStep, broken_connection, locked
+from lab.simulation.databases.rules import RuledRow, refused_by_rule
+from rocketmq_broker.testing.simulation.history import History
+from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
+from rocketmq_broker.world import Chance
+
+T = TypeVar("T")
+
+_BUSY_PAUSES_S: Final = (0.001, 0.002, 0.005, 0.010, 0.015, 0.020, 0.025, 0.025, 0.025, 0.050, 0.050, 0.100)
+"""SQLite's own pauses while it waits for a lock."""
+_STATEMENT_WAITS: Final = 0.05
+_COMMIT_WAITS: Final = 0.5
+_LONGEST_STATEMENT_S: Final = 0.005
+_LONGEST_COMMIT_S: Final = 0.02
+_NAMED_TABLES: Final = ("transactions", "orders", "credits", "shipments")
+_RULED_TABLES: Final = ("orders", "credits", "shipments")
+_INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
+_KEYS: Final = ("order_id", "transaction_id")
+
+_Note = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class DatabaseFile:
+    """What all gates of one database share."""
+
+    name: str
+    path: Path
+    loop: asyncio.AbstractEventLoop
+    history: History
+    chance: Chance
+    faults: DatabaseFaults
+    on_commit: Callable[[], object]
+    """Called after each database commit that changed rows."""
+    is_replica: bool = False
+    """Whether it can only be read."""
+
+    def pause_s(self, likely: float, longest_s: float) -> float:
+        """Returns how long a step takes: often no time, so that a world is cheap."""
+        return self.chance.random() * longest_s if self.chance.random() < likely else 0.0
+
+
+class DatabaseGate:
+    """The connections of one process to one database (`lab.simulation.databases.connection.StatementGate`)."""
+
+    def __init__(self, file: DatabaseFile, process: SimulatedProcess) -> None:
+        """Every connection is broken by `break_all`, which the death of the process has to call."""
+        self._file = file
+        self._faults = file.faults
+        self._process = process
+        self._connections: dict[SimulatedConnection, list[tuple[int, list[_Note]]]] = {}
+        """Each with the rows that its transaction has written."""
+
+    @property
+    def is_open(self) -> bool:
+        """False after the death of the process."""
+        return self._process.is_alive
+
+    def connect(self) -> SimulatedConnection:
+        """Opens a connection. Raises the driver's error if the database refuses it."""
+        self._pass("connect")
+        path = self._file.path
+        connection = sqlite3.connect(path, timeout=0, isolation_level=None, factory=SimulatedConnection, cached_statements=256)
+        connection.gate = self
+        sqlite3.Cursor(connection).execute("PRAGMA synchronous=OFF").close()
+        if self._file.is_replica:
+            sqlite3.Cursor(connection).execute("PRAGMA query_only=ON").close()
+        self._connections[connection] = []
+        return connection
+
+    def break_all(self) -> None:
+        """Ends all connections, and rolls their open transactions back."""
+        for connection in self._connections:
+            # A cursor with rows left to read would keep the transaction, and its locks, beyond the end of the connection.
+            with suppress(sqlite3.ProgrammingError):  # it is closed already
+                sqlite3.Connection.rollback(connection)
+                sqlite3.Connection.close(connection)
+        self._connections.clear()
+
+    def execute(self, connection: SimulatedConnection, sql: str, parameters: Parameters, work: Callable[[], T]) -> T:
+        """Runs a statement: it may wait, fail, or be the last one of its process."""
+        with self._dying():
+            self._pass(sql)
+            if pause_s := self._file.pause_s(_STATEMENT_WAITS, _LONGEST_STATEMENT_S):
+                self._process.threads.sleep(pause_s)
+            if self._faults.rules and self._faults.is_against_a_rule(_ruled(sql, parameters)):
+                raise refused_by_rule()
+            changes = connection.total_changes
+            result = self._unlocked(connection, work)
+            self._file.history.mix(self._file.name, self._process.name, sql, repr(parameters))
+            if sql.startswith("INSERT"):
+                self._connections[connection].append((changes, _written(sql, parameters)))
+            elif sql.startswith("BEGIN"):
+                self._connections[connection] = []
+            elif sql.startswith("UPDATE orders"):
+                note = "orders changed", tuple(p for p in parameters if _is_id(p))
+                self._connections[connection].append((changes, [note]))
+        return result
+
+    def commit(self, connection: SimulatedConnection, work: Callable[[], None]) -> None:
+        """Runs a database commit: its answer may get lost."""
+        with self._dying():
+            self._pass("COMMIT")
+            self._wait(_COMMIT_WAITS)
+            fate = self._faults.fate_of_commit()
+            if fate is CommitFate.IS_LOST:
+                raise broken_connection()
+            self._unlocked(connection, work)
+            statements, self._connections[connection] = self._connections[connection], []
+            self._file.history.mix(self._file.name, self._process.name, "COMMIT")
+            if any(rows for _, rows in statements):
+                for text, keys in _changed(statements, connection.total_changes):
+                    self._file.history.note(self._process.name, "row", f"{self._file.name}: {text}", keys)
+                self._file.on_commit()
+            self._wait(_COMMIT_WAITS)
+            if fate is CommitFate.LOSES_ANSWER:
+                raise broken_connection()
+
+    def _pass(self, step: str) -> None:
+        """Waits while the database hangs. Raises the driver's error if it refuses."""
+        if not self._process.is_alive:
+            raise Killed
+        if (ends_s := self._faults.hang_ends_s()) is not None:
+            self._process.threads.sleep(ends_s - self._faults.now_s())
+        if self._faults.is_refused(self._process.name):
+            self._file.history.mix(self._file.name, self._process.name, "refused", step)
+            raise broken_connection()
+
+    def _wait(self, likely: float) -> None:
+        if pause_s := self._file.pause_s(likely, _LONGEST_COMMIT_S):
+            self._process.threads.sleep(pause_s)
+
+    def _unlocked(self, connection: SimulatedConnection, work: Callable[[], T]) -> T:
+        """Does the work, after a wait for the locks of others as SQLite does it, but in the world's time."""
+        waited_s = 0.0
+        for tries in itertools.count():
+            try:
+                return work()
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorname != "SQLITE_BUSY":
+                    raise
+                if waited_s >= connection.busy_timeout_s:
+                    raise locked() from None
+            self._faults.fired("locked")
+            pause_s = _BUSY_PAUSES_S[min(tries, len(_BUSY_PAUSES_S) - 1)]
+            self._process.threads.sleep(pause_s)
+            waited_s += pause_s
+        raise AssertionError("the work is done, or fails")
+
+    @contextmanager
+    def _dying(self) -> Iterator[None]:
+        """Lets the process die before or after the step, if a fault says so."""
+        due = self._faults.deaths_of(self._process.name) if self._process.is_alive else []
+        if any(death.is_before for death in due):
+            self._die(due)
+        yield
+        if due:
+            self._die(due)
+
+    def _die(self, due: list[DyingStep]) -> None:
+        self._faults.fired("kill")
+        # The process dies as soon as this thread gives way.
+        self._file.loop.call_soon(due[0].die, context=contextvars.Context())
+        thread = getcurrent()
+        if thread.parent is not None:
+            # Nothing of the dead process goes on, not even a `finally`; the world ends what is left.
+            thread.parent.switch()
+        raise Killed
+
+
+@cache
+def _columns(sql: str) -> tuple[str, tuple[int, ...], int, int | None] | None:
+    """Returns of an INSERT the table, the places of the keys in a row, the row's length, and the place of its state or kind."""
+    found = _INSERT.match(sql)
+    if found is None or found[1] not in _NAMED_TABLES:
+        return None
+    names = [name.strip() for name in found[2].split(",")]
+    told = next((names.index(name) for name in ("state", "kind") if name in names), None)
+    return found[1], tuple(names.index(key) for key in _KEYS if key in names), len(names), told
+
+
+def _written(sql: str, parameters: Parameters) -> list[_Note]:
+    if (columns := _columns(sql)) is None:
+        return []
+    table, places, length, told = columns
+    rows = [parameters[begin : begin + length] for begin in range(0, len(parameters) - length + 1, length)]
+    return [
+        (f"{table} {row[told]}" if told is not None else table, tuple(str(row[place]) for place in places if row[place]))
+        for row in rows
+    ]
+
+
+def _ruled(sql: str, parameters: Parameters) -> Iterator[RuledRow]:
+    """Yields the rows of an INSERT that a rule may be about: of orders, of credits, or of shipments."""
+    found = _INSERT.match(sql)
+    if found is None or found[1] not in _RULED_TABLES:
+        return
+    names = [name.strip() for name in found[2].split(",")]
+    order_id, amount = names.index("order_id"), names.index("amount_cents") if "amount_cents" in names else None
+    for begin in range(0, len(parameters) - len(names) + 1, len(names)):
+        yield RuledRow(str(parameters[begin + order_id]), None if amount is None else int(parameters[begin + amount]))
+
+
+def _changed(statements: Sequence[tuple[int, list[_Note]]], changes: int) -> Iterator[_Note]:
+    """Yields the rows of the statements that changed any. Each has the connection's count of changes before it."""
+    ends = [before for before, _ in statements[1:]] + [changes]
+    for (before, rows), end in zip(statements, ends, strict=True):
+        if end > before:
+            yield from rows
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and len(value) == 36 and value.count("-") == 4

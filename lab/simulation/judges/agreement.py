@@ -1,0 +1,29 @@
+"""Auditor and liveness judge the entries of each order by different witnesses; a disagreement is a mistake of one of them."""
+
+from collections.abc import Mapping
+
+from lab.simulation.judges.audit import AuditReport
+from lab.simulation.judges.liveness import LivenessReport
+from lab.simulation.judges.order_verdict import OrderVerdict
+from lab.simulation.judges.violation import Promise, Violation
+
+
+def disagreements(audit: AuditReport, liveness: LivenessReport) -> list[Violation]:
+    """Returns a violation for each order on whose entries the two disagree."""
+    return [
+        Violation(Promise.JUDGES_AGREE, _told(order_id, audit, by_liveness), (order_id,))
+        for order_id, by_liveness in _verdicts(audit, liveness).items()
+        if audit.verdicts[order_id] is not by_liveness
+    ]
+
+
+def _verdicts(audit: AuditReport, liveness: LivenessReport) -> Mapping[str, OrderVerdict]:
+    """Returns what liveness says of each order of which the auditor says something. What it does not know is settled."""
+    return {order_id: liveness.verdicts.get(order_id, OrderVerdict.SETTLED) for order_id in audit.verdicts}
+
+
+def _told(order_id: str, audit: AuditReport, by_liveness: OrderVerdict) -> str:
+    return (
+        f"The judges disagree: the auditor finds {audit.findings[order_id]}, which is {audit.verdicts[order_id]}; "
+        f"liveness says {by_liveness}"
+    )

@@ -1,0 +1,104 @@
+"""What the services' databases say after each database commit, and what must hold in them at each moment."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from typing import Any, Final
+
+from lab.simulation.judges.violation import Promise, Violation
+from order_messages import order_cancelled, order_created
+from order_messages.states import EntryKind, TransactionState
+
+ORDERS: Final = "orders"
+CREDITS: Final = "credits"
+STOCK: Final = "stock"
+_FINAL: Final = (TransactionState.COMMITTED, TransactionState.ROLLED_BACK)
+
+
+class CommitWatch:
+    """Looks at the rows that were added since the last look. It knows each order, entry and shipment of the world."""
+
+    def __init__(self) -> None:
+        """Knows nothing yet."""
+        self.orders: set[str] = set()
+        self.transactions: dict[str, str] = {}
+        """The state of each transaction row."""
+        self.shipments: dict[str, str] = {}
+        self._entries: dict[tuple[str, str], int] = {}
+        """The row of each order's entry of a kind."""
+        self._sums: Counter[str] = Counter()
+        self._looked_at: dict[str, int] = {}
+        self._told: set[str] = set()
+
+    def observe_commit(self, database: str, connection: sqlite3.Connection) -> list[Violation]:
+        """Looks at the database after a database commit: `orders`, `credits` or `stock`. Another name is no database of ours."""
+        look = {ORDERS: self._look_at_orders, CREDITS: self._look_at_credits, STOCK: self._look_at_stock}.get(database)
+        return [] if look is None else look(connection)
+
+    def forget(self, database: str) -> None:
+        """Looks at the whole database the next time: rows that were not synced are gone with the power."""
+        self._looked_at = {table: at for table, at in self._looked_at.items() if not table.startswith(f"{database}.")}
+        if database == CREDITS:
+            self._entries.clear()
+            self._sums.clear()
+
+    def is_handled(self, group: str, topic: str, order_id: str) -> bool:
+        """Returns whether a consumer group's database shows that it handled the order's message. True if no database tells."""
+        if group == "credit_service" and topic == order_created.TOPIC:
+            return (order_id, EntryKind.CREDIT) in self._entries
+        if group == "credit_service" and topic == order_cancelled.TOPIC:
+            return (order_id, EntryKind.REVERSAL) in self._entries
+        if group == "inventory_service" and topic == order_created.TOPIC:
+            return order_id in self.shipments
+        if group == "inventory_service" and topic == order_cancelled.TOPIC:
+            return self.shipments.get(order_id, "SHIPPED") != "SHIPPED"
+        return True
+
+    def _look_at_orders(self, connection: sqlite3.Connection) -> list[Violation]:
+        self.orders |= {order_id for (_, order_id) in self._new(connection, ORDERS, "orders", "order_id")}
+        found = []
+        for transaction_id, state in connection.execute("SELECT transaction_id, state FROM transactions"):
+            before = self.transactions.get(transaction_id)
+            if before in _FINAL and before != state:
+                text = f"the transaction was {before} in the order database, and is {state} now"
+                found.append(Violation(Promise.ONE_OUTCOME, text, (transaction_id,)))
+            self.transactions[transaction_id] = state
+        return found
+
+    def _look_at_credits(self, connection: sqlite3.Connection) -> list[Violation]:
+        found: list[Violation] = []
+        for row_id, order_id, kind, customer, points in self._new(
+            connection, CREDITS, "credits", "order_id", "kind", "customer", "points"
+        ):
+            self._sums[customer] += points
+            if (order_id, kind) in self._entries:
+                found.append(Violation(Promise.ORDER_HAS_CREDIT, f"the order has a second {kind}", (order_id,)))
+            self._entries[order_id, kind] = row_id
+            if order_id not in self.orders:
+                text = f"the ledger has a {kind} of {points} points for {customer}, and no order has its id"
+                found.append(Violation(Promise.CREDIT_HAS_ORDER, text, (order_id,)))
+        balances = dict(connection.execute("SELECT customer, points FROM balances"))
+        for customer in sorted(self._sums.keys() | balances.keys()):
+            if balances.get(customer) != self._sums[customer] and self._is_news(f"balance of {customer}"):
+                text = f"the balance of {customer} is {balances.get(customer)}, and the entries add up to {self._sums[customer]}"
+                found.append(Violation(Promise.BALANCE_IS_SUM, text, (customer,)))
+        return found
+
+    def _look_at_stock(self, connection: sqlite3.Connection) -> list[Violation]:
+        self.shipments = dict(connection.execute("SELECT order_id, state FROM shipments"))
+        return []
+
+    def _new(self, connection: sqlite3.Connection, database: str, table: str, *columns: str) -> list[tuple[Any, ...]]:
+        place = f"{database}.{table}"
+        query = f"SELECT rowid, {', '.join(columns)} FROM {table} WHERE rowid > ? ORDER BY rowid"
+        rows = connection.execute(query, (self._looked_at.get(place, 0),)).fetchall()
+        if rows:
+            self._looked_at[place] = rows[-1][0]
+        return rows
+
+    def _is_news(self, what: str) -> bool:
+        """Returns whether it was not told before: what stays wrong is told once."""
+        is_news = what not in self._told
+        self._told.add(what)
+        return is_news

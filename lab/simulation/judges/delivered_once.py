@@ -1,0 +1,46 @@
+"""The judge of messages of transactions: each lies in its queue once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from lab.simulation.judges.books import BrokerStore
+from lab.simulation.judges.violation import Promise, Violation
+from rocketmq_broker.message import properties, sysflag, topics
+from rocketmq_commitlog.commit_log import LogRecord
+
+_OF_REDELIVERIES: Final = tuple(name.encode() for name in (topics.SCHEDULE_TOPIC, topics.RETRY_PREFIX, topics.DEAD_LETTER_PREFIX))
+
+
+def doubled_messages(stores: Iterable[BrokerStore]) -> Iterator[Violation]:
+    """Yields the committed messages that lie more than once in the queues of all brokers together.
+
+    Each half message has a unique key of its own, also one that is sent again. So a key that comes twice was committed twice.
+    A message that a consumer gave back keeps its key, and lies in a topic of redeliveries for each of them: these do not count.
+    """
+    seen: dict[tuple[bytes, str], LogRecord] = {}
+    for store in stores:
+        for record in _visible(store):
+            unique_key = properties.find(record.properties, properties.UNIQUE_KEY)
+            if (
+                unique_key is None
+                or record.topic.startswith(_OF_REDELIVERIES)
+                or record.sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_COMMIT
+            ):
+                continue
+            first = seen.setdefault((record.topic, unique_key), record)
+            if first is not record:
+                places = " and ".join(f"message {it.queue_offset} of queue {it.queue_id}" for it in (first, record))
+                names = (properties.find(record.properties, properties.KEYS) or "").split()
+                text = f"the message lies in {record.topic.decode()} twice: it is {places}"
+                yield Violation(Promise.LIES_THERE_ONCE, text, (unique_key, *names))
+
+
+def _visible(store: BrokerStore) -> Iterable[LogRecord]:
+    """Returns what the queues show: of two records with one place the later one, since recovery passed over the other."""
+    shown: dict[tuple[bytes, int, int], LogRecord] = {}
+    for record in store.records:
+        if isinstance(record, LogRecord):
+            shown[record.topic, record.queue_id, record.queue_offset] = record
+    return shown.values()

@@ -1,0 +1,181 @@
+"""Liveness: once the faults of a world have ended, and it ran on for its longest patience, everybody has what was promised."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from credit_service.domain.credit import points_for
+from lab.simulation.judges.books import CONSUMED, BrokerStore, WorldBooks
+from lab.simulation.judges.broker_lists import BrokerLists
+from lab.simulation.judges.delivered_once import doubled_messages
+from lab.simulation.judges.order_verdict import OrderVerdict
+from lab.simulation.judges.refused_orders import refused_but_open
+from lab.simulation.judges.shipping import shipping_violations
+from lab.simulation.judges.violation import Promise, Violation
+from order_messages.states import EntryKind, OrderState, TransactionKind, TransactionState
+from pipelines.judging.without_spark.table_events import Row
+from rocketmq_broker.message import properties, topics
+from rocketmq_commitlog.commit_log import LogRecord
+
+CREDIT_GROUP = "credit_service"
+
+
+@dataclass(frozen=True, slots=True)
+class LivenessReport:
+    """What is left undone."""
+
+    violations: tuple[Violation, ...]
+    verdicts: Mapping[str, OrderVerdict]
+    """The verdict on the entries of each order, by its id."""
+
+
+def judge_end(
+    books: WorldBooks,
+    lists: BrokerLists,
+    told: Mapping[str, str],
+    groups: Collection[str] = tuple(CONSUMED),
+    *,
+    has_inventory: bool = True,
+) -> LivenessReport:
+    """Judges the end of a world.
+
+    `lists` is what the brokers tell. `told` names the customer of each order of which a customer was told that it is placed.
+    `groups` are the consumer groups of the world.
+    """
+    violations = [*_pending(lists), *_unlisted(books, lists), *doubled_messages(books.stores.values())]
+    for store in books.stores.values():
+        violations += _unconsumed(store, groups)
+    violations += [*_forgotten(books, told), *refused_but_open(books)]
+    verdicts: dict[str, OrderVerdict] = {}
+    named = lists.names_of(CREDIT_GROUP)
+    for order_id, account in _accounts(books).items():
+        verdicts[order_id] = account.verdict(order_id in named)
+        if verdicts[order_id] is OrderVerdict.BROKEN:
+            promise = Promise.ORDER_HAS_CREDIT if account.order else Promise.CREDIT_HAS_ORDER
+            violations.append(Violation(promise, account.told, (order_id,)))
+    overdue = "the order still awaits its payment, and its deadline has passed"
+    violations += [
+        Violation(Promise.NOTHING_PENDING, overdue, (order["order_id"],))
+        for order in books.tables.orders
+        if order["state"] == OrderState.AWAITING_PAYMENT and order["order_id"] not in named
+    ]
+    if has_inventory:
+        violations += shipping_violations(books, lists)
+    return LivenessReport(tuple(violations), verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """One order, the kinds of entries that its state demands, and its entries."""
+
+    order: Row | None
+    wanted: tuple[EntryKind, ...]
+    entries: tuple[Row, ...]
+
+    def verdict(self, is_named: bool) -> OrderVerdict:
+        """Returns the verdict; `is_named` says whether a list names the order."""
+        if self.order is not None and self._is_right():
+            return OrderVerdict.SETTLED
+        lacks = set(self.wanted) - {entry["kind"] for entry in self.entries}
+        return OrderVerdict.WAITS_FOR_A_PERSON if lacks and is_named else OrderVerdict.BROKEN
+
+    @property
+    def told(self) -> str:
+        """What is wrong, in one line."""
+        found = ", ".join(f"{entry['kind']} of {entry['points']} points for {entry['customer']}" for entry in self.entries)
+        if self.order is None:
+            return f"no order has this id, and the ledger has: {found}"
+        demanded = " and ".join(self.wanted) or "no entry"
+        order = f"the order of {self.order['customer']} over {self.order['total_cents']} cents is {self.order['state']}"
+        return f"{order}, which demands {demanded}; the ledger has: {found or 'nothing'}"
+
+    def _is_right(self) -> bool:
+        assert self.order is not None
+        if sorted(entry["kind"] for entry in self.entries) != sorted(self.wanted):
+            return False
+        if any(entry["customer"] != self.order["customer"] for entry in self.entries):
+            return False
+        if EntryKind.REVERSAL in self.wanted:
+            return not sum(int(entry["points"]) for entry in self.entries)
+        cents = self.order["total_cents"]
+        return all((entry["amount_cents"], entry["points"]) == (cents, points_for(cents)) for entry in self.entries)
+
+
+def _accounts(books: WorldBooks) -> dict[str, _Account]:
+    entries: dict[str, list[Row]] = defaultdict(list)
+    for entry in books.tables.credits:
+        entries[entry["order_id"]].append(entry)
+    announced = {
+        row["order_id"]
+        for row in books.tables.transactions
+        if (row["kind"], row["state"]) == (TransactionKind.ORDER, TransactionState.COMMITTED)
+    }
+    orders = {order["order_id"]: order for order in books.tables.orders}
+    return {
+        order_id: _Account(
+            orders.get(order_id),
+            _wanted(orders[order_id]["state"], order_id in announced) if order_id in orders else (),
+            tuple(entries.get(order_id, ())),
+        )
+        for order_id in dict.fromkeys((*orders, *entries))
+    }
+
+
+def _wanted(state: str, is_announced: bool) -> tuple[EntryKind, ...]:
+    """Returns the entries that the state of an order demands. Only an announced order can be cancelled in the ledger."""
+    if OrderState(state).is_told:
+        return (EntryKind.CREDIT,)
+    if state == OrderState.CANCELLED and is_announced:
+        return (EntryKind.CREDIT, EntryKind.REVERSAL)
+    return ()
+
+
+def _pending(lists: BrokerLists) -> Iterator[Violation]:
+    for one in lists.pending:
+        text = f"the half message to {one.topic} still waits for its decision, after {one.checks} check-backs"
+        yield Violation(Promise.NOTHING_PENDING, text, (one.transaction_id, *one.keys))
+
+
+def _unlisted(books: WorldBooks, lists: BrokerLists) -> Iterator[Violation]:
+    """Yields the messages that lie in a log for a person, and that no list names."""
+    listed = {message.message_id for message in (*lists.dead_letters, *lists.discarded)}
+    for store in books.stores.values():
+        for record in _records(store):
+            topic = record.topic.decode(errors="replace")
+            if not topic.startswith(topics.DEAD_LETTER_PREFIX) and topic != topics.CHECK_MAX_TIME_TOPIC:
+                continue
+            unique_key = properties.find(record.properties, properties.UNIQUE_KEY)
+            if unique_key not in listed:
+                text = f"a message of {topic} waits for a person, and no list names it"
+                yield Violation(Promise.LISTED_FOR_A_PERSON, text, _keys(record))
+
+
+def _unconsumed(store: BrokerStore, groups: Collection[str]) -> Iterator[Violation]:
+    for group in groups:
+        for topic in CONSUMED[group]:
+            offsets = store.offsets[group][topic]
+            for record in _records(store):
+                if record.topic == topic.encode() and record.queue_offset >= offsets.get(record.queue_id, 0):
+                    text = f"{group} has not acknowledged the message {record.queue_offset} of {topic}, queue {record.queue_id}"
+                    yield Violation(Promise.NOTHING_PENDING, text, _keys(record))
+
+
+def _forgotten(books: WorldBooks, told: Mapping[str, str]) -> Iterator[Violation]:
+    found = {order["order_id"]: order["customer"] for order in books.tables.orders}
+    for order_id, customer in told.items():
+        if found.get(order_id) != customer:
+            there = "is nowhere" if order_id not in found else f"belongs to {found[order_id]}"
+            text = f"{customer} was told that the order is placed, and it {there}"
+            yield Violation(Promise.TOLD_ORDER_IS_KEPT, text, (order_id,))
+
+
+def _records(store: BrokerStore) -> Sequence[LogRecord]:
+    return [found for found in store.records if isinstance(found, LogRecord)]
+
+
+def _keys(record: LogRecord) -> tuple[str, ...]:
+    unique_key = properties.find(record.properties, properties.UNIQUE_KEY)
+    names = (properties.find(record.properties, properties.KEYS) or "").split()
+    return tuple(key for key in (unique_key, *names) if key)

@@ -1,0 +1,289 @@
+"""The shadow: a small model of the order service that predicts which answers a customer's request may get."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from lab.simulation.judges.order_shadow import EXISTING, Effect, OpenRequest, OrderShadow, ShadowState
+from lab.simulation.judges.violation import Promise, Violation
+from order_service.domain.life_cycle import OrderEvent
+from pipelines.judging.without_spark.table_events import Row
+
+Content = tuple[int, bool, Hashable]
+
+
+class RequestKind(StrEnum):
+    """What a customer asks for."""
+
+    PLACE = "place"
+    PAY = "pay"
+    CANCEL = "cancel"
+    READ = "read"
+
+
+class AnswerKind(StrEnum):
+    """What a customer is told."""
+
+    DONE = "done"
+    """201 or 200: it is done, or was done before; or what was read."""
+    UNKNOWN = "unknown"
+    """202: nobody can say yet."""
+    REFUSED = "refused"
+    """409: a rule or the order's state forbids it."""
+    KEY_REUSED = "key reused"
+    """422: the idempotency key belongs to another request."""
+    NOT_FOUND = "not found"
+    """404: no order has this id."""
+    UNREACHED = "unreached"
+    """No process listened: nothing was done, and nothing will be."""
+    UNAVAILABLE = "unavailable"
+    """503 and the like. Of a new order it says that nothing was written, and nothing will be."""
+    LOST = "lost"
+    """No answer came."""
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerRequest:
+    """A request of a customer. An order is named by its id, which an earlier answer told; a new one has the other fields."""
+
+    customer: str
+    kind: RequestKind
+    order_id: str | None = None
+    idempotency_key: str | None = None
+    total_cents: int = 0
+    is_paid_later: bool = False
+    items: Hashable = ()
+    """Whatever else must be equal in a repetition with the same key."""
+
+    @property
+    def effect(self) -> Effect:
+        """What it may do to the order."""
+        if self.kind is RequestKind.PLACE:
+            return Effect(places=ShadowState.AWAITING_PAYMENT if self.is_paid_later else ShadowState.PLACED)
+        return _EFFECTS[self.kind]
+
+    @property
+    def content(self) -> Content:
+        """What must be equal in a repetition with the same key."""
+        return self.total_cents, self.is_paid_later, self.items
+
+
+@dataclass(frozen=True, slots=True)
+class CustomerAnswer:
+    """An answer, with the order's id and state as far as it names them."""
+
+    kind: AnswerKind
+    order_id: str | None = None
+    state: ShadowState | None = None
+    is_replay: bool = False
+    """Whether a repetition found the order of an earlier request."""
+
+
+_EFFECTS: Final = {
+    RequestKind.PAY: Effect(event=OrderEvent.PAY),
+    RequestKind.CANCEL: Effect(event=OrderEvent.CANCEL),
+    RequestKind.READ: Effect(),
+}
+_DONE_AS: Final = {
+    RequestKind.PAY: frozenset({ShadowState.PAID}),
+    RequestKind.CANCEL: frozenset({ShadowState.CANCELLED}),
+    RequestKind.READ: EXISTING,
+}
+_REFUSED_AS: Final = {
+    RequestKind.PAY: frozenset({ShadowState.PLACED, ShadowState.CANCELLED, ShadowState.EXPIRED}),
+    RequestKind.CANCEL: frozenset({ShadowState.EXPIRED}),
+    RequestKind.READ: frozenset[ShadowState](),
+}
+_Key = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentRequest:
+    """A request that waits for its answer."""
+
+    request: CustomerRequest
+    shadow: OrderShadow
+    open: OpenRequest
+    contents: set[Content]
+    """What was asked for with its idempotency key, this request included."""
+
+
+class Shadow:
+    """Follows all customers of a world. Each request is sent once, and answered at most once."""
+
+    def __init__(self, order_limit_cents: int) -> None:
+        """`order_limit_cents` is the highest total that the order service takes."""
+        self._limit_cents = order_limit_cents
+        self._by_key: dict[_Key, OrderShadow] = {}
+        self._contents: dict[_Key, set[Content]] = {}
+        self._by_id: dict[str, OrderShadow] = {}
+        self._shadows: list[tuple[str, OrderShadow]] = []
+        self.told: dict[str, str] = {}
+        """The customer of each order of which its customer was told that it is placed."""
+
+    def send(self, request: CustomerRequest) -> SentRequest:
+        """Takes a request at the moment when its customer sends it. One that is never answered may still do its work."""
+        shadow = self._shadow_of(request)
+        contents = {request.content}
+        if request.kind is RequestKind.PLACE and request.idempotency_key is not None:
+            contents = self._contents.setdefault((request.customer, request.idempotency_key), set())
+            contents.add(request.content)
+        effect = request.effect if not self._is_above_limit(request) else Effect()
+        return SentRequest(request, shadow, shadow.send(effect), contents)
+
+    def answer(self, sent: SentRequest, answer: CustomerAnswer) -> list[Violation]:
+        """Takes the answer to a request. Returns the violation if it cannot be."""
+        if answer.kind is AnswerKind.LOST:
+            sent.shadow.fall_silent(sent.open)
+            return []
+        known = sorted(sent.shadow.states)
+        problem = self._place(sent, answer) if sent.request.kind is RequestKind.PLACE else self._change(sent, answer)
+        if problem is None:
+            return []
+        request = sent.request
+        keys = tuple(key for key in (answer.order_id or request.order_id, request.idempotency_key, request.customer) if key)
+        state = "" if answer.state is None else f", {answer.state}"
+        told = f"{request.customer} asks to {request.kind} and is told {answer.kind}{state}: {problem}"
+        return [Violation(Promise.ANSWERS_FIT, f"{told}; the order may be {', '.join(known)}", keys)]
+
+    def judge_end(self, orders: Iterable[Row]) -> list[Violation]:
+        """Compares the rows of all orders with the shadows, once no request is on its way any longer."""
+        rows = {row["order_id"]: row for row in orders}
+        found: list[Violation] = []
+        for customer, shadow in self._shadows:
+            found += _end_of(customer, shadow, self._rows_of(customer, shadow, rows))
+        text = "there is an order, and no customer asked for it"
+        return found + [Violation(Promise.ANSWERS_FIT, text, (order_id,)) for order_id in self._strangers(rows)]
+
+    def _rows_of(self, customer: str, shadow: OrderShadow, rows: dict[str, Row]) -> dict[str, str]:
+        """Takes the rows of the shadow's order away: those with its id or its key. Returns their states."""
+        keys = {key for (of, key), one in self._by_key.items() if one is shadow and of == customer}
+        named = {
+            order_id
+            for order_id, row in rows.items()
+            if order_id in shadow.candidates or (row["customer"] == customer and row["idempotency_key"] in keys)
+        }
+        return {order_id: rows.pop(order_id)["state"] for order_id in sorted(named)}
+
+    def _strangers(self, rows: Mapping[str, Row]) -> list[str]:
+        """Returns the rows that are no order of a request without key and without answer. Each such request has one row."""
+        unnamed = [(customer, shadow) for customer, shadow in self._shadows if not shadow.order_id and shadow.places]
+        taken: dict[int, str] = {}
+
+        def finds_place(order_id: str, tried: set[int]) -> bool:
+            row = rows[order_id]
+            for number, (customer, shadow) in enumerate(unnamed):
+                if number in tried or row["customer"] != customer or row["state"] not in shadow.states:
+                    continue
+                tried.add(number)
+                if number not in taken or finds_place(taken[number], tried):
+                    taken[number] = order_id
+                    return True
+            return False
+
+        return [order_id for order_id, row in sorted(rows.items()) if row["idempotency_key"] or not finds_place(order_id, set())]
+
+    def _shadow_of(self, request: CustomerRequest) -> OrderShadow:
+        if request.kind is not RequestKind.PLACE:
+            return self._by_id[request.order_id or ""]
+        key = None if request.idempotency_key is None else (request.customer, request.idempotency_key)
+        if key is not None and key in self._by_key:
+            return self._by_key[key]
+        shadow = OrderShadow()
+        self._shadows.append((request.customer, shadow))
+        if key is not None:
+            self._by_key[key] = shadow
+        return shadow
+
+    def _is_above_limit(self, request: CustomerRequest) -> bool:
+        return request.kind is RequestKind.PLACE and request.total_cents > self._limit_cents
+
+    def _place(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
+        """Takes the answer to a wish to place. Returns why it cannot be."""
+        shadow, request = sent.shadow, sent.request
+        may_be_absent = ShadowState.ABSENT in sent.open.seen
+        if answer.kind is AnswerKind.DONE:
+            return self._placed(sent, answer)
+        if answer.kind is AnswerKind.UNKNOWN:
+            shadow.fall_silent(sent.open)
+            if answer.order_id is not None:
+                shadow.candidates.add(answer.order_id)
+                self._by_id[answer.order_id] = shadow
+            return None if may_be_absent else "the order was placed before"
+        shadow.never_happened(sent.open)
+        if answer.kind is AnswerKind.REFUSED:
+            if not self._is_above_limit(request):
+                return "its total is within the limit"
+            return None if may_be_absent else "the order was placed before"
+        if answer.kind is AnswerKind.KEY_REUSED:
+            return None if len(sent.contents) > 1 and shadow.states & EXISTING else "nobody used the key for anything else"
+        return "nobody asked for an order by its id" if answer.kind is AnswerKind.NOT_FOUND else None
+
+    def _placed(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
+        shadow, request = sent.shadow, sent.request
+        may_be_absent = ShadowState.ABSENT in sent.open.seen
+        begins = frozenset({request.effect.places}) if request.effect.places else EXISTING
+        said = frozenset({answer.state}) if answer.state is not None else EXISTING if answer.is_replay else begins
+        is_above_limit = self._is_above_limit(request)
+        fits = shadow.happened(sent.open, said)
+        problem = self._is_named(shadow, answer.order_id, request.customer)
+        if problem is not None:
+            return problem
+        if not answer.is_replay and is_above_limit:
+            return "its total is above the limit"
+        if not answer.is_replay and not may_be_absent:
+            return "the order was placed before, and is placed again"
+        if answer.is_replay and not sent.open.before & EXISTING and not sent.open.has_rival:
+            return "no earlier request placed it"
+        return None if fits else "it cannot be in this state"
+
+    def _is_named(self, shadow: OrderShadow, order_id: str | None, customer: str) -> str | None:
+        """Takes the id of an order that exists. Returns a problem if it existed under another id."""
+        if order_id is None:
+            return None
+        self._by_id[order_id] = shadow
+        self.told[order_id] = customer
+        shadow.candidates.add(order_id)
+        if shadow.order_id not in (None, order_id):
+            return f"it was {shadow.order_id} before, and is {order_id} now"
+        shadow.order_id = order_id
+        return None
+
+    def _change(self, sent: SentRequest, answer: CustomerAnswer) -> str | None:
+        """Takes the answer to a payment, a cancellation or a reading. Returns why it cannot be."""
+        shadow, kind = sent.shadow, sent.request.kind
+        if answer.kind in (AnswerKind.UNKNOWN, AnswerKind.UNAVAILABLE):
+            # The database may have taken it and lost its answer: only a later answer tells.
+            shadow.fall_silent(sent.open)
+            return None
+        if answer.kind is AnswerKind.UNREACHED:
+            shadow.never_happened(sent.open)
+            return None
+        if answer.kind is AnswerKind.NOT_FOUND:
+            may_be_absent = ShadowState.ABSENT in sent.open.seen or shadow.order_id not in (None, sent.request.order_id)
+            shadow.never_happened(sent.open)
+            return None if may_be_absent else "the order exists"
+        if answer.kind is AnswerKind.KEY_REUSED:
+            shadow.never_happened(sent.open)
+            return "the request names no key"
+        allowed = _DONE_AS[kind] if answer.kind is AnswerKind.DONE else _REFUSED_AS[kind]
+        said = allowed if answer.state is None else allowed & {answer.state}
+        fits = shadow.happened(sent.open, said)
+        problem = self._is_named(shadow, sent.request.order_id, sent.request.customer)
+        return problem or (None if fits else "it cannot be in this state")
+
+
+def _end_of(customer: str, shadow: OrderShadow, found: Mapping[str, str]) -> Iterator[Violation]:
+    """Yields what differs between a shadow and the states of its order's rows."""
+    may_be = ", ".join(sorted(shadow.states))
+    if len(found) > 1:
+        yield Violation(Promise.ANSWERS_FIT, f"{customer} asked for one order, and there are {len(found)}", tuple(found))
+    elif not found and ShadowState.ABSENT not in shadow.states:
+        text = f"{customer} was told of an order that is nowhere; it may be {may_be}"
+        yield Violation(Promise.TOLD_ORDER_IS_KEPT, text, tuple(sorted(shadow.candidates)))
+    for order_id, state in found.items():
+        if state not in shadow.states:
+            yield Violation(Promise.ANSWERS_FIT, f"the order of {customer} is {state}; it may be {may_be}", (order_id,))

@@ -1,0 +1,183 @@
+"""The plan of each seed: how its world looks, what its customers do, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from lab.simulation.action_kinds import ActionKind
+from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS, rounded
+from lab.simulation.shapes import WorldShape
+from rocketmq_broker.testing.simulation.chance import stream
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
+from rocketmq_broker.world import Chance
+
+CUSTOMERS: Final = ("ana", "ben", "chi", "dan", "eve", "fay", "gus", "hal")
+ARTICLES: Final = ("pen", "ink", "paper", "lamp", "desk", "chair")
+
+_ORDERS: Final = (*(6 * ((2, 4),)), *(2 * ((4, 8),)), (8, 20))
+"""The fewest and most orders of a world. Most worlds are small: a processor plays more of them, and a fault hits more often."""
+_ACTING_S: Final = (8.0, 60.0)
+_FAULTS: Final = ((1, 3), (2, 6), (2, 6), (6, 12))
+"""The fewest and most faults of a world that has any."""
+_KIND_IS_USED: Final = 0.5
+_WITHOUT_FAULTS: Final = 0.02
+_OUTAGE: Final = 0.02
+_NEAR_A_FAULT: Final = 0.3
+_AT_THE_SAME_PLACE: Final = 0.6
+_NEAR_AN_ACTION: Final = 0.35
+_SOON_S: Final = 2.0
+
+
+def plan_of(seed: int) -> Plan:
+    """Returns the plan of a seed: the same one with each call, in each interpreter."""
+    shape = shape_of(stream(seed, "plan", "shape"))
+    acting_s = rounded(stream(seed, "plan", "acting").uniform(*_ACTING_S))
+    actions = list(_actions(seed, shape, acting_s))
+    events = [*actions, *_faults(seed, shape, actions, acting_s)]
+    ends_s = max([acting_s, *(event.ends_s for event in events)])
+    return Plan(seed, shape.as_settings(), (), rounded(ends_s)).with_events(events)
+
+
+def shape_of(chance: Chance) -> WorldShape:
+    """Draws the settings of a world. An order to be paid later expires before the brokers' patience ends."""
+    check_interval_s = float(chance.choice((3, 5, 10, 20)))
+    check_immunity_s = float(chance.choice((2, 6, 12)))
+    check_max = chance.choice((6, 10, 15))
+    patience_s = check_immunity_s + (check_max - 2) * check_interval_s
+    return WorldShape(
+        brokers=chance.choice((1, 1, 2)),
+        order_services=chance.choice((1, 1, 2, 3)),
+        credit_services=chance.choice((1, 1, 2, 3)),
+        workers=chance.choice((1, 1, 2, 4)),
+        credits_by_celery=chance.random() < 0.75,
+        has_inventory=chance.random() < 0.5,
+        flush_sync=chance.random() < 0.7,
+        check_interval_s=check_interval_s,
+        check_immunity_s=check_immunity_s,
+        check_max=check_max,
+        payment_deadline_s=float(min(chance.choice((10, 20, 40, 60)), int(patience_s))),
+        consumer_batch=chance.choice((1, 4, 16, 32)),
+        order_limit_cents=chance.choice((100_000, 1_000_000)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Mix:
+    """What the customers of one world like to do, as probabilities."""
+
+    with_key: float
+    with_several_items: float
+    too_dear: float
+    paid_later: float
+    repeated: float
+    cancelled: float
+    forgotten: float
+
+    @classmethod
+    def drawn(cls, chance: Chance) -> _Mix:
+        return cls(
+            with_key=chance.choice((0.5, 0.8, 1.0)),
+            with_several_items=chance.choice((0.0, 0.4, 0.8)),
+            too_dear=chance.choice((0.0, 0.05, 0.2)),
+            paid_later=chance.choice((0.0, 0.2, 0.5)),
+            repeated=chance.choice((0.1, 0.3, 0.6)),
+            cancelled=chance.choice((0.0, 0.15, 0.4)),
+            forgotten=chance.choice((0.1, 0.3, 0.9)),
+        )
+
+
+def _actions(seed: int, shape: WorldShape, acting_s: float) -> Iterator[PlannedEvent]:
+    chance = stream(seed, "plan", "customers")
+    mix, is_in_bursts = _Mix.drawn(chance), chance.random() < 0.3
+    customers = CUSTOMERS[: chance.randint(2, len(CUSTOMERS))]
+    bursts = [chance.uniform(0, acting_s) for _ in range(chance.randint(2, 6))]
+    for order in range(1, chance.randint(*chance.choice(_ORDERS)) + 1):
+        own = stream(seed, "plan", "order", order)
+        at_s = own.choice(bursts) + own.uniform(0, 3) if is_in_bursts else own.uniform(0, acting_s)
+        yield from _one_order(own, mix, shape, order, own.choice(customers), rounded(min(at_s, acting_s)))
+
+
+def _one_order(chance: Chance, mix: _Mix, shape: WorldShape, order: int, who: str, at_s: float) -> Iterator[PlannedEvent]:
+    """Yields the placing of an order, and what its customer does to it later."""
+    has_key, is_paid_later = chance.random() < mix.with_key, chance.random() < mix.paid_later
+    key = f"{who}-{order}" if has_key else None
+    placing: dict[str, Any] = {"order": order, "items": _items(chance, mix, shape), "key": key, "pays_later": is_paid_later}
+    if chance.random() < mix.forgotten:
+        placing["tries"] = chance.choice((1, 1, 2))
+    yield PlannedEvent(at_s, ActionKind.PLACE, who, parameters=placing)
+
+    def later(what: ActionKind, within_s: float) -> PlannedEvent:
+        return PlannedEvent(rounded(at_s + chance.uniform(0, within_s)), what, who, parameters={"order": order})
+
+    if has_key and chance.random() < mix.repeated:
+        for _ in range(chance.choice((1, 1, 2, 3))):
+            yield later(ActionKind.PLACE_AGAIN, chance.choice((0.05, 1, 20)))
+    if is_paid_later and chance.random() < 0.65:
+        yield later(ActionKind.PAY, shape.payment_deadline_s * 1.1)
+    if chance.random() < (0.25 if is_paid_later else mix.cancelled):
+        for _ in range(chance.choice((1, 1, 1, 2))):
+            yield later(ActionKind.CANCEL, chance.choice((1, 10, 60)))
+
+
+def _items(chance: Chance, mix: _Mix, shape: WorldShape) -> list[list[str | int]]:
+    count = chance.randint(2, 4) if chance.random() < mix.with_several_items else 1
+    items: list[list[str | int]] = [
+        [article, chance.randint(1, 3), chance.randint(1, 50) * 100] for article in chance.sample(ARTICLES, count)
+    ]
+    if chance.random() < mix.too_dear:
+        items[0][2] = shape.order_limit_cents + 1
+    return items
+
+
+def _faults(seed: int, shape: WorldShape, actions: Sequence[PlannedEvent], acting_s: float) -> list[PlannedEvent]:
+    """Draws the faults. A world knows some of the kinds only, so that each of these hits more often, and fewer hide another."""
+    chance = stream(seed, "plan", "faults")
+    possible = {kind: row for kind, row in FAULTS.items() if row.share and row.targets(shape)}
+    used = [kind for kind in possible if chance.random() < _KIND_IS_USED] or list(possible)
+    shares = [possible[kind].share for kind in used]
+    faults: list[PlannedEvent] = []
+    for number in range(_count(chance)):
+        own = stream(seed, "plan", "fault", number)
+        kind = own.choices(used, shares)[0]
+        faults.append(_fault(own, kind, shape, faults, actions, acting_s))
+    if chance.random() < _OUTAGE:
+        faults.append(_fault(stream(seed, "plan", "outage"), FaultKind.OUTAGE, shape, faults, actions, acting_s))
+    return faults
+
+
+def _count(chance: Chance) -> int:
+    """Draws how many faults a world has: often a few, sometimes many."""
+    if chance.random() < _WITHOUT_FAULTS:
+        return 0
+    return chance.randint(*chance.choice(_FAULTS))
+
+
+def _fault(
+    chance: Chance,
+    kind: FaultKind,
+    shape: WorldShape,
+    faults: Sequence[PlannedEvent],
+    actions: Sequence[PlannedEvent],
+    acting_s: float,
+) -> PlannedEvent:
+    """Draws a fault: when it begins, what it hits, and the rest.
+
+    It often begins soon after another one's beginning or end, and where that one was, for what only two faults together show.
+    """
+    row, lot = FAULTS[kind], chance.random()
+    targets = row.targets(shape)
+    at_s = chance.uniform(0, acting_s)
+    if faults and lot < _NEAR_A_FAULT:
+        other = chance.choice(faults)
+        at_s = chance.choice((other.at_s, min(other.ends_s, acting_s))) + chance.uniform(0, _SOON_S)
+        if chance.random() < _AT_THE_SAME_PLACE and other.where in targets:
+            targets = (other.where,)
+    elif lot > 1 - _NEAR_AN_ACTION:
+        at_s = max(0.0, chance.choice(actions).at_s + chance.uniform(-_SOON_S, _SOON_S))
+    where = chance.choice(targets)
+    for_s = row.for_s(chance) if row.for_s is not None else 0.0
+    parameters = {name: draw(chance) for name, draw in row.parameters.items()}
+    return PlannedEvent(rounded(at_s), kind, where, for_s, parameters)

@@ -1,0 +1,162 @@
+"""What the search may do to a world: for each kind of fault its targets, its share, its length and its parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.shapes import NAME_SERVER, REDIS, WorldShape
+from rocketmq_broker.world import Chance
+
+Draw: TypeAlias = Callable[[Chance], Any]
+"""Draws a value."""
+Targets: TypeAlias = Callable[[WorldShape], tuple[str, ...]]
+"""Returns what a kind of fault may hit in a world; nothing if it cannot happen there."""
+
+
+def between(low: float, high: float) -> Draw:
+    """Draws a number, small ones as often as large ones: as many from 1 to 10 as from 10 to 100."""
+    return lambda chance: rounded(math.exp(chance.uniform(math.log(low), math.log(high))))
+
+
+def evenly(low: float, high: float) -> Draw:
+    """Draws a number, each as often as the others."""
+    return lambda chance: rounded(chance.uniform(low, high))
+
+
+def whole(low: int, high: int) -> Draw:
+    """Draws a whole number, small ones as often as large ones."""
+    return lambda chance: int(math.exp(chance.uniform(math.log(low), math.log(high + 1))))
+
+
+def one_of(*values: Any) -> Draw:
+    """Draws one of these values."""
+    return lambda chance: chance.choice(values)
+
+
+def either_sign(draw: Draw) -> Draw:
+    """Draws a number that is negative as often as not."""
+    return lambda chance: draw(chance) * chance.choice((1, -1))
+
+
+def rounded(number: float) -> float:
+    """Returns a number as plans have it, with three places after the point at most."""
+    return round(number, 3)
+
+
+_BUSY_LINKS: Final = 3
+"""How often a link to a broker is drawn for each time that one to the name server is: that one is silent for 30 s at a time."""
+_SYNCING_MACHINES: Final = 3
+"""How often a broker's machine loses its power for each time that another's does: that one has nothing on its disk to lose."""
+
+
+def _brokers(shape: WorldShape) -> tuple[str, ...]:
+    return shape.broker_names
+
+
+def _processes(shape: WorldShape) -> tuple[str, ...]:
+    return shape.process_names
+
+
+def _but_name_server(shape: WorldShape) -> tuple[str, ...]:
+    return (*shape.broker_names, *shape.service_names, *shape.worker_names)
+
+
+def _but_name_server_and_workers(shape: WorldShape) -> tuple[str, ...]:
+    return (*shape.broker_names, *shape.service_names)
+
+
+def _in_the_network(shape: WorldShape) -> tuple[str, ...]:
+    return (NAME_SERVER, *_but_name_server_and_workers(shape))
+
+
+def _with_power(shape: WorldShape) -> tuple[str, ...]:
+    return (*(_SYNCING_MACHINES * shape.broker_names), *shape.service_names, *shape.worker_names)
+
+
+def _with_database(shape: WorldShape) -> tuple[str, ...]:
+    return (*shape.service_names, *shape.worker_names)
+
+
+def _order_services(shape: WorldShape) -> tuple[str, ...]:
+    return shape.order_service_names
+
+
+def _links(shape: WorldShape) -> tuple[str, ...]:
+    pairs = _BUSY_LINKS * [(client, server) for client in shape.service_names for server in shape.broker_names]
+    pairs += [(client, NAME_SERVER) for client in (*shape.service_names, *shape.broker_names)]
+    return tuple(f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1]))
+
+
+def _databases(shape: WorldShape) -> tuple[str, ...]:
+    return shape.database_names
+
+
+def _redis(shape: WorldShape) -> tuple[str, ...]:
+    return (REDIS,) if shape.credits_by_celery else ()
+
+
+@dataclass(frozen=True, slots=True)
+class FaultRow:
+    """A row of the table."""
+
+    targets: Targets
+    share: float = 1.0
+    """How often it is chosen, compared with others."""
+    for_s: Draw | None = None
+    """How long it lasts; None for a fault without duration."""
+    parameters: Mapping[str, Draw] = field(default_factory=dict)
+
+
+_DOWN: Final = between(0.1, 40)
+_NTH_TASK: Final = {"nth": whole(1, 3)}
+
+FAULTS: Final[Mapping[FaultKind, FaultRow]] = {
+    FaultKind.PROCESS_KILL: FaultRow(_processes, 2.0, _DOWN),
+    FaultKind.PROCESS_KILL_AT_DISK: FaultRow(_brokers, 2.5, _DOWN, {"nth": whole(1, 60)}),
+    FaultKind.PROCESS_KILL_AT_DATABASE: FaultRow(
+        _with_database, 2.0, _DOWN, {"nth": whole(1, 30), "when": one_of("before", "after")}
+    ),
+    FaultKind.PROCESS_KILL_AT_FRAME: FaultRow(
+        _but_name_server_and_workers, 1.5, _DOWN, {"nth": whole(1, 60), "when": one_of("before", "after")}
+    ),
+    FaultKind.PROCESS_FREEZE: FaultRow(_processes, 1.6, between(0.05, 90)),
+    FaultKind.MACHINE_POWER: FaultRow(_with_power, 2.5, _DOWN),
+    FaultKind.NETWORK_CUT: FaultRow(_links, 1.5),
+    FaultKind.NETWORK_CUT_HALF_WAY: FaultRow(_links, 1.5, None, {"nth": whole(1, 40)}),
+    FaultKind.NETWORK_BLOCK: FaultRow(_links, 2.0, between(0.5, 60)),
+    FaultKind.NETWORK_PARTITION: FaultRow(_links, 2.5, between(0.5, 60)),
+    FaultKind.NETWORK_ISOLATE: FaultRow(_in_the_network, 1.4, between(0.5, 60)),
+    FaultKind.NETWORK_LOSE_FRAMES: FaultRow(_links, 1.5, None, {"count": whole(1, 8)}),
+    FaultKind.NETWORK_SLOW: FaultRow(_links, 1.5, between(1, 60), {"delay_s": between(0.02, 8)}),
+    FaultKind.NETWORK_IN_PIECES: FaultRow(_links, 2.3, between(0.5, 20)),
+    FaultKind.CLOCK_LEAP: FaultRow(_but_name_server_and_workers, 2.2, between(1, 100), {"by_s": either_sign(between(0.5, 7200))}),
+    FaultKind.CLOCK_STOP: FaultRow(_but_name_server_and_workers, 2.0, between(1, 60)),
+    FaultKind.CLOCK_RATE: FaultRow(_but_name_server_and_workers, 1.8, between(5, 100), {"rate": between(0.2, 20)}),
+    FaultKind.DISK_FULL: FaultRow(_brokers, 2.0, between(1, 60)),
+    FaultKind.DISK_SLOW: FaultRow(_brokers, 2.5, between(1, 60), {"delay_s": between(0.02, 20)}),
+    FaultKind.DISK_FAIL_WRITES: FaultRow(_brokers, 2.0, None, {"count": whole(1, 4)}),
+    FaultKind.DISK_FAIL_SYNCS: FaultRow(_brokers, 1.5, None, {"count": whole(1, 3)}),
+    FaultKind.DATABASE_REFUSE: FaultRow(_databases, 2.0, between(0.5, 120), {"rate": one_of(0.1, 0.5, 1.0)}),
+    FaultKind.DATABASE_HANG: FaultRow(_databases, 2.0, between(0.5, 120)),
+    FaultKind.DATABASE_LOST_ANSWER: FaultRow(_databases, 2.0, None, {"nth": whole(1, 8)}),
+    FaultKind.DATABASE_LOCKED: FaultRow(_databases, 2.5, between(0.5, 120)),
+    FaultKind.DATABASE_RULE: FaultRow(_databases, 2.5, between(5, 120), {"nth": whole(1, 6), "about": one_of("rows", "amounts")}),
+    FaultKind.REDIS_HANG: FaultRow(_redis, 3.0, between(0.5, 120)),
+    FaultKind.REDIS_LOSE_TASK: FaultRow(_redis, 2.0, None, _NTH_TASK),
+    FaultKind.REDIS_DOUBLE_TASK: FaultRow(_redis, 4.0, None, _NTH_TASK),
+    FaultKind.REDIS_LATE_TASK: FaultRow(_redis, 2.0, None, {**_NTH_TASK, "delay_s": between(0.5, 90)}),
+    FaultKind.REDIS_RUN_TWICE: FaultRow(_redis, 3.0, None, _NTH_TASK),
+    FaultKind.REDIS_LOST_ACK: FaultRow(_redis, 2.0, None, _NTH_TASK),
+    FaultKind.WORKER_FAIL_ORDER: FaultRow(_redis, 3.2, between(2, 120), {"nth": whole(1, 6), "when": one_of("before", "after")}),
+    FaultKind.REPLICA_OLD_ROWS: FaultRow(_order_services, 3.3, between(5, 90), {"age_s": between(1, 30)}),
+    FaultKind.MEMBER_OLD: FaultRow(_order_services, 1.5, between(0.5, 60)),
+    FaultKind.OUTAGE: FaultRow(_but_name_server, 0.0, between(1200, 3600)),
+}
+"""An outage has no share: it costs a world much of its time, so `plans` gives it to a few worlds.
+
+Twenty minutes are beyond every check-back, hold and time-out of a world; only the longest redelivery takes two hours.
+"""

@@ -1,0 +1,40 @@
+"""Whether a plan fits its world: each fault hits what the world's shape has."""
+
+from __future__ import annotations
+
+from lab.simulation.action_kinds import ActionKind
+from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.plans.fault_table import FAULTS
+from lab.simulation.shapes import WorldShape
+from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, UnreadablePlan
+
+
+def shape_for(plan: Plan) -> WorldShape:
+    """Returns the settings of a plan's world.
+
+    Raises UnreadablePlan for settings that no world has, for an event of no known kind, and for a fault that hits what the
+    world lacks.
+    """
+    shape = WorldShape.of(plan.shape)
+    for event in plan.events:
+        if event.what not in tuple(ActionKind):
+            _require_target(event, shape)
+    return shape
+
+
+def _require_target(fault: PlannedEvent, shape: WorldShape) -> None:
+    try:
+        targets = _targets(FaultKind(fault.what), shape)
+    except ValueError:
+        raise UnreadablePlan(f"no world has {fault.what}, at {fault.at_s:g} s: it is neither an action nor a fault") from None
+    if fault.where not in targets:
+        possible = ", ".join(dict.fromkeys(targets)) or "nothing"
+        raise UnreadablePlan(
+            f"{fault.what} at {fault.at_s:g} s cannot hit {fault.where}: of what this world has, it can hit {possible}"
+        )
+
+
+def _targets(kind: FaultKind, shape: WorldShape) -> tuple[str, ...]:
+    """Returns what a kind of fault can hit. A plan written by hand may hit processes that the search leaves alone."""
+    drawn = FAULTS[kind].targets(shape)
+    return shape.process_names if drawn and set(drawn) <= set(shape.process_names) else drawn

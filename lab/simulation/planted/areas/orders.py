@@ -1,0 +1,230 @@
+"""Bugs planted in the order service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from sqlmodel import Session, col, select
+
+from lab.simulation.judges.violation import Promise
+from lab.simulation.planted.bug import Planted, PlantedArea
+from lab.simulation.planted.patches import Patches
+from order_messages.states import OrderState, TransactionKind, TransactionState
+from order_service.adapters import order_store
+from order_service.adapters.order_rows import order_of
+from order_service.adapters.tables import OrderRow, TransactionRow
+from order_service.domain.history import Witness
+from order_service.domain.life_cycle import OrderEvent, next_state
+from order_service.domain.order import Cancellation, Order
+from order_service.service_layer.attempt import Attempt, Outcome
+from order_service.service_layer.cancelling import Cancelled
+from order_service.service_layer.order_message import cancellation_message
+from order_service.service_layer.paying import ImpossibleNow, UnknownOrder
+from order_service.service_layer.sending import send_attempt
+from rocketmq_broker.client import LocalTransactionState
+from rocketmq_broker.message import Message, MessageExt
+
+_LISTENER: Final = "order_service.service_layer.transaction_listener:DatabaseTransactionListener"
+_STORE: Final = "order_service.adapters.order_store:SqlOrderStore"
+
+
+def _answer_from_memory(patches: Patches) -> None:
+    execute, look = patches.original(f"{_LISTENER}.execute_local_transaction"), patches.original(f"{_LISTENER}._answer")
+
+    def execute_local_transaction(self: Any, message: Message, arg: object) -> LocalTransactionState:
+        state: LocalTransactionState = execute(self, message, arg)
+        self.__dict__.setdefault("_remembered", {})[message.transaction_id] = state
+        return state
+
+    def _answer(self: Any, message: MessageExt) -> LocalTransactionState:
+        remembered: dict[str | None, LocalTransactionState] = self.__dict__.setdefault("_remembered", {})
+        state = remembered.get(message.transaction_id, LocalTransactionState.ROLLBACK_MESSAGE)
+        if state is LocalTransactionState.UNKNOWN:
+            state = look(self, message)
+        return state
+
+    patches.replace(f"{_LISTENER}.execute_local_transaction", execute_local_transaction)
+    patches.replace(f"{_LISTENER}._answer", _answer)
+
+
+def _roll_back_without_a_marker(patches: Patches) -> None:
+    settle_durably = patches.original(f"{_STORE}.settle")
+
+    def settle(
+        self: Any,
+        transaction_id: str,
+        order_id: str | None = None,
+        kind: TransactionKind = TransactionKind.ORDER,
+        witness: Witness | None = None,
+    ) -> TransactionState:
+        with self._sessions.reading() as session:
+            query = select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)
+            if session.exec(query).first() is None:
+                self._require_no_doubt(session, witness)
+                return TransactionState.ROLLED_BACK
+        state: TransactionState = settle_durably(self, transaction_id, order_id, kind, witness)
+        return state
+
+    patches.replace(f"{_STORE}.settle", settle)
+
+
+def _store_in_two_steps(patches: Patches) -> None:
+    def store_order(self: Any, order: Order, transaction_id: str) -> None:
+        state = TransactionState.COMMITTED if order.state.is_told else TransactionState.PENDING
+        with order_store._unless_key_taken(), self._sessions.writing() as session:
+            for table, rows in order_store.rows_of(order):
+                session.execute(table.insert(), list(rows))
+        with self._sessions.writing() as session:
+            order_store._insert_transaction(session.connection(), self._transaction(transaction_id, state, order.order_id))
+        self._history.note_local_commit(transaction_id)
+
+    patches.replace(f"{_STORE}.store_order", store_order)
+
+
+def _leave_the_key_open(patches: Patches) -> None:
+    """Leaves the key out of a second order with it, as if the database had no unique index: the look before is the only guard."""
+
+    store: Callable[..., None] = patches.original(f"{_STORE}.store_order")
+
+    def store_order(self: Any, order: Order, transaction_id: str) -> None:
+        key = order.idempotency_key
+        if key is not None and self.find_order_by_key(order.customer, key) is not None:
+            order = replace(order, idempotency_key=None)
+        store(self, order, transaction_id)
+
+    patches.replace(f"{_STORE}.store_order", store_order)
+
+
+def _cancel_before_the_broker_stored(patches: Patches) -> None:
+    def cancel(self: Any, order_id: str, reason: str) -> Cancelled:
+        order: Order | None = self.store.cancel_unpaid(order_id, reason, self.now_ms())
+        if order is None:
+            raise UnknownOrder("no order has this id")
+        if order.state is OrderState.CANCELLED:
+            return Cancelled(order)
+        if next_state(order.state, OrderEvent.CANCEL) is None:
+            raise ImpossibleNow(f"the order is {order.state} and cannot be cancelled any more")
+        with self.store._sessions.writing() as session:
+            row = order_store._locked(session, order_id)
+            if row is not None:
+                order_store._change(session, row, OrderEvent.CANCEL, self.now_ms(), reason)
+        cancellation = Cancellation(order=order, reason=reason, cancelled_at_ms=self.now_ms())
+        witness = self.store.witness()
+        progress = send_attempt(self.sender, cancellation_message(cancellation), Attempt(cancellation), witness)
+        cancelled: Cancelled = self._answer(order, progress)
+        return cancelled
+
+    def store_cancellation(self: Any, cancellation: Cancellation, transaction_id: str) -> None:
+        kind = TransactionKind.CANCELLATION
+        values = self._transaction(transaction_id, TransactionState.COMMITTED, cancellation.order_id, kind)
+        with self._sessions.writing() as session:
+            order_store._insert_transaction(session.connection(), values)
+        self._history.note_local_commit(transaction_id)
+
+    patches.replace("order_service.service_layer.cancelling:OrderCancelling.cancel", cancel)
+    patches.replace(f"{_STORE}.store_cancellation", store_cancellation)
+
+
+def _only_compare_the_deadline(patches: Patches) -> None:
+    def expire_if_overdue(self: Any, transaction_id: str, now_ms: int, witness: Witness | None = None) -> TransactionState:
+        with self._sessions.reading() as session:
+            self._require_no_doubt(session, witness)
+            transaction = session.exec(select(TransactionRow).where(col(TransactionRow.transaction_id) == transaction_id)).one()
+            row = session.exec(select(OrderRow).where(col(OrderRow.order_id) == (transaction.order_id or ""))).first()
+            is_own = row is not None and self._history.was_asked_before(transaction_id, witness)
+            is_overdue = row is not None and order_of(row).is_overdue(now_ms)
+            return TransactionState.ROLLED_BACK if is_own and is_overdue else TransactionState(transaction.state)
+
+    def _expire_if_overdue(session: Session, row: OrderRow, now_ms: int) -> bool:
+        return False
+
+    patches.replace(f"{_STORE}.expire_if_overdue", expire_if_overdue)
+    patches.replace("order_service.adapters.order_store:_expire_if_overdue", _expire_if_overdue)
+
+
+def _believe_any_copy(patches: Patches) -> None:
+    def reason_to_doubt(self: Any, session: Session, witness: Witness | None) -> str | None:
+        return None
+
+    patches.replace("order_service.adapters.order_history:OrderHistory.reason_to_doubt", reason_to_doubt)
+
+
+def _roll_back_after_a_lost_answer(patches: Patches) -> None:
+    target = "order_service.service_layer.local_transaction:_outcome_of"
+    outcome_of = patches.original(target)
+
+    def _outcome_of(store: Callable[[], None], transaction_id: str) -> Outcome:
+        outcome: Outcome = outcome_of(store, transaction_id)
+        return Outcome.UNAVAILABLE if outcome is Outcome.UNKNOWN else outcome
+
+    patches.replace(target, _outcome_of)
+
+
+PLANTED: Final = (
+    Planted(
+        "answers-from-memory",
+        PlantedArea.ORDERS,
+        "A check-back is answered by what this process remembers, and by ROLLBACK for what it does not.",
+        "an order service that dies after its local commit, or another member of the group that is asked",
+        Promise.ORDER_HAS_CREDIT,
+        _answer_from_memory,
+    ),
+    Planted(
+        "rollback-without-marker",
+        PlantedArea.ORDERS,
+        "A check-back that finds no row answers ROLLBACK without writing the marker that keeps the local transaction out.",
+        "a local transaction that is slower than the first check-back: a database that hangs, a process that stands still",
+        Promise.ORDER_HAS_CREDIT,
+        _roll_back_without_a_marker,
+    ),
+    Planted(
+        "order-and-row-apart",
+        PlantedArea.ORDERS,
+        "The order and its transaction's row are written by two local commits, one after the other.",
+        "an order service that dies between them, or a check-back there",
+        Promise.ORDER_HAS_CREDIT,
+        _store_in_two_steps,
+    ),
+    Planted(
+        "key-not-unique",
+        PlantedArea.ORDERS,
+        "An idempotency key is looked for before the order, and no unique index guards it.",
+        "a customer who repeats a request while the first one still runs",
+        Promise.ANSWERS_FIT,
+        _leave_the_key_open,
+    ),
+    Planted(
+        "cancelled-before-told",
+        PlantedArea.ORDERS,
+        "An order becomes CANCELLED in the database before the broker has stored the message about it.",
+        "a broker that is away when a customer cancels, or an order service that dies",
+        Promise.BOOKS_AGREE,
+        _cancel_before_the_broker_stored,
+    ),
+    Planted(
+        "expiry-not-written",
+        PlantedArea.ORDERS,
+        "A check-back after the deadline answers ROLLBACK without marking the order EXPIRED, and a later payment is taken.",
+        "a customer who pays after the deadline",
+        Promise.ORDER_HAS_CREDIT,
+        _only_compare_the_deadline,
+    ),
+    Planted(
+        "witness-not-checked",
+        PlantedArea.ORDERS,
+        "A database that lacks the witness of a half message answers its check-back all the same.",
+        "an order service that answers from an old copy of its database",
+        Promise.ORDER_HAS_CREDIT,
+        _believe_any_copy,
+    ),
+    Planted(
+        "lost-answer-rolls-back",
+        PlantedArea.ORDERS,
+        "A local commit whose answer is lost counts as failed, and the broker gets ROLLBACK.",
+        "a database that stores a commit and loses its answer",
+        Promise.TOLD_ORDER_IS_KEPT,
+        _roll_back_after_a_lost_answer,
+    ),
+)

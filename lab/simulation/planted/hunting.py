@@ -1,0 +1,104 @@
+"""The hunt for planted bugs: plays one world after the other with each of them, until a world breaks a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from lab.simulation.planted.all_planted import planted
+from lab.simulation.planted.kept import HuntedWorld, KeptHunt, ShrunkBug
+from lab.simulation.search.worlds import WorldEnd
+from lab.simulation.shapes import SIMPLEST
+from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
+
+PlayPlan = Callable[[Plan | int], WorldEnd]
+"""Plays a plan, or the plan of a seed. Raises nothing: an error is a broken promise."""
+
+SHRINKS_AFTER: Final = 150
+"""The bugs that were found are shrunk after so many seeds: a world that fails runs long, so that it costs more than the hunt."""
+
+
+class HuntWatcher(Protocol):
+    """Is told how a hunt goes on."""
+
+    def has_played(self, seed: int, left: Sequence[str]) -> None:
+        """A seed was played with all bugs that were left; these are left now."""
+
+    def has_found(self, world: HuntedWorld) -> None:
+        """A world has found a bug."""
+
+    def has_shrunk(self, bug: ShrunkBug) -> None:
+        """The world that found a bug was shrunk."""
+
+
+def hunt(names: Sequence[str], seeds: Iterable[int], play: PlayPlan, kept: KeptHunt, *, tries: int, watcher: HuntWatcher) -> None:
+    """Plays the seeds, each with all bugs that no earlier one has found, and keeps what comes of it at once.
+
+    What is kept already is not played again. A world that breaks a promise without any bug is left out. The world that found a
+    bug is shrunk by playing at most `tries` worlds.
+    """
+    for number, seed in enumerate(seeds, 1):
+        left = _left(names, kept)
+        if not left:
+            break
+        if not _is_whole(seed, play, kept):
+            continue
+        for name in left:
+            if not kept.has_played(name, seed) and (world := _played(name, seed, play, kept)).promise is not None:
+                watcher.has_found(world)
+        watcher.has_played(seed, _left(names, kept))
+        if number % SHRINKS_AFTER == 0:
+            _shrink_found(names, play, kept, tries, watcher)
+    _shrink_found(names, play, kept, tries, watcher)
+
+
+def _left(names: Iterable[str], kept: KeptHunt) -> list[str]:
+    return [name for name in names if kept.found(name) is None]
+
+
+def _is_whole(seed: int, play: PlayPlan, kept: KeptHunt) -> bool:
+    if (is_whole := kept.is_whole(seed)) is None:
+        end = play(seed)
+        kept.add(_hunted(None, end))
+        is_whole = not end.broken
+    return is_whole
+
+
+def _played(name: str, seed: int, play: PlayPlan, kept: KeptHunt) -> HuntedWorld:
+    with planted(name):
+        world = _hunted(name, play(seed))
+    kept.add(world)
+    return world
+
+
+def _hunted(name: str | None, end: WorldEnd) -> HuntedWorld:
+    return HuntedWorld(name, end.seed, round(end.cpu_s, 3), end.broken[0].promise if end.broken else None)
+
+
+def _shrink_found(names: Iterable[str], play: PlayPlan, kept: KeptHunt, tries: int, watcher: HuntWatcher) -> None:
+    for name in names:
+        found = kept.found(name) if kept.shrunk(name) is None else None
+        if found is not None and (shrunk := _shrunk(name, found.seed, play, tries)) is not None:
+            kept.add(shrunk)
+            watcher.has_shrunk(shrunk)
+
+
+def _shrunk(name: str, seed: int, play: PlayPlan, tries: int) -> ShrunkBug | None:
+    """Returns the smallest world that shows the bug; None if the world does not fail each time."""
+    played = 0
+    with planted(name):
+        failed = play(seed)
+
+        def fails(plan: Plan) -> bool:
+            nonlocal played
+            played += 1
+            return play(plan).fails_like(failed)
+
+        if not failed.broken:
+            return None
+        try:
+            smallest = shrink(failed.plan, fails, budget=tries, simplest=SIMPLEST)
+        except PlanDoesNotFail:
+            return None
+    return ShrunkBug(name, seed, len(smallest.events), played)

@@ -1,0 +1,82 @@
+"""What a hunt for planted bugs has played, kept in a file, so that the next hunt goes on where this one stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from lab.simulation.search.kept_lines import KeptLines
+
+
+class HuntedWorld(msgspec.Struct, frozen=True, tag="world"):
+    """A world that was played with a planted bug, or with none."""
+
+    bug: str | None
+    """The bug's name; None for the world as it is."""
+    seed: int
+    cpu_s: float
+    """The seconds of a processor that it took."""
+    promise: str | None = None
+    """The promise that it broke first; None if it kept all."""
+
+
+class ShrunkBug(msgspec.Struct, frozen=True, tag="shrunk"):
+    """The smallest world found that shows a planted bug."""
+
+    bug: str
+    seed: int
+    """Of the world that was shrunk."""
+    events: int
+    """What is left of its plan: customers' actions and faults."""
+    worlds: int
+    """How many worlds were played to shrink it."""
+
+
+class KeptHunt:
+    """The results of a hunt."""
+
+    def __init__(self, file: Path) -> None:
+        """Reads what earlier hunts have left in the file."""
+        self._lines: KeptLines[HuntedWorld | ShrunkBug] = KeptLines(file, HuntedWorld | ShrunkBug)  # type: ignore[arg-type]
+        self._whole: dict[int, bool] = {}
+        self._worlds: dict[str, dict[int, HuntedWorld]] = {}
+        self._shrunk: dict[str, ShrunkBug] = {}
+        for line in self._lines.read:
+            self._learn(line)
+
+    def add(self, result: HuntedWorld | ShrunkBug) -> None:
+        """Keeps a result."""
+        self._lines.append(result)
+        self._learn(result)
+
+    def is_whole(self, seed: int) -> bool | None:
+        """Returns whether the world of a seed keeps its promises without a bug; None if it was not played."""
+        return self._whole.get(seed)
+
+    def has_played(self, bug: str, seed: int) -> bool:
+        """Returns whether the world of a seed was played with a bug."""
+        return seed in self._worlds.get(bug, {})
+
+    def worlds(self, bug: str) -> list[HuntedWorld]:
+        """Returns the worlds that were played with a bug, in the order of their seeds, up to the first that found it."""
+        played = [world for _, world in sorted(self._worlds.get(bug, {}).items())]
+        first = next((number for number, world in enumerate(played, 1) if world.promise is not None), len(played))
+        return played[:first]
+
+    def found(self, bug: str) -> HuntedWorld | None:
+        """Returns the first world that found a bug; None if none did."""
+        return next((world for world in self.worlds(bug) if world.promise is not None), None)
+
+    def shrunk(self, bug: str) -> ShrunkBug | None:
+        """Returns the smallest world that shows a bug; None if none was shrunk."""
+        return self._shrunk.get(bug)
+
+    def _learn(self, result: HuntedWorld | ShrunkBug) -> None:
+        match result:
+            case ShrunkBug():
+                self._shrunk[result.bug] = result
+            case HuntedWorld(bug=None):
+                self._whole[result.seed] = result.promise is None
+            case HuntedWorld(bug=str() as bug):
+                self._worlds.setdefault(bug, {})[result.seed] = result

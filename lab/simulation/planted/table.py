@@ -1,0 +1,54 @@
+"""The planted bugs as tables in Markdown: what each does, which test notices it, and what it took to find it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from lab.simulation.planted.bug import Planted
+from lab.simulation.planted.found import FOUND, FoundBug
+from lab.simulation.planted.noticed import NOTICED_BY
+
+_COLUMNS = ("Bug", "What is wrong", "It needs", "Noticed by", "Seeds", "CPU s", "Events", "Broken promise")
+_HEAD = f"| {' | '.join(_COLUMNS)} |\n|{' --- |' * len(_COLUMNS)}"
+
+
+def as_markdown(
+    bugs: Iterable[Planted],
+    noticed_by: Mapping[str, str | None] = NOTICED_BY,
+    found: Mapping[str, FoundBug] = FOUND,
+) -> str:
+    """Returns what is true of all bugs, and a heading and a table for each area. A dash stands for what was not tried yet."""
+    all_bugs, areas = list(bugs), dict[str, list[str]]()
+    for bug in all_bugs:
+        seen = _noticed(noticed_by.get(bug.name)) if bug.name in noticed_by else "-"
+        row = f"| `{bug.name}` | {bug.sentence} | {bug.needs} | {seen} | {' | '.join(_found(found.get(bug.name)))} |"
+        areas.setdefault(f"{bug.area}".capitalize(), []).append(row)
+    names = [bug.name for bug in all_bugs]
+    told = f"## All bugs\n\n{_counted(names, found)} {_unnoticed(names, noticed_by)}\n\n"
+    return told + "\n\n".join(f"## {area}\n\n{_HEAD}\n" + "\n".join(rows) for area, rows in areas.items()) + "\n"
+
+
+def _noticed(test: str | None) -> str:
+    return "**no test**" if test is None else f"`{test}`"
+
+
+def _found(bug: FoundBug | None) -> tuple[str, str, str, str]:
+    """Returns the columns about the hunt."""
+    if bug is None:
+        return "-", "-", "-", "-"
+    seeds = f"not in {bug.tried}" if bug.seeds is None else str(bug.seeds)
+    return seeds, _number(bug.cpu_s), _number(bug.events), bug.remark
+
+
+def _number(number: float | None) -> str:
+    return "-" if number is None else f"{number:g}" if number < 100 else f"{number:.0f}"
+
+
+def _counted(names: Sequence[str], found: Mapping[str, FoundBug]) -> str:
+    seeds = [bug.seeds for name in names if (bug := found.get(name)) is not None and bug.seeds is not None]
+    return f"{len(seeds)} of {len(names)} were found" + (f", each within {max(seeds)} worlds." if seeds else ".")
+
+
+def _unnoticed(names: Sequence[str], noticed_by: Mapping[str, str | None]) -> str:
+    alone = [f"`{name}`" for name in names if name in noticed_by and noticed_by[name] is None]
+    return f"No other test notices {', '.join(alone)}." if alone else "Each is noticed by another test of the project, too."

@@ -1,0 +1,73 @@
+"""A world that failed: shrunk, told, and kept as a plan and a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.search.pages import page_text
+from lab.simulation.search.processes import PlayingProcesses
+from lab.simulation.search.worlds import WorldEnd
+from lab.simulation.shapes import SIMPLEST
+from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, ShrinkingProgress, shrink
+
+_FAULTS = frozenset(map(str, FaultKind))
+
+
+@dataclass(frozen=True, slots=True)
+class ShrunkFailure:
+    """The smallest world found that fails as the world of a seed did."""
+
+    end: WorldEnd
+    is_repeated: bool
+    """Whether the world failed when it was played again; otherwise its plan is not shrunk."""
+    plan_file: Path
+    page_file: Path
+
+
+def keep_failure(
+    processes: PlayingProcesses,
+    failed: WorldEnd,
+    folder: Path,
+    *,
+    tries: int,
+    on_progress: Callable[[ShrinkingProgress], None],
+) -> ShrunkFailure:
+    """Shrinks a failed world in at most `tries` worlds, none of which fails for another reason.
+
+    Writes its plan and its page into the folder, named by its seed.
+    """
+
+    def fails(plan: Plan) -> bool:
+        return processes.play(plan).fails_like(failed)
+
+    is_repeated = True
+    plan = failed.plan
+    try:
+        plan = shrink(plan, fails, budget=tries, simplest=SIMPLEST, on_progress=on_progress)
+    except PlanDoesNotFail:
+        is_repeated = False
+    end = processes.play(plan, with_happenings=True)
+    beside = _without_last_fault(plan)
+    folder.mkdir(parents=True, exist_ok=True)
+    plan_file, page_file = folder / f"{failed.seed}.json", folder / f"{failed.seed}.html"
+    plan_file.write_text(plan.written())
+    page_file.write_text(
+        page_text(
+            end,
+            None if beside is None else processes.play(beside, with_happenings=True),
+            f"python -m lab.simulation --plan {plan_file}",
+        )
+    )
+    return ShrunkFailure(end if end.broken else failed, is_repeated, plan_file, page_file)
+
+
+def _without_last_fault(plan: Plan) -> Plan | None:
+    """Returns the same plan without its last fault; None if it has no fault."""
+    faults = [number for number, event in enumerate(plan.events) if event.what in _FAULTS]
+    if not faults:
+        return None
+    return plan.with_events([*plan.events[: faults[-1]], *plan.events[faults[-1] + 1 :]])

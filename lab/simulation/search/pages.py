@@ -1,0 +1,49 @@
+"""The page of a world that was played."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from lab.simulation.search.worlds import WorldEnd
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, ToldWorld, page_of, picture_of
+
+_LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "inventory", "disk")
+"""How lanes stand from left to right, by the beginnings of their names; others follow."""
+
+
+def page_text(end: WorldEnd, beside: WorldEnd | None, how_to_repeat: str) -> str:
+    """Returns the page of a world as HTML. `beside` is the same world without its last fault."""
+    return page_of(told_world(end, how_to_repeat), None if beside is None else told_world(beside, ""))
+
+
+def picture_text(end: WorldEnd) -> str:
+    """Returns the picture of a world as SVG, for documents."""
+    return picture_of(told_world(end, ""))
+
+
+def told_world(end: WorldEnd, how_to_repeat: str) -> ToldWorld:
+    """Returns a world as the page tells it."""
+    happenings = tuple(ToldHappening(it.at_ns, it.process, it.kind, it.text, it.keys, it.to) for it in end.happenings)
+    last_ns = max([int(end.simulated_s * 1e9), *(it.at_ns for it in happenings)])
+    return ToldWorld(
+        seed=end.seed,
+        title=end.broken[0].promise.rstrip(".") if end.broken else "Every promise held",
+        lanes=_lanes(happenings),
+        happenings=happenings,
+        violations=tuple(
+            BrokenPromise(it.promise, it.text, last_ns if it.at_ns is None else it.at_ns, it.keys) for it in end.broken
+        ),
+        digest=end.digest,
+        plan=json.loads(end.plan.written()),
+        how_to_repeat=how_to_repeat,
+    )
+
+
+def _lanes(happenings: tuple[ToldHappening, ...]) -> tuple[str, ...]:
+    names = dict.fromkeys(name for it in happenings for name in (it.process, it.to) if name)
+    return tuple(sorted(names, key=_place))
+
+
+def _place(name: str) -> tuple[int, str]:
+    return next((number for number, begin in enumerate(_LANES) if name.startswith(begin)), len(_LANES)), name

@@ -1,0 +1,148 @@
+"""The order service in a simulated process: its real parts, without HTTP.
+
+What the model leaves out: Flask and waitress, the lanes that limit requests, and the wait for the database at start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from lab.simulation.customers.requests import CancelRequest, PayRequest, PlaceRequest, ServiceAnswer, ServiceRequest
+from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.services.client_loop import SimulatedClientLoop
+from lab.simulation.services.settings import ShopSettings
+from order_messages.states import TransactionState
+from order_service.adapters.compensation_consumer import compensation_consumer
+from order_service.adapters.order_broker import OrderBroker
+from order_service.adapters.order_store import SqlOrderStore
+from order_service.entrypoints.problems import PROBLEM_OF
+from order_service.service_layer.cancelling import OrderCancelling
+from order_service.service_layer.compensation_listener import CompensationListener
+from order_service.service_layer.paying import OrderPaying
+from order_service.service_layer.placing import OrderPlacing
+from order_service.service_layer.transaction_listener import transaction_listeners
+from rocketmq_broker.client import LocalTransactionState, TransactionListener
+from rocketmq_broker.message import Message, MessageExt
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
+from service_runtime.http.problem import KnowsItsProblem
+
+
+def _nothing() -> None:
+    """Takes no note of a check-back."""
+
+
+@dataclass
+class SwitchedListener:
+    """A listener whose check-backs another one may answer for a while, from another database."""
+
+    listener: TransactionListener
+    checking: TransactionListener
+    on_check: Callable[[], object] = _nothing
+    """Called at each check-back."""
+
+    def execute_local_transaction(
+        self, message: Message, arg: object
+    ) -> LocalTransactionState | Awaitable[LocalTransactionState]:
+        """Runs the local transaction."""
+        return self.listener.execute_local_transaction(message, arg)
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
+        """Answers a check-back."""
+        self.on_check()
+        return self.checking.check_local_transaction(message)
+
+
+class OrderProcess:
+    """An order service from its start to the death of its process. Make it in the process."""
+
+    def __init__(self, process: SimulatedProcess, database: SimulatedDatabase, settings: ShopSettings) -> None:
+        """Connects to nothing."""
+        self.process = process
+        self._settings = settings
+        world = process.world
+        store = SqlOrderStore(database.engine_for(process), world)
+        self._listeners = {topic: SwitchedListener(listener, listener) for topic, listener in self._listeners_of(store).items()}
+        listeners: Mapping[str, TransactionListener] = dict(self._listeners)
+        broker = OrderBroker(
+            listeners,
+            namesrv_addr=settings.namesrv_addr,
+            send_timeout_ms=settings.send_timeout_ms,
+            loop=SimulatedClientLoop(process),
+        )
+        deadline_ms = round(settings.payment_deadline_s * 1000)
+        self._store, self._broker = store, broker
+        self._placing = OrderPlacing(store, broker, deadline_ms, world.wall_ms, world.new_uuid)
+        self._paying = OrderPaying(store, world.wall_ms)
+        self._cancelling = OrderCancelling(store, broker, world.wall_ms)
+        listener = CompensationListener(OrderCancelling(store, broker, world.wall_ms))
+        self._consumer = compensation_consumer(listener, namesrv_addr=settings.namesrv_addr, loop=SimulatedClientLoop(process))
+
+    async def start(self) -> None:
+        """Joins the producer group and the consumer group, and returns when it serves."""
+        await self.process.start_thread(self._start)
+
+    async def stop(self) -> None:
+        """Leaves both groups, as a service does that is told to stop."""
+        await self.process.start_thread(self._stop)
+
+    def check_back_from(self, copy: SimulatedDatabase | None, on_check: Callable[[], object] = _nothing) -> None:
+        """Answers check-backs from that database from now on; from its own again for None. Calls `on_check` at each of them."""
+        checking: Mapping[str, TransactionListener] = {topic: own.listener for topic, own in self._listeners.items()}
+        if copy is not None:
+            checking = self._listeners_of(SqlOrderStore(copy.engine_for(self.process), self.process.world))
+        for topic, listener in self._listeners.items():
+            listener.checking, listener.on_check = checking[topic], on_check
+
+    def answer(self, request: ServiceRequest) -> ServiceAnswer:
+        """Answers a request, in a thread of the process, by the rules of `order_service.entrypoints.http`."""
+        try:
+            return self._done(request)
+        except KnowsItsProblem as error:
+            return ServiceAnswer(error.problem.status, text=str(error))
+        except tuple(PROBLEM_OF) as error:
+            problem = next(found for kind, found in PROBLEM_OF.items() if isinstance(error, kind))
+            return ServiceAnswer(problem.status, text=str(error))
+
+    def _start(self) -> None:
+        self._broker.start()
+        self._consumer.start()
+
+    def _stop(self) -> None:
+        self._consumer.stop(5.0)
+        self._broker.stop()
+
+    def _listeners_of(self, store: SqlOrderStore) -> Mapping[str, TransactionListener]:
+        limit_cents, now_ms = self._settings.order_limit_cents, self.process.world.wall_ms
+        return transaction_listeners(store, order_limit_cents=limit_cents, now_ms=now_ms)
+
+    def _done(self, request: ServiceRequest) -> ServiceAnswer:
+        if isinstance(request, PlaceRequest):
+            return self._placed(request)
+        if isinstance(request, PayRequest):
+            order = self._paying.pay(request.order_id)
+            return ServiceAnswer(200, order.order_id, order.state.value)
+        if isinstance(request, CancelRequest):
+            cancelled = self._cancelling.cancel(request.order_id, request.reason)
+            return ServiceAnswer(200 if cancelled.is_known else 202, cancelled.order.order_id, cancelled.order.state.value)
+        order_found = self._store.find_order(request.order_id)
+        if order_found is None:
+            return ServiceAnswer(404, text="no order has this id")
+        return ServiceAnswer(200, order_found.order_id, order_found.state.value)
+
+    def _placed(self, request: PlaceRequest) -> ServiceAnswer:
+        placed = self._placing.place(
+            customer=request.customer,
+            items=request.items,
+            currency=request.currency,
+            idempotency_key=request.key,
+            is_paid_later=request.is_paid_later,
+        )
+        return ServiceAnswer(
+            202 if placed.state is TransactionState.UNKNOWN else 201,
+            placed.order.order_id,
+            placed.order.state.value,
+            transaction_id=placed.transaction_id,
+            transaction_state=placed.state.value,
+            is_replay=placed.is_replay,
+        )

@@ -1,0 +1,122 @@
+"""The shop in a simulated world: its databases, Redis, and its services as programs that start again after each death."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from lab.simulation.databases.database import SimulatedDatabase
+from lab.simulation.services.celery_model import SimulatedRedis, WorkerProcess
+from lab.simulation.services.credit_process import CreditProcess
+from lab.simulation.services.inventory_process import InventoryProcess
+from lab.simulation.services.order_process import OrderProcess
+from lab.simulation.services.settings import ShopSettings
+from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE
+from rocketmq_broker.testing.simulation.process import SimulatedProcess
+from rocketmq_broker.testing.simulation.world import Begin, Program, SimulatedWorld
+
+
+class SimulatedShop:
+    """Everything that the services of one world need, and the services by the names of their programs."""
+
+    def __init__(self, world: SimulatedWorld, settings: ShopSettings) -> None:
+        """Adds no machine yet. Use `close` after the world's end."""
+        self.world = world
+        self.settings = settings
+        self.fault_observers: list[Callable[[str, str], object]] = []
+        """Each is told when a service meets a fault: the name of the database or "redis", and a word."""
+        self.databases = {name: self._database(name) for name in (ORDERS_DATABASE, CREDITS_DATABASE, INVENTORY_DATABASE)}
+        self.redis = SimulatedRedis(
+            world.loop, world.history, world.chance("redis"), on_fault=lambda word: self._met("redis", word)
+        )
+        self._database_of: dict[str, str] = {}
+        self._copies: list[SimulatedDatabase] = []
+        self.order_services: dict[str, OrderProcess] = {}
+        """The running ones. One whose process has died is replaced when its program starts again."""
+        self._order_programs: list[str] = []
+        self._uncounted = sorted(settings.stock.items())
+
+    def order_service(self, name: str) -> Program:
+        """Adds a machine with an order service, not started."""
+
+        async def begin(process: SimulatedProcess) -> None:
+            service = OrderProcess(process, self.databases[ORDERS_DATABASE], self.settings)
+            await service.start()
+            self.order_services[name] = service
+
+        self._order_programs.append(name)
+        return self._program(name, begin, ORDERS_DATABASE)
+
+    def credit_service(self, name: str) -> Program:
+        """Adds a machine with a credit service, not started."""
+
+        async def begin(process: SimulatedProcess) -> None:
+            await CreditProcess(process, self.databases[CREDITS_DATABASE], self.redis, self.settings).start()
+
+        return self._program(name, begin, CREDITS_DATABASE)
+
+    def worker(self, name: str) -> Program:
+        """Adds a machine with a Celery worker of the credit service, not started."""
+
+        async def begin(process: SimulatedProcess) -> None:
+            machine = self.world.machines[name]
+            worker = WorkerProcess(
+                process,
+                self.redis,
+                self.databases[CREDITS_DATABASE],
+                slots=self.settings.worker_slots,
+                new_child=lambda: self.world.new_process(name, machine, 0),
+            )
+            await worker.start()
+
+        return self._program(name, begin, CREDITS_DATABASE)
+
+    def inventory_service(self, name: str) -> Program:
+        """Adds a machine with an inventory service, not started."""
+
+        async def begin(process: SimulatedProcess) -> None:
+            service = InventoryProcess(process, self.databases[INVENTORY_DATABASE], self.settings)
+            while self._uncounted:
+                await service.set_stock(*self._uncounted[-1])
+                self._uncounted.pop()
+            await service.start()
+
+        return self._program(name, begin, INVENTORY_DATABASE)
+
+    def serving(self) -> list[OrderProcess]:
+        """Returns the order services that take requests now, in the order of their names."""
+        return [
+            self.order_services[name]
+            for name in sorted(self._order_programs)
+            if self.world.programs[name].is_ready.is_set() and name in self.order_services
+        ]
+
+    def database_of(self, program: str) -> SimulatedDatabase:
+        """Returns the database in which that program works."""
+        return self.databases[self._database_of[program]]
+
+    def replica_of(self, database: str) -> SimulatedDatabase:
+        """Returns a replica with the rows of this moment."""
+        copy = self.databases[database].replica()
+        self._copies.append(copy)
+        return copy
+
+    def close(self) -> None:
+        """Closes the databases, after the world's end."""
+        for database in (*self.databases.values(), *self._copies):
+            with suppress(Exception):
+                database.close()
+
+    def _program(self, name: str, begin: Begin, database: str) -> Program:
+        self._database_of[name] = database
+        return self.world.program(name, self.world.machine(name), begin)
+
+    def _database(self, name: str) -> SimulatedDatabase:
+        world = self.world
+        chance, on_fault = world.chance("database", name), partial(self._met, name)
+        return SimulatedDatabase(name, world.history, chance, loop=world.loop, on_fault=on_fault)
+
+    def _met(self, place: str, word: str) -> None:
+        for observer in self.fault_observers:
+            observer(place, word)

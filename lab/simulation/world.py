@@ -1,0 +1,246 @@
+"""Plays one plan: the shop in its world, its customers and its faults, and what the judges say in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import PurePath
+from typing import Final
+
+from lab.simulation.action_kinds import ActionKind
+from lab.simulation.customers.conversations import conversation
+from lab.simulation.customers.customers import AnsweredRequest, CustomerAction, Customers
+from lab.simulation.fault_kinds import FaultKind
+from lab.simulation.judges.agreement import disagreements
+from lab.simulation.judges.audit import audit
+from lab.simulation.judges.books import read_books, read_store
+from lab.simulation.judges.broker_lists import ask
+from lab.simulation.judges.conversations import Conversation, judge_conversations
+from lab.simulation.judges.frames.frame_telling import FrameTelling
+from lab.simulation.judges.liveness import judge_end
+from lab.simulation.judges.safety import SafetyJudge
+from lab.simulation.judges.shadow import AnswerKind
+from lab.simulation.judges.violation import Promise, Violation
+from lab.simulation.plans.fitting import shape_for
+from lab.simulation.search.worlds import FoundBroken
+from lab.simulation.services.settings import ShopSettings
+from lab.simulation.services.shop import SimulatedShop
+from lab.simulation.services.shop_faults import ShopFaults
+from lab.simulation.shapes import CREDITS_DATABASE, INVENTORY_DATABASE, ORDERS_DATABASE
+from pipelines.judging.classes import Finding
+from pipelines.judging.cut_off import CutOff
+from rocketmq_broker.testing.simulation.faults import EFFECTS, FaultInjector
+from rocketmq_broker.testing.simulation.history import RecordedHappening
+from rocketmq_broker.testing.simulation.plan import Plan
+from rocketmq_broker.testing.simulation.servers import BROKER_PORT, NAME_SERVER_PORT, broker, name_server
+from rocketmq_broker.testing.simulation.world import STARTS_MS, SimulatedWorld
+
+LOOKS_S: Final = (20.0, 40.0, 120.0, 300.0, 600.0, 1200.0, 3600.0, 7200.0)
+"""The seconds between the looks for an end, once the faults are over: the last is after the longest redelivery."""
+_ENOUGH_ORDERS: Final = 12
+"""Of so many orders one is answered at least. Fewer may all come in the same outage, from customers who ask once only."""
+_JUDGED_AS: Final = {ORDERS_DATABASE: "orders", CREDITS_DATABASE: "credits", INVENTORY_DATABASE: "stock"}
+_CLOCK_FAULTS: Final = frozenset({FaultKind.CLOCK_LEAP, FaultKind.CLOCK_STOP, FaultKind.CLOCK_RATE})
+_NEEDS_SYNC: Final = frozenset({FaultKind.MACHINE_POWER, FaultKind.DISK_FAIL_SYNCS, FaultKind.DISK_FAIL_WRITES})
+
+
+@dataclass(frozen=True, slots=True)
+class ShopPlayed:
+    """The end of one world."""
+
+    digest: str
+    violations: tuple[FoundBroken, ...]
+    fired: Mapping[str, int]
+    happenings: tuple[RecordedHappening, ...]
+    simulated_s: float
+
+
+def play(plan: Plan) -> ShopPlayed:
+    """Plays the plan to its end. Raises UnreadablePlan, and NothingLeft if the world stops before its end."""
+    logging.disable(logging.CRITICAL)
+    try:
+        return _ShopWorld(plan).played()
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+class _ShopWorld:
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._shape = shape = shape_for(plan)
+        self._world = world = SimulatedWorld(plan.seed)
+        address = f"{name_server(world).machine.address}:{NAME_SERVER_PORT}"
+        like = shape.as_apache or None
+        self._brokers = {name: broker(world, name, address, self._broker_settings(), like) for name in shape.broker_names}
+        settings = ShopSettings(
+            address,
+            order_limit_cents=shape.order_limit_cents,
+            payment_deadline_s=shape.payment_deadline_s,
+            batch_size=shape.consumer_batch,
+            credits_by_celery=shape.credits_by_celery,
+        )
+        self._shop = SimulatedShop(world, settings)
+        for name in shape.order_service_names:
+            self._shop.order_service(name)
+        for name in shape.credit_service_names:
+            self._shop.credit_service(name)
+        for name in shape.worker_names:
+            self._shop.worker(name)
+        for name in shape.inventory_names:
+            self._shop.inventory_service(name)
+        self._injector = FaultInjector(world, {**EFFECTS, **ShopFaults(self._shop).effects()})
+        self._customers = Customers(self._shop)
+        self._conversations: list[Conversation] = []
+        self._customers.observers.append(self._heard)
+        self._safety = SafetyJudge(FrameTelling(world.history.note, self._name_of))
+        self._broken: list[FoundBroken] = []
+        self._unread: dict[tuple[str, str], bytearray] = {}
+        """What was written in each direction of a connection since its last whole frame."""
+        self._watch()
+
+    def played(self) -> ShopPlayed:
+        try:
+            self._world.run(self._play())
+        finally:
+            self._shop.close()
+        self._found(Violation(Promise.NO_TRACEBACK, text) for text in self._world.errors)
+        placings = self._customers.placings
+        if len(placings) >= _ENOUGH_ORDERS and not any(it.answer.kind is not AnswerKind.LOST for it in self._conversations):
+            self._found([Violation(Promise.SOMEBODY_IS_SERVED, f"of {len(placings)} orders none was answered")])
+        history = self._world.history
+        return ShopPlayed(
+            history.digest, tuple(self._broken), dict(self._injector.fired), tuple(history.happenings), self._world.elapsed_s
+        )
+
+    @property
+    def _must_sync(self) -> bool:
+        """Whether the brokers promise that what they acknowledged is on disk."""
+        return self._shape.flush_sync or any(event.what in _NEEDS_SYNC for event in self._plan.events)
+
+    def _broker_settings(self) -> dict[str, str]:
+        shape = self._shape
+        return {
+            "flushDiskType": "SYNC_FLUSH" if self._must_sync else "ASYNC_FLUSH",
+            "transactionTimeOut": str(round(shape.check_immunity_s * 1000)),
+            "transactionCheckInterval": str(round(shape.check_interval_s * 1000)),
+            "transactionCheckMax": str(shape.check_max),
+        }
+
+    # what the judges see while it plays
+
+    def _watch(self) -> None:
+        world, safety = self._world, self._safety
+        world.network.observe(self._seen)
+
+        def committed(database: str, reader: Callable[[], sqlite3.Connection]) -> None:
+            self._found(safety.observe_commit(_JUDGED_AS[database], reader()))
+
+        for database in self._shop.databases.values():
+            database.observers.append(committed)
+        if self._must_sync:
+            for name, program in self._brokers.items():
+                program.on_ready.append(partial(self._recovered, name))
+
+    def _seen(self, sender: str, receiver: str, written: bytes) -> None:
+        unread = self._unread.get((sender, receiver))
+        if not unread and len(written) >= 4 and len(written) == 4 + int.from_bytes(written[:4], "big"):
+            self._judge(sender, receiver, written)
+            return
+        if unread is None:
+            unread = self._unread[sender, receiver] = bytearray()
+        unread += written
+        while len(unread) >= 4 and len(unread) >= (end := 4 + int.from_bytes(unread[:4], "big")):
+            frame = bytes(unread[:end])
+            del unread[:end]
+            self._judge(sender, receiver, frame)
+
+    def _judge(self, sender: str, receiver: str, frame: bytes) -> None:
+        violations = self._safety.observe(self._world.loop.elapsed_ns(), sender, receiver, frame)
+        if violations:
+            self._found(violations)
+
+    def _name_of(self, address: str) -> str:
+        """Returns the name of the machine at an address with its port."""
+        host = address.partition(":")[0]
+        return next((name for name, machine in self._world.machines.items() if machine.address == host), address)
+
+    def _recovered(self, name: str) -> None:
+        address = f"{self._brokers[name].machine.address}:{BROKER_PORT}"
+        self._found(self._safety.after_recovery(address, read_store(self._files(name)).records))
+
+    def _heard(self, asked: AnsweredRequest) -> None:
+        customer = self._customers.placings[asked.number].customer
+        self._conversations.append(conversation(asked, customer))
+
+    def _files(self, name: str) -> Mapping[PurePath, bytes]:
+        return {PurePath(path): content for path, content in self._brokers[name].machine.disk.contents().items()}
+
+    # the play
+
+    async def _play(self) -> None:
+        world, plan = self._world, self._plan
+        for program in world.programs.values():
+            program.begin()
+        for event in plan.events:
+            if event.what in tuple(ActionKind):
+                self._customers.schedule(CustomerAction.of(event))
+            else:
+                self._injector.schedule(event)
+        await asyncio.sleep(plan.ends_s)
+        await self._mend()
+        await self._customers.done()
+        for seconds in LOOKS_S:
+            await asyncio.sleep(seconds)
+            violations = self._judged()
+            if not violations:
+                break
+        self._found(violations)
+
+    async def _mend(self) -> None:
+        """Ends all faults. What is broken from now on stays broken by the code's own fault."""
+        await self._injector.stop()
+        for database in self._shop.databases.values():
+            database.faults.mend()
+            database.unlock()
+        self._shop.redis.mend()
+        for machine in self._world.machines.values():
+            machine.disk.mend()
+            machine.clock.set_right()
+        self._world.history.note("world", "fault", "all faults are over")
+
+    # what the judges say in the end
+
+    def _judged(self) -> list[Violation]:
+        down = [name for name, program in self._world.programs.items() if not program.is_ready.is_set()]
+        if down:
+            return [Violation(Promise.RUNS_AGAIN, f"down at the end: {', '.join(down)}")]
+        databases, shape = self._shop.databases, self._shape
+        stock = databases[INVENTORY_DATABASE].reader() if shape.has_inventory else None
+        books = read_books(
+            databases[ORDERS_DATABASE].reader(), databases[CREDITS_DATABASE].reader(), stock,
+            {name: self._files(name) for name in self._brokers},
+        )  # fmt: skip
+        lists = ask(program.inspection for program in self._brokers.values())
+        heard = judge_conversations(self._conversations, books.tables.orders, shape.order_limit_cents)
+        groups = ["order_service", "credit_service", *(["inventory_service"] if shape.has_inventory else [])]
+        liveness = judge_end(books, lists, heard.told, groups, has_inventory=shape.has_inventory)
+        audited = audit(books, self._cut_off(), lists.names_of("credit_service"), self._excused())
+        return [
+            *liveness.violations, *audited.violations, *disagreements(audited, liveness), *heard.violations,
+        ]  # fmt: skip
+
+    def _cut_off(self) -> CutOff:
+        return CutOff(STARTS_MS + round(self._world.elapsed_s * 1000), grace_seconds=0, overdue_seconds=0)
+
+    def _excused(self) -> set[Finding]:
+        """A clock that was wrong wrote wrong times."""
+        return {Finding.WRONG_TIME} if any(event.what in _CLOCK_FAULTS for event in self._plan.events) else set()
+
+    def _found(self, violations: Iterable[Violation]) -> None:
+        for violation in violations:
+            self._broken.append(FoundBroken(violation.promise, violation.text, violation.keys, self._world.loop.elapsed_ns()))
+            self._world.history.note("world", "violation", f"{violation.promise} {violation.text}", violation.keys)

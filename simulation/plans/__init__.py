@@ -1,5 +1,0 @@
-"""The plan of each seed."""
-
-from simulation.plans.drawing import plan_of
-
-__all__ = ["plan_of"]

@@ -1,0 +1,181 @@
+"""A history broken in every way that a program can mend, by real services, planned, repaired, and found consistent."""
+
+import asyncio
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from demo.processes import Processes
+from demo.system import QUICK_CHECKS, System
+from order_messages.order_created import TAG, TOPIC, OrderCreated, OrderedItem
+from pipelines.sources.logs.queue_ranges import consumer_offsets, queue_ranges
+from rocketmq_broker.client import LocalTransactionState, TransactionProducer
+from rocketmq_broker.message import Message, MessageExt
+from tests.e2e.clients import PATIENT, running
+from tests.e2e.tool import Tool
+from tests.foreign.spark.test_reconcile_command import pipelines
+from tests.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(shutil.which("java") is None, reason="no java on the PATH: apt-get install openjdk-17-jre-headless"),
+]
+
+COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
+CENTS = 1250
+GROUP = "credit_service"
+
+
+class Answers:
+    """Decides each message as the sender says; asked again, it never knows."""
+
+    def execute_local_transaction(self, message: Message, arg: object) -> LocalTransactionState:
+        assert isinstance(arg, LocalTransactionState)
+        return arg
+
+    def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
+        return UNKNOWN
+
+
+class Shop:
+    """The running system, and the accidents that befall it."""
+
+    def __init__(self, system: System, broker_address: str) -> None:
+        self.system = system
+        self.broker_address = broker_address
+
+    def place(self, customer: str = "ada") -> str:
+        wanted = {"customer": customer, "items": [{"name": "book", "quantity": 2, "price_cents": CENTS // 2}]}
+        answer = httpx.post(f"{self.system.order_url}/orders", json=wanted, timeout=60)
+        assert answer.status_code == 201, answer.text
+        return str(answer.json()["order"]["order_id"])
+
+    def placed_at_ms(self) -> int:
+        """When the first order was placed, which is the model of the others."""
+        with closing(sqlite3.connect(self.system.home / "orders.db", timeout=30)) as database:
+            return int(database.execute("SELECT created_at_ms FROM orders ORDER BY id LIMIT 1").fetchone()[0])
+
+    def copy_order(self, model: str, order_id: str, transaction_id: str) -> None:
+        """An order as the service writes it, with another id."""
+        with closing(sqlite3.connect(self.system.home / "orders.db", timeout=30)) as database, database:
+            for table, changed in (
+                ("orders", {"id": None, "order_id": order_id, "idempotency_key": None}),
+                ("order_items", {"id": None, "order_id": order_id}),
+                ("transactions", {"order_id": order_id, "transaction_id": transaction_id}),
+            ):
+                rows = database.execute(f"SELECT * FROM {table} WHERE order_id = ?", (model,))
+                names = [column[0] for column in rows.description]
+                for row in rows.fetchall():
+                    values = [changed.get(name, value) for name, value in zip(names, row, strict=True)]
+                    database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+    def in_credits(self, statement: str, *values: object) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(self.system.home / "credits.db", timeout=30)) as database, database:
+            return database.execute(statement, values).fetchall()
+
+    def add_credit(self, order_id: str, customer: str, cents: int) -> None:
+        """A credit that no message has brought; the balance does not know of it."""
+        columns = "(order_id, customer, points, amount_cents, message_id, created_at_ms)"
+        self.in_credits(f"INSERT INTO credits {columns} VALUES (?, ?, ?, ?, '', 1)", order_id, customer, cents // 100, cents)
+
+    def lose_credit(self, order_id: str) -> None:
+        self.in_credits("DELETE FROM credits WHERE order_id = ?", order_id)
+
+    def credited(self) -> set[object]:
+        return {row[0] for row in self.in_credits("SELECT order_id FROM credits WHERE kind = 'credit'")}
+
+    def is_consumed(self) -> bool:
+        done = consumer_offsets(self.broker_address, GROUP, TOPIC) or {}
+        return all(done.get(part.queue_id, 0) >= part.end for part in queue_ranges(self.broker_address, [TOPIC]))
+
+
+async def send(shop: Shop, order_id: str, decision: LocalTransactionState) -> str:
+    """Sends the order's message as the order service does, decides it so, and answers the transaction id."""
+    placed_at_ms = shop.placed_at_ms()
+    items = (OrderedItem(name="book", quantity=2),)
+    order = OrderCreated(
+        order_id=order_id, customer="ada", total_cents=CENTS, currency="EUR", created_at_ms=placed_at_ms, items=items
+    )
+    message = Message.of(TOPIC, order.encode(), tags=TAG, keys=[order_id])
+    producer = TransactionProducer("order_service", Answers(), namesrv_addr=shop.system.namesrv_addr, **PATIENT)
+    tool = Tool("--namesrv-addr", shop.system.namesrv_addr)
+    async with running(producer):
+        sent = await producer.send_message_in_transaction(message, decision)
+        if decision is UNKNOWN:
+            await tool.wait_for("discarded")
+    return str(sent.message_id)
+
+
+def break_it_in_every_way(shop: Shop) -> dict[str, str]:
+    """What the plan is to do about each."""
+    fine, lost = shop.place(), shop.place("bob")
+    wait_until(lambda: shop.credited() == {fine, lost})
+    shop.lose_credit(lost)
+    shop.copy_order(fine, "unannounced", "T-unannounced")
+    for order_id, decision in (("rolled-back", ROLLBACK), ("discarded", UNKNOWN)):
+        shop.copy_order(fine, order_id, asyncio.run(send(shop, order_id, decision)))
+    shop.add_credit("dead", "ada", 1)
+    shop.copy_order(fine, "dead", asyncio.run(send(shop, "dead", COMMIT)))
+    asyncio.run(Tool("--namesrv-addr", shop.system.namesrv_addr).wait_for("dead-letters", "list", GROUP))
+    shop.lose_credit("dead")
+    shop.add_credit("invented", "carol", CENTS)
+    shop.in_credits("UPDATE balances SET points = 99 WHERE customer = 'ada'")
+    wait_until(shop.is_consumed)
+    return {
+        lost: "publish", "unannounced": "publish", "rolled-back": "publish", "discarded": "resume", "dead": "retry",
+        "invented": "reverse", "ada": "rebuild_balance", "bob": "rebuild_balance", "carol": "rebuild_balance",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def shop(processes: Processes, tmp_path: Path) -> Shop:
+    (tmp_path / "key").write_text("secret\n")
+    system = System(processes, tmp_path / "shop", broker_settings={**QUICK_CHECKS, "transactionCheckMax": "1"})
+    system.credit_service.environment["CREDIT_REPAIR_KEY_FILE"] = str(tmp_path / "key")
+    system.start()
+    settings = (system.home / "broker" / "broker.conf").read_text()
+    port = next(line.partition("=")[2] for line in settings.splitlines() if line.startswith("listenPort="))
+    return Shop(system, f"127.0.0.1:{port}")
+
+
+def test_a_history_broken_in_every_way_is_repaired(shop: Shop, tmp_path: Path) -> None:
+    wanted = break_it_in_every_way(shop)
+    environment = {
+        **shop.system.environment,
+        "CREDIT_SERVICE_URL": shop.system.credit_url,
+        "CREDIT_REPAIR_KEY_FILE": str(tmp_path / "key"),
+    }
+
+    def run(*arguments: str) -> tuple[int, str]:
+        done = pipelines(*arguments, cwd=tmp_path, **environment)
+        assert done.returncode in (0, 1), done.stderr
+        return done.returncode, done.stdout
+
+    at_once = ("--grace-seconds", "0")
+    code, told = run("repair", "--plan", "plan.json", "--broker", shop.broker_address, *at_once)
+    assert (code, told.splitlines()[-1]) == (1, "Plan: 9 steps, 0 for a person: plan.json"), told
+    plan = json.loads((tmp_path / "plan.json").read_text())
+    assert {step["subject"]: step["action"] for step in plan["steps"]} == wanted
+    assert len(shop.credited()) == 2, "a plan changes nothing"
+
+    code, told = run("repair", "--apply", "plan.json")
+    summary = "9 done, 0 done before, 0 failed, 0 for a person. Audit: plan.json.audit.jsonl"
+    assert (code, told.splitlines()[-1]) == (0, summary), told
+    wait_until(lambda: set(wanted) - {"ada", "bob", "carol"} <= shop.credited())
+    ledger = shop.in_credits("SELECT order_id, kind, points FROM credits ORDER BY id")
+
+    code, told = run("repair", "--apply", "plan.json")
+    summary = "0 done, 9 done before, 0 failed, 0 for a person. Audit: plan.json.audit.jsonl"
+    assert (code, told.splitlines()[-1]) == (0, summary), told
+    assert len((tmp_path / "plan.json.audit.jsonl").read_text().splitlines()) == 2 * 2 * 9
+
+    code, told = run("reconcile", "--store", str(shop.system.broker_store), *at_once)
+    assert code == 0, told
+    assert "consistent: 6 orders, 7 credits, 0 lost, 0 doubled" in told
+    assert shop.in_credits("SELECT order_id, kind, points FROM credits ORDER BY id") == ledger

@@ -1,0 +1,391 @@
+"""Orders flow through a simulated shop, whatever dies or hangs, and the same seed makes the same history."""
+
+import asyncio
+import math
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from lab.simulation.action_kinds import ActionKind
+from lab.simulation.databases.rules import OrderRule
+from lab.simulation.services.celery_model import TaskFate
+from order_service.domain.order import Item
+from tests.lab.simulation.small_shop import SmallShop, Story, play
+
+PlayStory = Callable[..., SmallShop]
+
+
+@pytest.fixture
+def played() -> Iterator[PlayStory]:
+    worlds: list[SmallShop] = []
+
+    def remembered(story: Story, **how: object) -> SmallShop:
+        worlds.append(play(story, **how))  # type: ignore[arg-type]
+        return worlds[-1]
+
+    yield remembered
+    for world in worlds:
+        world.shop.close()
+
+
+def five_orders(shop: SmallShop) -> None:
+    for number in range(5):
+        shop.place(number, 1.0 + number)
+
+
+def each_once(shop: SmallShop, count: int) -> bool:
+    orders = sorted(shop.order_states())
+    return len(orders) == count and shop.credits() == [(order, "credit") for order in orders]
+
+
+def test_each_order_is_credited_and_shipped(played: PlayStory) -> None:
+    shop = played(five_orders)
+    assert each_once(shop, 5)
+    assert shop.shipments() == dict.fromkeys(shop.order_states(), "SHIPPED")
+    assert [shop.statuses(number) for number in range(5)] == [[201]] * 5
+    assert shop.world.errors == []
+
+
+def test_credits_need_no_celery(played: PlayStory) -> None:
+    assert each_once(played(five_orders, credits_by_celery=False), 5)
+
+
+def test_an_order_to_be_paid_later_is_credited_after_its_payment(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.place(1, 1.0, later=True)
+        shop.place(2, 1.0, later=True)
+        shop.act(ActionKind.PAY, 1, 20.0)
+
+    shop = played(story, for_s=200.0)
+    paid, forgotten = shop.customers.order_ids[1], shop.customers.order_ids[2]
+    assert shop.order_states() == {paid: "PAID", forgotten: "EXPIRED"}
+    assert shop.credits() == [(paid, "credit")]
+    assert shop.shipments() == {paid: "SHIPPED"}
+
+
+def test_a_cancelled_order_is_reversed_and_returned(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.place(1, 1.0)
+        shop.act(ActionKind.CANCEL, 1, 10.0)
+
+    shop = played(story)
+    order = shop.customers.order_ids[1]
+    assert shop.order_states() == {order: "CANCELLED"}
+    assert shop.credits() == [(order, "credit"), (order, "reversal")]
+    assert shop.shipments() == {order: "RETURNED"}
+
+
+def test_the_same_key_orders_once(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.place(1, 1.0)
+        shop.act(ActionKind.PLACE_AGAIN, 1, 5.0)
+
+    shop = played(story)
+    assert each_once(shop, 1)
+    assert [asked.answer.is_replay for asked in shop.asked] == [False, True]
+
+
+def test_an_order_above_the_limit_is_refused(played: PlayStory) -> None:
+    shop = played(lambda shop: shop.place(1, 1.0, items=(Item("gold", 1, 5_000_000),)))
+    assert shop.statuses(1) == [409]
+    assert shop.order_states() == {}
+    assert shop.credits() == []
+
+
+def test_a_credit_service_that_is_killed_in_a_batch_credits_each_order_once(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        for number in range(10):
+            shop.place(number, 1.0)
+        for tenths in range(10, 20):
+            shop.at(tenths / 10, shop.program("credits-1").kill)
+
+    shop = played(story, for_s=120.0)
+    assert each_once(shop, 10)
+    deaths = [happening for happening in shop.world.history.happenings if happening.kind == "death"]
+    assert {death.process for death in deaths} == {"credits-1"}
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("nth", range(1, 12))
+def test_a_worker_that_dies_at_a_step_in_the_database_credits_each_order_once(
+    played: PlayStory, nth: int, is_before: bool
+) -> None:
+    def story(shop: SmallShop) -> None:
+        die = shop.program("worker-1").kill
+        shop.shop.databases["credits-database"].faults.die_at("worker-1", nth, die, is_before=is_before)
+        five_orders(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 5)
+    assert ("credits-database", "kill") in shop.fired
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("nth", range(1, 16))
+def test_check_back_decides_after_an_order_service_has_died_in_the_database(played: PlayStory, nth: int, is_before: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        die = shop.program("orders-1").kill
+        shop.shop.databases["orders-database"].faults.die_at("orders-1", nth, die, is_before=is_before)
+        shop.place(1, 1.0, key=False)
+        shop.place(2, 30.0)
+
+    shop = played(story, for_s=120.0)
+    assert each_once(shop, len(shop.order_states()))
+    assert len(shop.order_states()) in (1, 2)
+    assert ("orders-database", "kill") in shop.fired
+
+
+def test_a_commit_of_unknown_outcome_is_answered_202_and_credited(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.place(1, 1.0)
+        # The first commit writes the epoch, the second one the order.
+        shop.shop.databases["orders-database"].faults.lose_answer(nth=2)
+
+    shop = played(story)
+    assert shop.statuses(1) == [202, 201]
+    assert each_once(shop, 1)
+
+
+def test_a_commit_that_is_lost_is_answered_202_and_rolled_back(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.place(1, 1.0, key=False)
+        shop.shop.databases["orders-database"].faults.lose_commit(nth=2)
+
+    shop = played(story)
+    assert shop.statuses(1) == [202]
+    assert shop.order_states() == {}
+    assert shop.credits() == []
+    assert shop.rows("orders", "SELECT state FROM transactions") == [("ROLLED_BACK",)]
+
+
+def test_others_go_on_while_the_ledger_hangs(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["credits-database"].faults.hang_statements(1, 20.0)
+        five_orders(shop)
+
+    shop = played(story)
+    assert each_once(shop, 5)
+    times_s = [happening.at_ns / 1e9 for happening in shop.world.history.happenings if "credits-database" in happening.text]
+    assert sum(at_s < 8 for at_s in times_s) == 4
+    assert len(times_s) == 5
+
+
+@pytest.mark.parametrize("place", ["orders", "credits", "inventory"])
+def test_no_order_is_lost_while_a_database_refuses_hangs_or_is_locked(played: PlayStory, place: str) -> None:
+    def story(shop: SmallShop) -> None:
+        database = shop.shop.databases[f"{place}-database"]
+        shop.at(2.0, database.faults.refuse, 10.0, 0.5)
+        shop.at(15.0, database.faults.hang, 12.0)
+        shop.at(30.0, database.lock)
+        shop.at(45.0, database.unlock)
+        for number in range(10):
+            shop.place(number, 1.0 + 5 * number)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 10)
+    assert {word for where, word in shop.fired if where == f"{place}-database"} >= {"refuse", "hang", "locked"}
+    assert shop.shipments() == dict.fromkeys(shop.order_states(), "SHIPPED")
+
+
+@pytest.mark.parametrize("fate", TaskFate)
+def test_a_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, fate: TaskFate) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.ordain(fate, nth=2, delay_s=40.0)
+        five_orders(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 5)
+    assert ("redis", fate.value) in shop.fired
+
+
+def twelve_at_once(shop: SmallShop) -> None:
+    for number in range(12):
+        shop.place(number, 1.0)
+
+
+def largest_task(shop: SmallShop) -> int:
+    found = (
+        re.fullmatch(r"a task with (\d+) orders waits", it.text) for it in shop.world.history.happenings if it.kind == "task"
+    )
+    return max(int(match[1]) for match in found if match)
+
+
+def test_orders_that_come_while_a_task_runs_share_the_next_one(played: PlayStory) -> None:
+    shop = played(twelve_at_once)
+    assert each_once(shop, 12)
+    assert largest_task(shop) > 2
+
+
+@pytest.mark.parametrize("fate", TaskFate)
+def test_a_shared_task_that_meets_its_fate_credits_its_orders_once(played: PlayStory, fate: TaskFate) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.ordain(fate, nth=2, delay_s=40.0)
+        twelve_at_once(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 12)
+    assert ("redis", fate.value) in shop.fired
+    assert largest_task(shop) > 2
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+@pytest.mark.parametrize("nth", [2, 5])
+def test_an_order_that_makes_a_shared_task_fail_keeps_no_other_from_its_credit(
+    played: PlayStory, nth: int, is_written: bool
+) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(nth, 40.0, is_written=is_written)
+        twelve_at_once(shop)
+        shop.at(20.0, lambda: credited.append(len(shop.credits())))
+
+    credited: list[int] = []
+    shop = played(story, for_s=300.0)
+    assert each_once(shop, 12)
+    assert ("redis", "fail_order") in shop.fired
+    assert credited[0] >= 11
+
+
+@pytest.mark.parametrize("is_before", [True, False])
+@pytest.mark.parametrize("nth", range(1, 7))
+def test_a_worker_that_dies_in_a_shared_task_credits_each_order_once(played: PlayStory, nth: int, is_before: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        die = shop.program("worker-1").kill
+        shop.shop.databases["credits-database"].faults.die_at("worker-1", nth, die, is_before=is_before)
+        twelve_at_once(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 12)
+    assert ("credits-database", "kill") in shop.fired
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_an_order_that_makes_its_tasks_fail_is_redelivered_and_credited_once(played: PlayStory, is_written: bool) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.redis.fail_order(2, 40.0, is_written=is_written)
+        for number in range(10):
+            shop.place(number, 1.0 + number)
+
+    shop = played(story, for_s=300.0)
+    assert each_once(shop, 10)
+    assert ("redis", "fail_order") in shop.fired
+
+
+def test_an_order_that_a_rule_of_the_credit_database_refuses_is_refused_and_cancelled(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf, takes_nothing=True))
+        five_orders(shop)
+
+    shop = played(story)
+    assert sorted(shop.order_states().values()) == ["CANCELLED", "PLACED", "PLACED", "PLACED", "PLACED"]
+    (cancelled,) = [order for order, state in shop.order_states().items() if state == "CANCELLED"]
+    entries = shop.rows("credits", f"SELECT kind, points FROM credits WHERE order_id = '{cancelled}'")
+    assert sorted(entries) == [("credit", 0), ("reversal", 0)]
+
+
+def test_an_order_that_a_rule_refuses_whatever_its_amount_becomes_a_dead_letter(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.shop.databases["credits-database"].faults.rules.append(OrderRule(3, math.inf))
+        five_orders(shop)
+
+    shop = played(story)
+    assert list(shop.order_states().values()) == ["PLACED"] * 5
+    assert len(shop.credits()) == 4
+
+
+def test_an_order_that_a_rule_of_the_order_database_refuses_is_placed_when_the_rule_is_gone(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        rules = shop.shop.databases["orders-database"].faults.rules
+        rules.append(OrderRule(1, math.inf))
+        shop.at(1.5, rules.clear)
+        shop.place(1, 1.0)
+
+    shop = played(story)
+    assert shop.statuses(1) == [503, 201]
+    assert each_once(shop, 1)
+
+
+def test_locks_of_a_database_overlap(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        database = shop.shop.databases["credits-database"]
+        shop.at(0.5, database.lock)
+        shop.at(1.0, database.lock)
+        shop.at(5.0, database.unlock)
+        shop.at(20.0, database.unlock)
+        five_orders(shop)
+
+    shop = played(story)
+    assert each_once(shop, 5)
+    times_s = [it.at_ns / 1e9 for it in shop.world.history.happenings if it.text.startswith("credits-database: credits")]
+    assert min(times_s) > 20
+
+
+def test_a_redis_that_hangs_and_forgets_delays_credits_only(played: PlayStory) -> None:
+    def story(shop: SmallShop) -> None:
+        shop.at(2.5, shop.shop.redis.hang, 20.0)
+        shop.at(23.0, shop.shop.redis.flush)
+        five_orders(shop)
+
+    shop = played(story, for_s=200.0)
+    assert each_once(shop, 5)
+    assert {word for where, word in shop.fired if where == "redis"} == {"hang", "flush"}
+
+
+def test_an_old_copy_that_answers_check_backs_rolls_no_order_back(played: PlayStory) -> None:
+    async def story(shop: SmallShop) -> None:
+        shop.place(1, 1.0, later=True)
+        shop.place(2, 30.0, later=True)
+        shop.act(ActionKind.PAY, 1, 35.0)
+        shop.act(ActionKind.PAY, 2, 60.0)
+
+        def switch() -> None:
+            shop.shop.order_services["orders-1"].check_back_from(copy)
+
+        await asyncio.sleep(20)
+        copy = shop.shop.replica_of("orders-database")
+        shop.at(11.0, switch)
+        shop.at(50.0, lambda: shop.shop.order_services["orders-1"].check_back_from(None))
+
+    shop = played(story, for_s=200.0)
+    assert set(shop.order_states().values()) == {"PAID"}
+    assert each_once(shop, 2)
+
+
+def test_a_shortage_cancels_its_order(played: PlayStory) -> None:
+    shop = played(lambda shop: shop.place(1, 1.0), stock={"tea": 0})
+    order = shop.customers.order_ids[1]
+    assert shop.order_states() == {order: "CANCELLED"}
+    assert shop.credits() == [(order, "credit"), (order, "reversal")]
+
+
+def busy(shop: SmallShop) -> None:
+    five_orders(shop)
+    shop.at(2.2, shop.program("credits-1").kill)
+    shop.at(3.2, shop.program("orders-1").kill)
+    shop.act(ActionKind.CANCEL, 2, 20.0)
+
+
+def test_a_seed_makes_the_same_history_again(played: PlayStory) -> None:
+    assert played(busy, seed=5).world.history.digest == played(busy, seed=5).world.history.digest
+
+
+def test_another_seed_makes_another_history(played: PlayStory) -> None:
+    assert played(busy, seed=5).world.history.digest != played(busy, seed=6).world.history.digest
+
+
+def test_a_seed_makes_the_same_history_in_other_interpreters(played: PlayStory) -> None:
+    code = "from tests.lab.simulation.test_shop import busy, play; print(play(busy, seed=5).world.history.digest)"
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.strip()
+        for hash_seed in ("0", "1", "random")
+    }
+    assert digests == {played(busy, seed=5).world.history.digest}

@@ -1,0 +1,53 @@
+"""`python -m tutorials.recipes RECIPE` runs one recipe, on the broker at NAMESRV_ADDR, or on a new one that ends with it."""
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from rocketmq_broker.told_to_stop import until_interrupted
+
+RECIPES = sorted(page.parent.name for page in Path(__file__).parent.glob("*/README.md"))
+
+
+@contextmanager
+def broker() -> Iterator[str]:
+    """Starts a broker in memory on free ports; yields the address of its name server."""
+    command = [sys.executable, "-m", "rocketmq_broker", "--ephemeral"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, process_group=0) as process:
+        try:
+            line = process.stdout.readline() if process.stdout else ""
+            if not line:
+                raise SystemExit("examples: the broker did not start; its own words are above")
+            yield json.loads(line)["namesrvAddr"]
+        finally:
+            process.terminate()
+
+
+def main(arguments: list[str]) -> None:
+    """Runs the recipe. Without NAMESRV_ADDR and DATABASE_URL, broker and database end with it."""
+    if len(arguments) != 1 or arguments[0] not in RECIPES:
+        raise SystemExit(f"examples: name one recipe, as in python -m tutorials.recipes {RECIPES[0]}: {', '.join(RECIPES)}")
+    with TemporaryDirectory() as folder:
+        os.environ.setdefault("DATABASE_URL", f"sqlite:///{folder}/recipe.db")
+        if "NAMESRV_ADDR" in os.environ:
+            run(arguments[0])
+        else:
+            with broker() as os.environ["NAMESRV_ADDR"]:
+                print(f"a broker in memory, with its name server at {os.environ['NAMESRV_ADDR']}", flush=True)
+                run(arguments[0])
+
+
+def run(recipe: str) -> None:
+    """Runs the recipe's own program, as `python -m tutorials.recipes.RECIPE` does."""
+    runpy.run_module(f"tutorials.recipes.{recipe}", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    with until_interrupted():
+        main(sys.argv[1:])

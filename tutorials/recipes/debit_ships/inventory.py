@@ -1,0 +1,32 @@
+"""The inventory: what is debited is shipped once, also when its message comes twice."""
+
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
+from sqlalchemy.orm import Mapped, mapped_column
+
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
+from rocketmq_broker.databases.sqlalchemy import once_async
+from tutorials.recipes.debit_ships.payments import TOPIC, Base, Order
+
+
+class Shipment(Base):
+    """An order on its way."""
+
+    __tablename__ = "shipments"
+    order_id: Mapped[str] = mapped_column(primary_key=True)
+    customer: Mapped[str]
+
+
+def shipping(engine: AsyncEngine) -> PushConsumer:
+    """Returns the consumer that ships what is debited."""
+    consumer = PushConsumer("debit-shipments", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+
+    @consumer.consumes(TOPIC)
+    async def ship(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+        for message in messages:
+            order = Order.model_validate_json(message.body)
+            async with AsyncSession(engine) as session, once_async(session, message, "inventory") as is_first:
+                if is_first:
+                    session.add(Shipment(order_id=order.order_id, customer=order.customer))
+        return ConsumeStatus.CONSUME_SUCCESS
+
+    return consumer

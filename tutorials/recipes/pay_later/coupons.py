@@ -1,0 +1,62 @@
+"""The coupons: a consumer hands each message to Celery, and acknowledges it when the task has written."""
+
+import asyncio
+import json
+import os
+from functools import cache
+
+from celery import Celery
+from sqlalchemy import Engine
+from sqlmodel import Field, Session, create_engine
+
+from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
+from rocketmq_broker.databases.sqlalchemy import once
+from rocketmq_broker.told_to_stop import until_interrupted
+from tutorials.recipes.pay_later.shop import TOPIC, Base
+
+REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")
+celery = Celery("coupons", broker=REDIS_URL, backend=REDIS_URL)
+celery.conf.task_acks_late = True
+
+
+class Coupon(Base, table=True):
+    """A customer's coupon for a paid order."""
+
+    order_id: str = Field(primary_key=True)
+    customer: str
+
+
+@cache
+def engine() -> Engine:
+    """Returns the engine of this process; Celery's workers are forks, and each makes its own."""
+    return create_engine(os.environ["COUPONS_URL"])
+
+
+@celery.task(name="give_coupon")  # by its module the consumer, which runs as __main__, would name another one than the worker
+def give_coupon(order_id: str, customer: str) -> None:
+    """Writes the coupon once, however often the task comes."""
+    with Session(engine()) as session, once(session, order_id, "coupons") as is_first:
+        if is_first:
+            session.add(Coupon(order_id=order_id, customer=customer))
+
+
+def listen(messages: list[MessageExt], context: ConsumeContext) -> ConsumeStatus:
+    """Waits for the task: Redis may lose it, and the message then comes again. A time-out counts as RECONSUME_LATER."""
+    for message in messages:
+        order = json.loads(message.body)
+        give_coupon.delay(**order).get(timeout=20)
+        print(f"a coupon for {order['customer']}: {order['order_id']} is paid", flush=True)
+    return ConsumeStatus.CONSUME_SUCCESS
+
+
+async def consume() -> None:
+    """Consumes until the process ends."""
+    consumer = PushConsumer("coupons", consume_from_where=ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET)
+    consumer.consumes(TOPIC)(listen)
+    async with consumer:
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    with until_interrupted():
+        asyncio.run(consume())

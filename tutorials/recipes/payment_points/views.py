@@ -1,0 +1,38 @@
+"""The routes. The producer starts with the first request: in the process that serves it, after all forks."""
+
+import json
+from functools import cache
+
+from django.http import HttpRequest, JsonResponse
+from django.urls import path
+
+from rocketmq_broker.client import EventLoopThread, LocalTransactionState, TransactionProducer
+from tutorials.recipes.payment_points.models import Points
+from tutorials.recipes.payment_points.paying import PaymentListener, message_of
+
+STATUS = {LocalTransactionState.COMMIT_MESSAGE: 201, LocalTransactionState.UNKNOWN: 202}
+
+
+@cache
+def running() -> tuple[EventLoopThread, TransactionProducer]:
+    """Returns the thread and the producer of this process; both end when it exits."""
+    loop = EventLoopThread()
+    loop.start()
+    return loop, loop.enter(TransactionProducer("payments", PaymentListener()))
+
+
+def payment(request: HttpRequest, payment_id: str) -> JsonResponse:
+    """PUT pays. It answers 202 where the broker still has to ask what became of the payment."""
+    paid = {"payment_id": payment_id, **json.loads(request.body)}
+    loop, producer = running()
+    sent = loop.run(producer.send_message_in_transaction(message_of(paid), paid))
+    return JsonResponse(paid, status=STATUS[sent.local_transaction_state])
+
+
+def points(request: HttpRequest, payment_id: str) -> JsonResponse:
+    """GET returns the points of a payment."""
+    found = Points.objects.using("points").filter(payment_id=payment_id).values("customer", "points").first()
+    return JsonResponse(found or {}, status=200 if found else 404)
+
+
+urlpatterns = [path("payments/<payment_id>", payment), path("points/<payment_id>", points)]
