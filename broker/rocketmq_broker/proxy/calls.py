@@ -30,7 +30,11 @@ _MAX_METRICS_BYTES: Final = 4 * 1024 * 1024
 CallerOf = Callable[[Call], Caller]
 """Returns who makes a call. Raises CallRefused."""
 Unary = Callable[[Caller, Any], Awaitable[Any]]
-Streaming = Callable[[Caller, Any], AsyncIterator[Any]]
+RefuseEncoded = Callable[[bytes], None]
+"""Raises CallRefused for a request that costs too much to decode, DecodeError for damaged bytes."""
+Hold = Callable[[int], None]
+"""Counts bytes that a call holds, or, below 0, holds no longer."""
+Streaming = Callable[[Caller, Any, Hold], AsyncIterator[Any]]
 """An asynchronous generator."""
 TelemetryServed = Callable[[Caller, Call], Awaitable[None]]
 
@@ -42,13 +46,17 @@ class Calls:
         self._caller_of = caller_of
         self._methods: dict[str, Method] = {}
 
-    def unary(self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES) -> None:
+    def unary(
+        self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES, refuse_encoded: RefuseEncoded = lambda data: None
+    ) -> None:
         """Adds a call with one answer, which `serve` may return encoded. `max_bytes` is the longest request."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def answer(call: Call) -> bytes:
             try:
-                request = request_type.FromString(await _request(call))
+                data = await _request(call)
+                refuse_encoded(data)
+                request = request_type.FromString(data)
                 response = await serve(self._caller_of(call), request)
             except CallEnded:
                 raise
@@ -70,7 +78,7 @@ class Calls:
             data = await _request(call)
             try:
                 # Closed at once where the client goes away: it gives back what the client has not taken.
-                served = cast("AsyncGenerator[Any]", serve(self._caller_of(call), request_type.FromString(data)))
+                served = cast("AsyncGenerator[Any]", serve(self._caller_of(call), request_type.FromString(data), call.hold))
                 async with aclosing(served) as responses:
                     async for response in responses:
                         await call.write(_encoded(response))

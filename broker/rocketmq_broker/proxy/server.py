@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Final
 
 from rocketmq_broker.proxy.answers import CallRefused
-from rocketmq_broker.proxy.calls import Calls
+from rocketmq_broker.proxy.calls import Calls, Hold, Streaming
 from rocketmq_broker.proxy.clients.client_settings import SettingsAnswers
 from rocketmq_broker.proxy.clients.memberships import heartbeat, leave
 from rocketmq_broker.proxy.clients.routes import TopicRoutes
@@ -17,6 +17,7 @@ from rocketmq_broker.proxy.connections.front import Front
 from rocketmq_broker.proxy.connections.session import ClientSessions
 from rocketmq_broker.proxy.consuming.receiving import MayConsume, Receiving
 from rocketmq_broker.proxy.consuming.renewals import LOOK_EVERY_S, Renewals
+from rocketmq_broker.proxy.messages.request_size import refuse_oversized_request
 from rocketmq_broker.proxy.messages.sent import SentMessages
 from rocketmq_broker.proxy.producing.sending import Sending
 from rocketmq_broker.proxy.producing.transactions import TelemetryChecks, end_transaction
@@ -110,10 +111,13 @@ class GrpcProxy:
             "SendMessage",
             lambda caller, request: sending.send(sessions.of(caller), request),
             max_bytes=2 * self._max_message_bytes + _BEYOND_THE_BODY_BYTES,
+            refuse_encoded=refuse_oversized_request,
         )
         calls.unary("EndTransaction", lambda caller, request: end_transaction(sessions.of(caller), request))
         receiving = Receiving(self._popping, routes, self._renewals, context.clock, self._may_consume)
-        calls.streaming("ReceiveMessage", lambda caller, request: receiving.receive(caller, sessions.of(caller), request))
+        calls.streaming(
+            "ReceiveMessage", lambda caller, request, hold: receiving.receive(caller, sessions.of(caller), request, hold)
+        )
         calls.unary("AckMessage", receiving.ack)
         calls.unary("ChangeInvisibleDuration", receiving.change_invisible_duration)
         calls.unary("ForwardMessageToDeadLetterQueue", receiving.forward_to_dead_letters)
@@ -133,8 +137,8 @@ def _answered(answer: Callable[[Any], Any]) -> Callable[[Caller, Any], Any]:
     return serve
 
 
-def _unsupported_stream(name: str) -> Callable[[Caller, Any], AsyncIterator[Any]]:
-    async def refuse(caller: Caller, request: Any) -> AsyncIterator[Any]:
+def _unsupported_stream(name: str) -> Streaming:
+    async def refuse(caller: Caller, request: Any, hold: Hold) -> AsyncIterator[Any]:
         raise CallRefused(api.UNSUPPORTED, f"{name} is not supported by this broker")
         yield
 

@@ -140,6 +140,25 @@ async def test_requests_that_are_never_whole_are_counted_with_all_other_memory(
     assert await is_served(frugal)
 
 
+async def test_messages_that_wait_for_a_client_that_does_not_read_are_counted(
+    frugal: RocketMQ, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connected(frugal.grpc_endpoint, x_mq_client_id="honest") as honest:
+        for _ in range(200):
+            await honest.send("letters", b"x" * 50_000)
+    receive = service.ReceiveMessageRequest(
+        group=api.Resource(name="group"), message_queue=api.MessageQueue(topic=api.Resource(name="letters")), batch_size=32
+    )
+    receive.invisible_duration.FromSeconds(60)
+    async with raw_connection(frugal.grpc_endpoint) as stranger:
+        for number in range(1, 81, 2):
+            await stranger.flood(raw.call(number, "ReceiveMessage", receive.SerializeToString()), 1)
+        async with asyncio.timeout(30):
+            await stranger.end()
+    assert "the most of all: together they hold" in caplog.text
+    assert await is_served(frugal)
+
+
 async def test_a_request_is_no_longer_than_its_kind(client: ApiClient) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as ended:
         await client.bytes("Heartbeat", b"x" * (MAX_REQUEST_BYTES + 1))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Final, TypeVar
 
@@ -68,22 +69,24 @@ class Receiving:
         self._may_consume = may_consume
 
     async def receive(
-        self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest
+        self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest, hold: Callable[[int], None]
     ) -> AsyncIterator[service.ReceiveMessageResponse]:
-        """Yields a status, then messages, then the time. Raises CallRefused.
+        """Yields a status, then messages, then the time. Raises CallRefused. `hold` counts the bytes that wait for the client.
 
         Messages that the client has not taken when it ends the call are visible again at once.
         """
-        popped = await self._pop(caller, session, request)
-        untaken = list(popped)
+        untaken = deque(await self._pop(caller, session, request))
+        hold(sum(len(message.record) for message in untaken))
         try:
-            status = OK if popped else api.Status(code=api.MESSAGE_NOT_FOUND, message="no new message")
+            status = OK if untaken else api.Status(code=api.MESSAGE_NOT_FOUND, message="no new message")
             yield service.ReceiveMessageResponse(status=status)
-            for message in popped:
+            while untaken:
+                message = untaken[0]
                 found = self._message(message)
                 if found is not None:
                     yield service.ReceiveMessageResponse(message=found)
-                untaken.pop(0)
+                untaken.popleft()
+                hold(-len(message.record))
                 if request.auto_renew:
                     self._renewals.add(session, request.group.name, message)
         finally:
@@ -171,7 +174,7 @@ class Receiving:
             result.status.CopyFrom(refusal.status)
         return result
 
-    async def _show_again(self, group: str, messages: list[PoppedMessage]) -> None:
+    async def _show_again(self, group: str, messages: Iterable[PoppedMessage]) -> None:
         for message in messages:
             with suppress(CallRefused):
                 await _of_popping(self._popping.change_invisible_time(group, message.topic, message.handle, 0))

@@ -17,6 +17,7 @@ from rocketmq_broker.server.schedule.delay_levels import level_after
 _LONGEST_GROUP: Final = 63
 """Bytes: RocketMQ refuses its maxMessageGroupSize itself."""
 _MOST_PROPERTIES: Final = 128
+_MAX_KEYS: Final = 128
 _MOST_USER_BYTES: Final = 16 * 1024
 """Of user properties, tag and keys together (maxUserPropertySize)."""
 _LONGEST_RECOVERY_S: Final = 3600
@@ -40,6 +41,8 @@ class SentMessages:
             raise CallRefused(
                 api.MESSAGE_BODY_TOO_LARGE, f"the body has {len(message.body)} bytes; {self._max_body_bytes} are allowed"
             )
+        if len(system.keys) > _MAX_KEYS:
+            raise CallRefused(api.ILLEGAL_MESSAGE_KEY, f"too many keys: {len(system.keys)}, at most {_MAX_KEYS}")
         named = _user_properties(message)
         _refuse_size(message)
         if not system.message_id.strip():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rocketmq_broker.message import topics
@@ -14,12 +14,14 @@ from rocketmq_broker.protocol.headers import SendMessageRequestHeaderV2, SendMes
 from rocketmq_broker.proxy.answers import OK, CallRefused
 from rocketmq_broker.proxy.clients.routes import AUTO_CREATED_QUEUES, TopicRoutes
 from rocketmq_broker.proxy.connections.session import ClientSession
+from rocketmq_broker.proxy.messages.request_size import MAX_MESSAGES
 from rocketmq_broker.proxy.messages.sent import SentMessages, sys_flag_of, type_of
 from rocketmq_broker.proxy.producing.transactions import TransactionHandle
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 
-MOST_AT_ONCE: Final = 1024
+_MESSAGES_OF_A_TURN: Final = 16
+"""After so many messages of a call the event loop serves others: it checks up to 256 properties and keys of each."""
 _ANY_QUEUE: Final = -1
 
 
@@ -33,17 +35,27 @@ class Sending:
 
     async def send(self, session: ClientSession, request: service.SendMessageRequest) -> service.SendMessageResponse:
         """Returns each message's place once it is as durable as the settings promise. Raises CallRefused if none may be sent."""
-        if not 0 < len(request.messages) <= MOST_AT_ONCE:
+        if not 0 < len(request.messages) <= MAX_MESSAGES:
             raise CallRefused(
-                api.MESSAGE_CORRUPTED, f"{len(request.messages)} messages in a call; 1 to {MOST_AT_ONCE} are allowed"
+                api.MESSAGE_CORRUPTED, f"{len(request.messages)} messages in a call; 1 to {MAX_MESSAGES} are allowed"
             )
         if any(message.topic != request.messages[0].topic for message in request.messages):
             raise CallRefused(api.MESSAGE_CORRUPTED, "the messages of a call are for one topic")
         self._routes.refuse_unwritable(request.messages[0].topic.name)
-        entries = await asyncio.gather(*(self._send(session, message) for message in request.messages))
+        entries = await self._send_each(session, request.messages)
         codes = {entry.status.code for entry in entries}
         several = api.Status(code=api.MULTIPLE_RESULTS, message="the messages have different results")
         return service.SendMessageResponse(status=entries[0].status if len(codes) == 1 else several, entries=entries)
+
+    async def _send_each(self, session: ClientSession, messages: Sequence[api.Message]) -> list[service.SendResultEntry]:
+        """Returns each message's result. Messages do not wait for the ones before them, but let others have their turn."""
+        tasks = []
+        async with asyncio.TaskGroup() as group:
+            for number, message in enumerate(messages, start=1):
+                tasks.append(group.create_task(self._send(session, message)))
+                if number % _MESSAGES_OF_A_TURN == 0:
+                    await asyncio.sleep(0)
+        return [task.result() for task in tasks]
 
     async def _send(self, session: ClientSession, message: api.Message) -> service.SendResultEntry:
         try:
