@@ -93,10 +93,21 @@ def test_a_rollback_in_answer_to_a_check_back_has_its_time(rocketmq: SyncRocketM
     assert row["events"][-1]["atMs"] is not None
 
 
-def test_a_rollback_without_a_check_back_says_that_its_time_is_not_on_record(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:
-    order(rocketmq, ROLLBACK)
-    rocketmq.advance(seconds=1)
-    assert story(admin)[1][-1].endswith("no consumer will see the message; the time is not on record")
+@pytest.mark.parametrize("answers", [(ROLLBACK,), (UNKNOWN, UNKNOWN, ROLLBACK)], ids=["at once", "at a check-back"])
+def test_a_rollback_has_its_time_after_a_restart_too(
+    answers: tuple[LocalTransactionState, ...], rocketmq: SyncRocketMQ, admin: CommandLine
+) -> None:
+    order(rocketmq, *answers)
+    rocketmq.advance(minutes=3)
+    before = story(admin)[0]["events"][-1]["atMs"]
+    for number in range(3):
+        producer = rocketmq.transaction_producer("others", Shop(COMMIT))
+        producer.send_message_in_transaction(Message.of("orders", b"paid", keys=[f"other-{number}"]))
+    rocketmq.crash()
+    rocketmq.restart()
+    last = story(admin)[0]["events"][-1]
+    assert last["what"].endswith("no consumer will see the message")
+    assert (last["atMs"], last["onRecord"]) == (before, "commit log")
 
 
 def test_a_pending_transaction_and_one_decided_by_hand_are_told(rocketmq: SyncRocketMQ, admin: CommandLine) -> None:

@@ -175,3 +175,12 @@ def test_the_loss_of_a_check_back_leaves_open_what_was_decided() -> None:
     lost = Event(HALF_MS + 50, "it does not arrive", "failpoints", Arrow(BROKER, "shops", "check-back", is_lost=True))
     told = tell(evidence(half(), committed=[committed(HALF_MS + 7_000, checks=1)]), [lost])
     assert any("no decision arrived" in sentence for sentence in sentences(told))
+
+
+def test_what_came_after_a_rollback_stands_behind_it_though_its_check_backs_are_forgotten() -> None:
+    info = TransactionInfo("rolled back", 0, checks=1, decided_ms=HALF_MS + 100)
+    late = Event(HALF_MS + 200, "it finds the marker", "order database", Arrow("shops", "order database", "late", is_lost=True))
+    order = sentences(tell(evidence(half(), info=info), [late]))
+    assert order[-1] == "it finds the marker"
+    assert order[-2].startswith("ROLLBACK, from its producer group after a check-back")
+    assert any("no decision arrived before the first check-back" in sentence for sentence in order[:-2])

@@ -52,6 +52,8 @@ def _first_step_after_the_producer(evidence: TimelineEvidence) -> int | None:
     known = evidence.info.check_backs if evidence.info is not None else []
     times = [check_back.asked_ms for check_back in known]
     times += [record.store_timestamp for record in (*evidence.halves[1:], *evidence.committed, *evidence.discarded)]
+    if evidence.info is not None and evidence.info.decided_ms is not None:
+        times.append(evidence.info.decided_ms)
     return min(times, default=None)
 
 

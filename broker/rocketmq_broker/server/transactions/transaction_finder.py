@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import sysflag
+from rocketmq_broker.message.errors import CorruptRecord
 from rocketmq_broker.server.transactions.transaction_bridge import message_at
 from rocketmq_broker.server.transactions.transactional_messages import TransactionalMessages
-from rocketmq_broker.store import MessageStore
+from rocketmq_broker.store import MessageStore, UnreadableRecord
 from rocketmq_broker.transaction.copies import identity_of
 from rocketmq_broker.transaction.errors import HalfMessageUnreadable, NotAnOpMessage
 from rocketmq_broker.transaction.messages.half_message import (
@@ -22,6 +24,9 @@ from rocketmq_broker.transaction.messages.half_message import (
 from rocketmq_broker.transaction.messages.op_message import GIVEN_REASON_KEY, OP_TOPIC, decided_offsets
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 from rocketmq_broker.transaction.states import State
+
+_MAX_OPS_READ: Final = 1000
+"""Op messages that one answer reads to find when transactions were rolled back: some milliseconds of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class FoundDecided:
     made: HalfMessage | None = None
     """The committed or discarded message."""
     op: HalfMessage | None = None
-    """The op message, if it gives a reason."""
+    """The op message that closed it: found if it gives a reason, or else for a rollback that was decided soon."""
     problem: str | None = None
 
 
@@ -126,11 +131,14 @@ class TransactionFinder:
             else:
                 decided.setdefault(identity_of(half), []).append(half)
         found: list[Found] = [self.found_pending(transaction) for transaction in pending.values()]
-        found += [self._found_decided(copies) for copies in decided.values()]
+        found += [self._found_decided(copies, max_ops=_MAX_OPS_READ // len(decided)) for copies in decided.values()]
         return sorted(found, key=lambda one: one.commit_log_offset)
 
-    def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None) -> FoundDecided:
-        """Returns the transaction of these half messages; `op` is the op message that closed it, if known."""
+    def _found_decided(self, copies: list[HalfMessage], op: HalfMessage | None = None, max_ops: int = 0) -> FoundDecided:
+        """Returns the transaction of these half messages; `op` is the op message that closed it, if known.
+
+        For a rollback without a reason it reads at most `max_ops` op messages: nothing else on disk has its time.
+        """
         first = min(copies, key=lambda half: half.commit_log_offset)
         made, is_certain = self._made_from(first)
         state: State | None = State.ROLLED_BACK
@@ -143,6 +151,8 @@ class TransactionFinder:
         if op is None:
             ops = [self._op_with_reason(copy.queue_offset) for copy in copies]
             op = next((found for found in reversed(ops) if found is not None), None)
+            if op is None and state is State.ROLLED_BACK:
+                op = self._op_soon_after(max(copies, key=lambda half: half.commit_log_offset), max_ops)
         return FoundDecided(first.commit_log_offset, state, first, made, op, problem)
 
     def _closed_by(self, op: HalfMessage) -> list[FoundDecided]:
@@ -164,6 +174,18 @@ class TransactionFinder:
         found = self._store.query(OP_TOPIC, str(half_queue_offset)).records
         ops = [op for op in map(read_any_message, found) if op.body == b"%d" % half_queue_offset]
         return ops[-1] if ops else None
+
+    def _op_soon_after(self, half: HalfMessage, max_ops: int) -> HalfMessage | None:
+        """Returns the op message that closed the half message; None if it is not one of the first `max_ops` behind it."""
+        first = self._store.first_behind(OP_TOPIC, 0, half.commit_log_offset)
+        for unit in self._store.consume_queue_units(OP_TOPIC, 0, first, max_ops) or []:
+            try:
+                op = read_any_message(self._store.read(unit.commit_log_offset))
+                if half.queue_offset in decided_offsets(op):
+                    return op
+            except (UnreadableRecord, CorruptRecord, NotAnOpMessage):
+                continue
+        return None
 
     def _made_from(self, half: HalfMessage) -> tuple[HalfMessage | None, bool]:
         """Returns the committed or discarded message made from the half message, and whether the answer is certain."""
