@@ -81,3 +81,23 @@ def test_each_link_of_each_page_leads_to_a_page(language: str, troubled: SyncRoc
         waiting += sorted(fresh)
     assert failed == {}
     assert len(pages) > 40
+
+
+class TestOfABrokerThatRefuses:
+    ALERTS = (
+        "It refuses all messages (brokerPermission=0)",
+        "It lets nobody consume (brokerPermission=0)",
+        "It refuses half messages (rejectTransactionMessage=true)",
+        "Its disk is 100 % full: above 90 % it refuses new messages",
+    )
+
+    @pytest.fixture
+    def rocketmq_settings(self) -> Mapping[str, object]:
+        return {"rejectTransactionMessage": "true", "brokerPermission": 0}
+
+    @pytest.mark.parametrize("language", ["en", "zh"])
+    def test_each_refusal_is_an_alert_of_the_overview(self, language: str, rocketmq: SyncRocketMQ, visitor: Visitor) -> None:
+        rocketmq.fill_disk()
+        alerts = re.findall(r'<div class="trouble" role="alert">(.*?)</div>', visitor.html(f"/?lang={language}"), re.DOTALL)
+        assert len(alerts) == len(self.ALERTS)
+        assert [words for words in self.ALERTS if not any(words in alert for alert in alerts)] == []
