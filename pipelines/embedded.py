@@ -54,7 +54,7 @@ Row = dict[str, Any]
 def reconcile_embedded(books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
     """Compares as `reconcile` does, and writes the same outputs.
 
-    Raises UnreadableStore, UnreadableDatabase, UnwritableOutput, and EngineUnfit for books that need Spark.
+    Raises UnreadableStore, UnreadableDatabase, UnreadableAudit, UnwritableOutput, and EngineUnfit for books that need Spark.
     """
     if sqlite3.sqlite_version_info < _MIN_SQLITE:
         raise EngineUnfit(
@@ -75,6 +75,7 @@ def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
     of_tables = table_findings(books, read_wrong_balances(books.credit_database), progress)
+    repairs = books.known_repairs()
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = _rows(books.order_database, ORDER_ITEMS)
     transactions = _rows(books.order_database, TRANSACTIONS)
@@ -85,7 +86,7 @@ def _found(books: Books, cut_off: CutOff) -> list[Mapping[str, Any]]:
         records = read_here(CommitLogSource, options_of_store(store), schema_of(COLUMNS)).to_pylist()
         events += events_of_rows(records, books.route, offsets)
     markers = read_markers(books.order_database).column("marked_transaction_id").to_pylist()
-    judged = judge(events, cut_off, log_begins_ms(books.logs, books.route), markers)
+    judged = judge(events, cut_off, log_begins_ms(books.logs, books.route), markers, repairs=repairs)
     return [*map(_finding, judged), *of_tables]
 
 

@@ -29,6 +29,10 @@ class PlanUnusable(PipelineError):
     """A plan of repair that cannot be read, written or carried out."""
 
 
+class UnreadableAudit(PipelineError):
+    """A file that cannot be read as the audit of repairs."""
+
+
 class StateUnusable(PipelineError):
     """The state of an earlier run cannot be used: another run has it, its books differ, or a source lost rows that were read."""
 

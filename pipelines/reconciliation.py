@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from pipelines.judging.history import KEY
 from pipelines.judging.judge import FINDING_COLUMNS, findings_of, histories_of, judged
 from pipelines.judging.log_events import Progress, Route, log_events
 from pipelines.judging.log_gaps import with_unjudged
+from pipelines.judging.rules import KnownRepairs
 from pipelines.judging.table_events import credit_events, item_events, markers, order_events, transaction_events
 from pipelines.judging.totals import FindingTotal, summed, summed_here, totals_of
 from pipelines.outputs import write_outputs
@@ -52,6 +53,12 @@ class Books:
     route: Route = field(default_factory=Route)
     brokers: tuple[str, ...] = ()
     """Brokers, HOST:PORT, whose messages are pulled."""
+    read_repairs: Callable[[], KnownRepairs] | None = None
+    """Reads the repairs that are believed, for each judgement; None believes all."""
+
+    def known_repairs(self) -> KnownRepairs | None:
+        """Returns the repairs that are believed; None for all. Raises UnreadableAudit."""
+        return None if self.read_repairs is None else self.read_repairs()
 
     @property
     def logs(self) -> tuple[MessageLog, ...]:
@@ -76,7 +83,8 @@ class ReconciliationOutcome:
 def reconcile(reading: Reading, books: Books, cut_off: CutOff, output: str) -> ReconciliationOutcome:
     """Compares, and writes Parquet to `output`/findings and `output`/summary. Returns totals in the order of `Finding`.
 
-    Raises UnreadableStore, UnreadableDatabase, UnwritableOutput; and Spark's errors if a source or the output fails later.
+    Raises UnreadableStore, UnreadableDatabase, UnreadableAudit, UnwritableOutput; and Spark's errors if a source or the output
+    fails later.
     """
     # Read first: messages acknowledged by now have their credits in the ledger when that is read.
     progress = [progress_of(log, books.route) for log in books.logs]
@@ -103,6 +111,7 @@ def kinds_of(books: Books) -> tuple[Finding, ...]:
 
 def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Progress]) -> DataFrame:
     """Returns the findings about orders, including healthy ones; `progress` is that of each log."""
+    repairs = books.known_repairs()
     # Items before orders: an order placed meanwhile must not appear without its items.
     items = read_table(reading, books.order_database, ORDER_ITEMS)
     transactions = read_table(reading, books.order_database, TRANSACTIONS)
@@ -118,7 +127,7 @@ def find(reading: Reading, books: Books, cut_off: CutOff, progress: Sequence[Pro
     ]
     # Each source has one or two events of an order: sorting and summing before the join would cost more than it saves.
     histories = histories_of(reading.together(all_events(events), *KEY), _marked(reading, books, transactions))
-    return findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route)))
+    return findings_of(judged(histories, cut_off, log_begins_ms(books.logs, books.route), repairs))
 
 
 def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFrame | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -15,6 +17,7 @@ from pipelines.judging.cut_off import GRACE_SECONDS, OVERDUE_SECONDS, CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
+from pipelines.repair.audit import known_repairs
 from pipelines.sources.databases.database_address import DatabaseAddress
 from pipelines.sources.databases.database_url import parse_database_url
 from service_runtime.settings.secret_files import SecretUnusable, url_with_password
@@ -23,6 +26,10 @@ Topic = Annotated[str, typer.Option(help="the topic that orders are announced on
 Master = Annotated[str | None, typer.Option(help="Spark's master: local[*] unless spark-submit says otherwise")]
 Grace = Annotated[int, typer.Option(min=0, help="seconds during which a new order may still lack its credit")]
 Output = Annotated[str, typer.Option(help="where the Parquet goes")]
+Audits = Annotated[
+    list[Path] | None,
+    typer.Option(help="a file that repair --apply wrote: believe the repairs in it, and no other; may be repeated"),
+]
 SparkLog = Annotated[Path | None, typer.Option(help="keep what Spark's JVM prints in this file")]
 
 
@@ -52,14 +59,18 @@ class BooksOptions:
     topic: Topic = "orders"
     consumer_group: Annotated[str, typer.Option(help="the group that writes the credits")] = "credit_service"
 
-    def books(self) -> Books:
-        """Returns the books with the databases' addresses. Raises UnusableDatabaseUrl."""
+    def books(self, audits: Sequence[Path] | None = None) -> Books:
+        """Returns the books with the databases' addresses. The repairs in `audits` are believed; all without any file.
+
+        Raises UnusableDatabaseUrl.
+        """
         return Books(
             _address("ORDER_DATABASE", self.order_database_url, self.order_database_password_file),
             _address("CREDIT_DATABASE", self.credit_database_url, self.credit_database_password_file),
             tuple(self.store or ()),
             Route(self.topic, self.consumer_group),
             tuple(self.broker or ()),
+            partial(known_repairs, audits) if audits else None,
         )
 
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pipelines.breaks.break_table import BreakTable
 from pipelines.commands.arguments import (
+    Audits,
     BooksOptions,
     Engine,
     Grace,
@@ -46,6 +47,7 @@ from pipelines.telling.report import (
     classes_without_findings,
     explanations,
     findings_table,
+    repairs_believed,
     say,
     screen,
     times_told,
@@ -75,6 +77,7 @@ def reconcile_command(
     failing: ToleranceOptions,
     results: ResultOptions,
     increment: IncrementOptions,
+    audit: Audits = None,
     engine: Annotated[Engine, typer.Option(help="what runs the rules: sqlite is quicker, for small books")] = Engine.SPARK,
     json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of the table")] = False,
     again: Annotated[
@@ -97,10 +100,15 @@ def reconcile_command(
         if results.report is not None:
             write_page(results.report, timed.outcome, cut_off, tolerance)
         if json:
-            told = as_json(timed.outcome, cut_off, tolerance, start_s=timed.start_s, compare_s=timed.compare_s)
+            told = as_json(
+                timed.outcome, cut_off, tolerance,
+                start_s=timed.start_s, compare_s=timed.compare_s, is_audited=bool(audit),
+            )  # fmt: skip
             Console().out(told, highlight=False)
         else:
             _print_outcome(timed, cut_off, tolerance)
+            if believed := repairs_believed(timed.outcome.totals, is_audited=bool(audit)):
+                say(believed)
             if changes is not None:
                 say(f"Breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open")
             if results.show_output:
@@ -110,7 +118,7 @@ def reconcile_command(
         return tolerance.is_consistent(timed.outcome.totals)
 
     def work() -> bool:
-        compared = books.books()
+        compared = books.books(audit)
         with ExitStack() as stack:
             if engine is Engine.SQLITE:
                 judge: Judge = partial(reconciled_embedded, compared, results.output, progress)

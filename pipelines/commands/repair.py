@@ -17,7 +17,7 @@ from pipelines.errors import PlanUnusable
 from pipelines.repair.audit import Audit
 from pipelines.repair.plan import RepairPlan, read_plan, write_plan
 from pipelines.repair.planning import plan_of
-from pipelines.telling.report import say
+from pipelines.telling.report import repairs_believed, say
 from rocketmq_broker.message.text.printable import visible_name
 from service_runtime.settings.secret_files import SecretUnusable, read_secret
 
@@ -56,6 +56,8 @@ def repair_command(
         made = plan_of(timed.outcome.rows, compared.route, cut_off.as_of_ms)
         write_plan(made, plan)
         _tell_plan(made, plan)
+        if believed := repairs_believed(timed.outcome.totals, is_audited=False):
+            say(believed)
         return not made.steps and not made.for_a_person
 
     exit_with(work, progress)

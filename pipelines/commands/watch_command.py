@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from pipelines.breaks.break_table import BreakTable
-from pipelines.commands.arguments import BooksOptions, Output, PatienceOptions, SparkOptions
+from pipelines.commands.arguments import Audits, BooksOptions, Output, PatienceOptions, SparkOptions
 from pipelines.commands.option_groups import with_groups
 from pipelines.commands.running import opened_session
 from pipelines.commands.verdict import exit_with
@@ -26,7 +26,7 @@ from pipelines.increments.state import IncrementState
 from pipelines.judging.totals import Tolerance
 from pipelines.reconciliation import Books
 from pipelines.sources.reading import Reading
-from pipelines.telling.report import say, verdict_told
+from pipelines.telling.report import repairs_believed, say, verdict_told
 
 LEAST_EVERY_S: Final = 1.0
 
@@ -40,12 +40,13 @@ def watch_command(
     state: Annotated[Path, typer.Option(help="what is kept from turn to turn")] = Path("data/reconciliation-state"),
     breaks: Annotated[Path, typer.Option(help="keep account of breaks in this file")] = Path("data/breaks.db"),
     output: Output = "data/reconciliation",
+    audit: Audits = None,
 ) -> None:
     """Compare what is new every few seconds, and open and close breaks, until SIGTERM or Ctrl-C. Exit code 0 then."""
     progress = Console(stderr=True)
 
     def work() -> bool:
-        compared = books.books()
+        compared = books.books(audit)
         with ExitStack() as stack:
             begun_s = time.monotonic()
             reading = stack.enter_context(opened_session(compared, spark, progress))
@@ -95,6 +96,8 @@ def turn_of(
         at = datetime.fromtimestamp(cut_off.as_of_ms / 1000, UTC).strftime("%H:%M:%S")
         told = verdict_told(outcome.totals, Tolerance())
         counts = f"breaks: {changes.opened} opened, {changes.closed} closed, {changes.still_open} open"
+        if believed := repairs_believed(outcome.totals, is_audited=books.read_repairs is not None):
+            counts += f"; {believed}"
         return f"{at}  {told}; {counts}; compared in {time.monotonic() - begun_s:.1f} s"
 
     return turn

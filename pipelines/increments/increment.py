@@ -20,6 +20,7 @@ from pipelines.increments.windows import SCHEMA, is_settled, read_windows, with_
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, grouped, judged, with_markers
+from pipelines.judging.rules import KnownRepairs
 from pipelines.judging.totals import summed, summed_here
 from pipelines.reconciliation import (
     PERIOD_MS,
@@ -69,6 +70,8 @@ def names_of(books: Books) -> dict[str, str]:
         "stores": ", ".join(sorted(str(store) for store in books.stores)),
         "topic": books.route.topic,
         "consumer group": books.route.consumer_group,
+        # What was settled without an audit is not judged again with one. Its files may differ: each plan has its own.
+        **({} if books.read_repairs is None else {"audit": "given"}),
     }
 
 
@@ -85,6 +88,7 @@ class _Increment:
     def run(self) -> list[dict[str, Any]]:
         """Returns the rows of the outcome, and saves them in the state."""
         books, marks_before = self.books, Marks() if self.before is None else self.before.marks
+        repairs = books.known_repairs()
         # Read first: messages acknowledged by now have their credits in the ledger when that is read.
         logs = {store: progress_of(StoreLog(store), books.route) for store in books.stores}
         begins_ms = log_begins_ms(books.logs, books.route) if self.before is None else self.before.log_begins_ms
@@ -95,14 +99,14 @@ class _Increment:
             self._left(CARRIED, CARRIED_SCHEMA),
         )  # fmt: skip
         folder = self.state.new_run(self.cut_off.as_of_ms)
-        rows, windows = self._judge(new, folder, begins_ms, table_findings(books, balances, list(logs.values())))
+        rows, windows = self._judge(new, folder, begins_ms, repairs, table_findings(books, balances, list(logs.values())))
         _write(new.carried, folder / CARRIED)
         customers = sorted(balances.column("customer").to_pylist())
         self.state.replace(Manifest(folder.name, self.cut_off.as_of_ms, names_of(books), marks, begins_ms, windows, customers))
         return rows
 
     def _judge(
-        self, new: NewRows, folder: Path, begins_ms: int | None, of_tables: list[dict[str, Any]]
+        self, new: NewRows, folder: Path, begins_ms: int | None, repairs: KnownRepairs | None, of_tables: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], dict[str, str]]:
         """Returns the rows of the outcome, and the run that has each window after this one."""
         held = self.reading.held
@@ -115,7 +119,7 @@ class _Increment:
         markers = held(self._left(MARKERS, MARKERS_SCHEMA).unionByName(new.kept_markers))
         everything = grouped(_events(kept).unionByName(_events(passing)))
         histories = with_markers(everything, markers.unionByName(new.passing_markers).distinct())
-        rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms)))
+        rows = held(_keyed(judged(self.reading.together(histories), self.cut_off, begins_ms, repairs)))
         settled_keys = held(rows.where(is_settled()).select("key").join(passing, "key", "left_anti"))
         found = findings_of(rows.join(settled_keys, "key", "left_anti"))
         told = [*self.reading.rows(summed(found, PERIOD_MS)), *summed_here(of_tables, PERIOD_MS)]
@@ -125,9 +129,8 @@ class _Increment:
         newly_settled = with_window(_events(kept.join(settled_keys, "key", "left_semi")), self.state.window_ms)
         changed = newly_settled.select("window").union(touched.select("window")).distinct().toArrow().column(0).to_pylist()
         others = windows.where(F.col("window").isin(changed)).join(touched_keys, "key", "left_anti").drop("key")
-        written = write_windows(
-            self.state, folder.name, self.reading.together(newly_settled.unionByName(others)), self.cut_off, begins_ms, PERIOD_MS
-        )
+        settled = self.reading.together(newly_settled.unionByName(others))
+        written = write_windows(self.state, folder.name, settled, self.cut_off, begins_ms, repairs, PERIOD_MS)
         before = {} if self.before is None else self.before.windows
         windows_now = {window: run for window, run in before.items() if window not in changed} | written
         return told + self._sums(windows_now), windows_now

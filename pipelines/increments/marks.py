@@ -15,7 +15,7 @@ import msgspec
 from order_messages.states import OrderState, TransactionState
 from pipelines.errors import StateUnusable
 from pipelines.judging.cut_off import CutOff
-from pipelines.sources.databases.adbc import read_query
+from pipelines.sources.databases.adbc import is_whole_key, read_query
 from pipelines.sources.databases.database_address import DatabaseAddress
 from rocketmq_commitlog.commit_log import first_record, last_record
 
@@ -69,7 +69,12 @@ def _transactions_ms(address: DatabaseAddress, before_ms: int, judged_until_ms: 
 
 
 def _mark(address: DatabaseAddress, table: str, before: int, is_young: str) -> int:
-    """Returns the highest id below the first young row."""
+    """Returns the highest id below the first young row. Raises StateUnusable unless ids are whole numbers."""
+    if not is_whole_key(address, table, "id"):
+        raise StateUnusable(
+            f"database {address.name}: the ids of {table} are not whole numbers, by which --state knows what is new: "
+            "leave --state out, and everything is read"
+        )
     first_young = f"SELECT MIN(id) FROM {table} WHERE id > {before} AND {is_young}"
     query = (
         f"SELECT COALESCE(MAX(CASE WHEN id < COALESCE(({first_young}), {_HIGHEST_ID}) THEN id END), {before}) AS mark, "

@@ -17,6 +17,7 @@ from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.history import EVENT_COLUMNS
 from pipelines.judging.judge import findings_of, judged, without_markers
+from pipelines.judging.rules import KnownRepairs
 from pipelines.judging.totals import SUMMED, summed
 from pipelines.sources.reading import Reading
 
@@ -50,7 +51,13 @@ def with_window(histories: DataFrame, window_ms: int) -> DataFrame:
 
 
 def write_windows(
-    state: IncrementState, run: str, settled: DataFrame, cut_off: CutOff, log_begins_ms: int | None, period_ms: int
+    state: IncrementState,
+    run: str,
+    settled: DataFrame,
+    cut_off: CutOff,
+    log_begins_ms: int | None,
+    repairs: KnownRepairs | None,
+    period_ms: int,
 ) -> dict[str, str]:
     """Writes whole windows, and the sums over each. Returns the run that has each of them after this one."""
     folder = state.folder / run
@@ -60,7 +67,7 @@ def write_windows(
     for path in sorted((folder / "settled").glob("window=*")):
         window = path.name.partition("=")[2]
         kept = settled.sparkSession.read.schema(SCHEMA).parquet(str(path))
-        sums = summed(findings_of(judged(without_markers(kept), cut_off, log_begins_ms)), period_ms).toArrow()
+        sums = summed(findings_of(judged(without_markers(kept), cut_off, log_begins_ms, repairs)), period_ms).toArrow()
         pyarrow.parquet.write_table(sums, state.sums(run, window))
         written[window] = run
     return written

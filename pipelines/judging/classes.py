@@ -153,6 +153,8 @@ class Cause(StrEnum):
     NAME = "name"
     TRANSACTION = "transaction"
     NO_HALF = "no_half"
+    UNAUDITED = "unaudited"
+    REPAIRED = "repaired"
     VALUE = "value"
     MARKER = "marker"
     LEDGER_SUM = "ledger_sum"
@@ -198,6 +200,8 @@ CAUSES: Final = {
     Cause.NAME: "key and body of the message name different orders",
     Cause.TRANSACTION: "the transaction ids differ",
     Cause.NO_HALF: "its delivered message has no half message in the log: no transaction sent it",
+    Cause.UNAUDITED: "only a repair writes such an entry or sends such a message, and no line of the audit files names it",
+    Cause.REPAIRED: "a repair took the credit back, or sent the message",
     Cause.VALUE: "a row has a currency, an amount, a quantity or a name that no service writes",
     Cause.MARKER: "the transaction row says ROLLED_BACK",
     Cause.LEDGER_SUM: "the table of balances does not hold the sum of the ledger",

@@ -68,9 +68,11 @@ def with_markers(grouped: DataFrame, markers: DataFrame) -> DataFrame:
     return grouped
 
 
-def judged(histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None) -> DataFrame:
-    """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms`: see `rules.facts`."""
-    facts = rules.facts(cut_off, log_begins_ms)
+def judged(
+    histories: DataFrame, cut_off: CutOff, log_begins_ms: int | None, repairs: rules.KnownRepairs | None = None
+) -> DataFrame:
+    """Adds stage, finding, cause and money at stake to the histories. `log_begins_ms` and `repairs`: see `rules.facts`."""
+    facts = rules.facts(cut_off, log_begins_ms, repairs)
     with_facts = histories.selectExpr("*", *[f"{sql} AS {name}" for name, sql in facts.items()])
     claimed = with_facts.selectExpr("*", f"{rules.STAGE} AS stage", f"{rules.claim_of()} AS claim")
     classified = claimed.selectExpr("*", f"{rules.finding_of()} AS finding")

@@ -7,6 +7,8 @@ that name its transaction, and `cancel_markers`: those that name its cancellatio
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from itertools import starmap
 from typing import Final
 
@@ -17,8 +19,21 @@ from pipelines.judging.cut_off import CutOff
 _NEVER: Final = "-1"
 
 
-def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
-    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs that were read; None without any."""
+@dataclass(frozen=True, slots=True)
+class KnownRepairs:
+    """The repairs that audit files name."""
+
+    reversals: frozenset[tuple[str, str]] = frozenset()
+    """The id of each step that reverses a credit, and its order."""
+    published: frozenset[str] = frozenset()
+    """The orders whose message a step published."""
+
+
+def facts(cut_off: CutOff, log_begins_ms: int | None, repairs: KnownRepairs | None = None) -> dict[str, str]:
+    """Returns named conditions on a history. `log_begins_ms` is the start of the commit logs that were read; None without any.
+
+    Only `repairs` are believed; all repairs are if it is None.
+    """
 
     def is_young(time: str) -> str:
         return f"({time} > {cut_off.judged_until_ms} AND {time} <= {cut_off.future_from_ms})"
@@ -63,7 +78,14 @@ def facts(cut_off: CutOff, log_begins_ms: int | None) -> dict[str, str]:
         ),
         "is_taking_back": is_young("reversed_at_ms"),
         "is_annulled": f"{_ANNULLED}",
-        "is_by_repair": _begins_with("reversal_message_id", BY_REPAIR),
+        "is_by_repair": f"{_NAMES_REPAIR} AND NOT ({_unaudited_reversal(repairs)})",
+        "is_unaudited_reversal": f"{_NAMES_REPAIR} AND {_unaudited_reversal(repairs)}",
+        "is_sent_by_repair": _SENT_BY_REPAIR,
+        "is_unaudited_message": _unaudited_message(repairs),
+        # The audit is read before the tables and the log: it may lack what a repair does meanwhile.
+        "is_repairing": (
+            f"{is_young('reversed_at_ms')} OR {is_young('last_delivered_at_ms')} OR {is_young('cancel_delivered_at_ms')}"
+        ),
         "is_delivered": "deliveries > 0",
         "is_marked": "markers > 0 OR rolled_back_rows > 0",
         "is_decided_twice": (
@@ -119,6 +141,29 @@ def _wide(number: str) -> str:
 
 def _begins_with(text: str, beginning: str) -> str:
     return f"SUBSTR({text}, 1, {len(beginning)}) = '{beginning}'"
+
+
+_NAMES_REPAIR: Final = _begins_with("reversal_message_id", BY_REPAIR)
+_SENT_BY_REPAIR: Final = "deliveries > commits OR cancel_deliveries > cancel_commits"
+"""A message was sent outside of a transaction. Of this shop only repairs do so, and none of them sends a cancellation."""
+
+
+def _unaudited_reversal(repairs: KnownRepairs | None) -> str:
+    if repairs is None:
+        return "FALSE"
+    return _is_none_of("reversal_message_id || ' ' || order_id", (f"{BY_REPAIR}{step} {o}" for step, o in repairs.reversals))
+
+
+def _unaudited_message(repairs: KnownRepairs | None) -> str:
+    if repairs is None:
+        return "FALSE"
+    return f"cancel_deliveries > cancel_commits OR (deliveries > commits AND {_is_none_of('order_id', repairs.published)})"
+
+
+def _is_none_of(text: str, known: Iterable[str]) -> str:
+    """Returns the SQL of whether the text is none of these. In hex: Spark and SQLite read quotes and backslashes differently."""
+    listed = ", ".join(f"'{one.encode().hex().upper()}'" for one in sorted(known))
+    return f"NOT COALESCE(HEX({text}) IN ({listed}), FALSE)" if listed else "TRUE"
 
 
 _TOLD_AT: Final = "COALESCE(paid_at_ms, ordered_at_ms)"
@@ -286,6 +331,7 @@ CONTENT: Final[_Conditions] = (
         f"without_items = 0 AND {_both('message_items', 'item_mark')}",
     ),
     (Finding.MESSAGE_MISMATCH, f"has_order AND {_UNSENT}"),
+    (Finding.MESSAGE_MISMATCH, "has_order AND is_unaudited_message AND NOT is_repairing"),
     (Finding.DOUBLED_DELIVERY, "was_doubled"),
     (Finding.UNKNOWN_ROW, "unwritten > 0"),
 )
@@ -307,6 +353,7 @@ CLASSES: Final[_Conditions] = (
     (Finding.REVERSAL_WITHOUT_CREDIT, "is_reversed AND NOT has_credit"),
     _agree(Finding.REVERSAL_MISMATCH, "is_reversed", _TAKEN_BACK),
     (Finding.REVERSED_ORDER, "is_reversed AND has_order AND NOT is_cancelled"),
+    *_on_its_way("is_unaudited_reversal AND is_repairing", may_be_late=False),
     _agree(Finding.REVERSAL_MISMATCH, "is_reversed", _ASKED_FOR),
     (Finding.ROLLED_BACK_ORDER, "has_order AND is_marked AND committed_rows = 0"),
     *_on_its_way(f"({_LACKS_CREDIT_YET}) OR ({_LACKS_ORDER} AND is_pending)"),
@@ -322,6 +369,7 @@ CLASSES: Final[_Conditions] = (
         "has_order AND is_logged AND is_old AND NOT is_delivered AND NOT (is_pending AND is_credit_new) AND damaged = 0",
     ),
     (Finding.DAMAGED_MESSAGE, "damaged > 0"),
+    *_on_its_way("has_order AND is_unaudited_message AND is_repairing", may_be_late=False),
     (Finding.REVERSED, f"(is_cancelled OR NOT has_order) AND {_TAKEN_BACK}"),
     (Finding.ROLLED_BACK, f"{_LACKS_ORDER} AND (halves > 0 OR cancel_halves > 0 OR discards > 0 OR rolled_back_rows > 0)"),
     (Finding.IN_FLIGHT, f"{_LACKS_ORDER} AND item_cents IS NOT NULL"),
@@ -373,6 +421,7 @@ CAUSES: Final = (
     (Cause.REDELIVERING, f"{_FOUND_MOVING} AND is_redelivering"),
     (Cause.NOT_CONSUMED, f"{_FOUND_MOVING} AND unconsumed > 0 AND NOT is_dead_letter AND NOT has_credit"),
     (Cause.AWAITING_PAYMENT, f"{_FOUND_MOVING} AND is_awaiting"),
+    (Cause.YOUNG, f"{_FOUND_MOVING} AND is_unaudited_reversal"),
     (Cause.CANCELLING, f"{_FOUND_MOVING} AND has_credit AND (is_cancelled OR is_reversed)"),
     (Cause.YOUNG, _FOUND_MOVING),
     (Cause.DEAD_LETTER, f"{_FOUND_MISSING} AND is_dead_letter"),
@@ -401,6 +450,7 @@ CAUSES: Final = (
     (Cause.PAST, f"finding = '{Finding.WRONG_TIME}' AND is_from_past"),
     (Cause.TOO_EARLY, f"finding = '{Finding.WRONG_TIME}'"),
     (Cause.NO_MESSAGE, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK} AND {_NAMES_CANCELLATION}"),
+    (Cause.UNAUDITED, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK} AND is_unaudited_reversal"),
     (Cause.UNASKED, f"finding = '{Finding.REVERSAL_MISMATCH}' AND {_TAKEN_BACK}"),
     (Cause.ITEMS, f"finding = '{Finding.ITEMS_MISMATCH}' AND item_cents = order_cents"),
     (Cause.BELOW_ZERO, f"finding = '{Finding.AMOUNT_MISMATCH}' AND order_cents < 0"),
@@ -414,9 +464,11 @@ CAUSES: Final = (
     (Cause.MARKER, f"finding = '{Finding.ROLLED_BACK_ORDER}'"),
     (Cause.BODY, f"finding = '{Finding.MESSAGE_MISMATCH}' AND (unreadable > 0 OR cancel_unreadable > 0)"),
     *((cause, f"finding = '{Finding.MESSAGE_MISMATCH}' AND {differs}") for cause, differs in _MESSAGE_DIFFERS.items()),
+    (Cause.UNAUDITED, f"finding = '{Finding.MESSAGE_MISMATCH}' AND is_unaudited_message AND NOT ({_UNSENT})"),
     (Cause.NO_HALF, f"finding = '{Finding.MESSAGE_MISMATCH}'"),
     (Cause.VALUE, f"finding = '{Finding.UNKNOWN_ROW}' AND unknown_rows = 0"),
     (Cause.DISCARDED, f"finding = '{Finding.ROLLED_BACK}' AND is_discarded"),
+    (Cause.REPAIRED, f"finding IN ('{Finding.MATCHED}', '{Finding.REVERSED}') AND (is_by_repair OR is_sent_by_repair)"),
     (Cause.DAMAGE, f"finding = '{Finding.DAMAGED_MESSAGE}'"),
 )
 """The first condition that holds names the cause."""

@@ -55,6 +55,11 @@ class FindingTotal:
     """The start of the oldest; only of classes that are listed one by one."""
 
     @property
+    def repaired_count(self) -> int:
+        """The number of healthy findings that a repair made healthy."""
+        return dict(self.causes).get(Cause.REPAIRED, 0)
+
+    @property
     def is_inconsistent(self) -> bool:
         """True if this total alone makes the books wrong, unless the caller allows it."""
         return self.count > 0 and self.finding not in CONSISTENT

@@ -5,13 +5,15 @@ from __future__ import annotations
 import getpass
 import os
 import socket
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
-from pipelines.errors import PlanUnusable
-from pipelines.repair.plan import RepairStep, StepOutcome
+from pipelines.errors import PlanUnusable, UnreadableAudit
+from pipelines.judging.rules import KnownRepairs
+from pipelines.repair.plan import Action, RepairStep, StepOutcome
 
 
 class AuditLine(msgspec.Struct, frozen=True):
@@ -24,6 +26,35 @@ class AuditLine(msgspec.Struct, frozen=True):
     subject: str
     state: str
     detail: str
+
+
+def read_audit(path: Path) -> Iterator[AuditLine]:
+    """Yields the lines of an audit. Raises UnreadableAudit.
+
+    A last line that was torn is left out: its step had not begun.
+    """
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    try:
+                        yield msgspec.json.decode(line, type=AuditLine)
+                    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                        if line.endswith(b"\n"):
+                            raise UnreadableAudit(
+                                f"audit {path}: line {number} is not one that repair --apply writes: {error}"
+                            ) from None
+    except OSError as error:
+        raise UnreadableAudit(f"audit {path}: {error.strerror}") from None
+
+
+def known_repairs(audits: Sequence[Path]) -> KnownRepairs:
+    """Returns the repairs that these audits name, also those whose outcome they do not know. Raises UnreadableAudit."""
+    lines = [line for path in audits for line in read_audit(path)]
+    return KnownRepairs(
+        frozenset((line.step, line.subject) for line in lines if line.action == Action.REVERSE),
+        frozenset(line.subject for line in lines if line.action == Action.PUBLISH),
+    )
 
 
 class Audit:

@@ -13,9 +13,18 @@ from rocketmq_broker.message.text.printable import visible_json
 
 
 def as_json(
-    outcome: ReconciliationOutcome, cut_off: CutOff, tolerance: Tolerance, *, start_s: float | None, compare_s: float
+    outcome: ReconciliationOutcome,
+    cut_off: CutOff,
+    tolerance: Tolerance,
+    *,
+    start_s: float | None,
+    compare_s: float,
+    is_audited: bool = False,
 ) -> str:
-    """Returns one object: the verdict, its moment, Spark's times, each class with findings, and the gaps of the log."""
+    """Returns one object: the verdict, its moment, Spark's times, each class with findings, and the gaps of the log.
+
+    `is_audited` says whether audit files of repairs were read.
+    """
     totals = outcome.totals
     told = msgspec.json.encode(
         {
@@ -27,6 +36,7 @@ def as_json(
             "credits": sum(total.credit_count for total in totals),
             "spark_started_in_s": None if start_s is None else round(start_s, 3),
             "compared_in_s": round(compare_s, 3),
+            "repairs_believed": 0 if is_audited else sum(total.repaired_count for total in totals),
             "findings": [_finding(total, tolerance) for total in totals if total.count],
             "unreadable_values": [row["transaction_id"] for row in outcome.rows if row["finding"] == Finding.UNREADABLE_VALUE],
             "log_gaps": [

@@ -87,6 +87,15 @@ def classes_without_findings(totals: Sequence[FindingTotal]) -> str | None:
     return f"{count} other classes: none" if count else None
 
 
+def repairs_believed(totals: Sequence[FindingTotal], *, is_audited: bool) -> str | None:
+    """Returns that repairs were believed, if there are any and no audit was read; else None."""
+    count = sum(total.repaired_count for total in totals)
+    if not count or is_audited:
+        return None
+    told = "1 order is healthy by a repair, which is" if count == 1 else f"{count:,} orders are healthy by repairs, which are"
+    return f"{told} believed: no audit file was given (--audit PLAN.audit.jsonl)"
+
+
 def verdict_told(totals: Sequence[FindingTotal], tolerance: Tolerance) -> str:
     """Returns the verdict in one line: the numbers of orders and credits, and of those lost, doubled or otherwise wrong."""
     orders, credits = sum(total.order_count for total in totals), sum(total.credit_count for total in totals)
@@ -129,7 +138,8 @@ def age(milliseconds: int) -> str:
 
 
 def _causes(total: FindingTotal, cut_off: CutOff) -> list[str]:
-    told = [f"{count:,} {title(cause)}" if len(total.causes) > 1 else title(cause) for cause, count in total.causes]
+    is_of_all = total.causes[:1] == ((total.causes[0][0], total.count),) if total.causes else True
+    told = [title(cause) if is_of_all else f"{count:,} {title(cause)}" for cause, count in total.causes]
     if total.finding in _AGE_TOLD and total.oldest_ms is not None:
         told.append(f"oldest {age(cut_off.as_of_ms - total.oldest_ms)}")
     return told

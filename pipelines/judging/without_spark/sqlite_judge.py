@@ -22,12 +22,13 @@ def judge(
     log_begins_ms: int | None,
     markers: Iterable[str] = (),
     query: str = "SELECT * FROM judged",
+    repairs: rules.KnownRepairs | None = None,
 ) -> list[dict[str, Any]]:
-    """Returns the judged histories, one for each order. `log_begins_ms`: see `rules.facts`.
+    """Returns the judged histories, one for each order. `log_begins_ms` and `repairs`: see `rules.facts`.
 
     `markers` are the ids of transactions with a ROLLED_BACK marker. `query` selects from the table `judged`.
     """
-    return _rows(f"{_judged(cut_off, log_begins_ms)} {query}", events, markers)
+    return _rows(f"{_judged(cut_off, log_begins_ms, repairs)} {query}", events, markers)
 
 
 def group(events: Iterable[Event]) -> list[dict[str, Any]]:
@@ -48,7 +49,7 @@ def _rows(query: str, events: Iterable[Event], markers: Iterable[str]) -> list[d
 
 
 @lru_cache(maxsize=16)
-def _judged(cut_off: CutOff, log_begins_ms: int | None) -> str:
+def _judged(cut_off: CutOff, log_begins_ms: int | None, repairs: rules.KnownRepairs | None) -> str:
     """Returns the steps up to the table `judged`.
 
     Each step is materialized: SQLite would write the rules out again wherever a later step names their outcome.
@@ -56,7 +57,7 @@ def _judged(cut_off: CutOff, log_begins_ms: int | None) -> str:
     marked = {name: f"(SELECT COUNT(*) FROM markers WHERE marked_transaction_id = {sql})" for name, sql in rules.MARKED.items()}
     steps = {
         "histories": f"SELECT *, {_named(marked)} FROM ({_GROUPED})",
-        "with_facts": f"SELECT *, {_named(rules.facts(cut_off, log_begins_ms))} FROM histories",
+        "with_facts": f"SELECT *, {_named(rules.facts(cut_off, log_begins_ms, repairs))} FROM histories",
         "claimed": f"SELECT *, {rules.STAGE} AS stage, {rules.claim_of()} AS claim FROM with_facts",
         "classified": f"SELECT *, {rules.finding_of()} AS finding FROM claimed",
         "judged": f"SELECT *, {rules.cause_of(log_begins_ms)} AS cause, {rules.AT_STAKE} AS at_stake_cents FROM classified",

@@ -6,10 +6,14 @@ or added, by decisions that went wrong, by bytes that flip.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from order_messages.states import BY_REPAIR
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import SUMMED
+from pipelines.repair.audit import Audit
+from pipelines.repair.plan import Action, RepairStep
 from rocketmq_broker.message import properties
 from tests.component.pipelines.conftest import ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter, order_body
@@ -35,6 +39,8 @@ class BrokenBooks:
     at_ms: int = AT_MS
     """When what happens happens, unless a story says otherwise."""
     placed_ms: dict[str, int] = field(default_factory=dict)
+    audited: list[tuple[str, Action, str]] = field(default_factory=list)
+    """The steps that the audit of repairs names: id, action and order."""
 
     def add(self, name: str, number: int, at_ms: int = AT_MS) -> str:
         """Makes the order of the story with this name, and returns its id."""
@@ -76,8 +82,12 @@ class BrokenBooks:
         self.credit(o)
         return offset
 
-    def reverse(self, o: str, sign: int = -1, *, message_id: str = "repair 1", transaction_id: str | None = None) -> None:
+    def reverse(
+        self, o: str, sign: int = -1, *, message_id: str = "repair 1", transaction_id: str | None = None, is_audited: bool = True
+    ) -> None:
         """A reversal of the order's credit, by a repair or by a message, and the customer's balance."""
+        if message_id.startswith(BY_REPAIR) and is_audited:
+            self.audited.append((message_id.removeprefix(BY_REPAIR), Action.REVERSE, o))
         self.shop.credits.execute(
             "INSERT INTO credits (order_id, kind, customer, points, amount_cents, message_id, transaction_id, created_at_ms)"
             f" SELECT order_id, 'reversal', customer, {sign} * points, amount_cents, ?, ?, created_at_ms FROM credits"
@@ -113,6 +123,18 @@ class BrokenBooks:
     def take_back(self, o: str) -> None:
         """The reversal that the cancellation's message asks for."""
         self.reverse(o, message_id=f"C-{o}", transaction_id=f"C-{o}")
+
+    def publish(self, o: str, step: str | None = "2") -> None:
+        """A plain message of the order, by this step; None for one that no audit names."""
+        self.log.append("orders", o, f"U-{o}", self.at_ms, body=self.body(o))
+        if step is not None:
+            self.audited.append((step, Action.PUBLISH, o))
+
+    def write_audit(self, path: Path) -> None:
+        """Writes the audit as `repair --apply` does."""
+        audit = Audit(path)
+        for step, action, o in self.audited:
+            audit.begin(RepairStep(step, action, o, "missing_credit", []))
 
     def in_orders(self, statement: str, o: str) -> None:
         self.shop.orders.execute(statement, (o,))

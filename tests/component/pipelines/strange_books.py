@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -18,12 +19,14 @@ from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
 from pipelines.reconciliation import Books, reconcile
+from pipelines.repair.audit import known_repairs
+from pipelines.repair.plan import Action
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from pipelines.spark import session
 from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, LATE_MS, OVERDUE_SECONDS, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.log_writer import LogWriter
+from tests.unit.pipelines.log_writer import LogWriter, order_body
 
 YEAR_2100_MS: Final = 4_102_444_800_000
 HOURS_MS: Final = 7_200_000
@@ -448,8 +451,54 @@ def pending_an_hour_ahead(books: BrokenBooks, o: str) -> None:
 def published_by_a_repair(books: BrokenBooks, o: str) -> None:
     """A plain message, for an order whose half message was lost."""
     books.place(o)
-    books.log.append("orders", o, f"U-{o}", AT_MS, body=books.body(o))
+    books.publish(o)
     books.credit(o)
+
+
+def published_by_nothing(books: BrokenBooks, o: str) -> None:
+    """A plain message of an order whose half message was rolled back, and no step that published it."""
+    books.place(o)
+    books.half(o)
+    books.publish(o, step=None)
+    books.credit(o)
+    books.audited.append(("3", Action.RESUME, o))
+
+
+def reversed_by(message_id: str, *, is_cancelled: bool = True, at_ms: int = AT_MS) -> Telling:
+    """A reversal that says that a repair made it, and that no line of the audit names."""
+
+    def tell(books: BrokenBooks, o: str) -> None:
+        if is_cancelled:
+            books.health(o)
+            books.cancel(o)
+        else:
+            books.half(o)
+            books.credit(o)
+        books.reverse(o, message_id=message_id, is_audited=False)
+        books.in_credits(f"UPDATE credits SET created_at_ms = {at_ms} WHERE order_id = ? AND kind = 'reversal'", o)
+
+    return tell
+
+
+def reversed_by_the_step_of_another_order(books: BrokenBooks, o: str) -> None:
+    reversed_by("repair 4")(books, o)
+    books.audited += [("4", Action.REVERSE, f"another than {o}"), ("4", Action.PUBLISH, o), ("5", Action.REVERSE, o)]
+
+
+def credited_and_reversed_by_a_repair(books: BrokenBooks, o: str) -> None:
+    """A credit whose order never was, and a name with what SQL and JSON read otherwise."""
+    books.half(o)
+    books.credit(o)
+    books.reverse(o, message_id='repair it\'s \\x "6" ü')
+
+
+def cancellation_outside_of_a_transaction(books: BrokenBooks, o: str) -> None:
+    books.health(o)
+    books.cancel(o, decided=False)
+    books.log.decide_latest()
+    said = {"customer": f"customer of {o}", "version": 1, "cancelled_at_ms": AT_MS, "reason": "as asked"}
+    books.log.append("order_cancellations", o, f"C-{o}", AT_MS, body=order_body(o, **said))
+    books.take_back(o)
 
 
 def told_cancelled(*, is_reversed: bool = True, **told: Any) -> Telling:
@@ -736,6 +785,23 @@ OF_VALUES: Final[Mapping[str, StrangeBook]] = {
     ),
 }
 
+OF_REPAIRS: Final[Mapping[str, StrangeBook]] = {
+    "cancelled, and reversed by a repair that no audit names": StrangeBook(
+        reversed_by("repair 7"), Finding.REVERSAL_MISMATCH, Cause.UNAUDITED
+    ),
+    "credited without an order, and reversed by a repair that no audit names": StrangeBook(
+        reversed_by("repair 8", is_cancelled=False), Finding.REVERSAL_MISMATCH, Cause.UNAUDITED
+    ),
+    "reversed by a repair of another order": StrangeBook(
+        reversed_by_the_step_of_another_order, Finding.REVERSAL_MISMATCH, Cause.UNAUDITED
+    ),
+    "reversed by a repair without a name": StrangeBook(reversed_by("repair "), Finding.REVERSAL_MISMATCH, Cause.UNAUDITED),
+    "published by no repair that an audit names": StrangeBook(published_by_nothing, Finding.MESSAGE_MISMATCH, Cause.UNAUDITED),
+    "its cancellation sent outside of a transaction": StrangeBook(
+        cancellation_outside_of_a_transaction, Finding.MESSAGE_MISMATCH, Cause.UNAUDITED
+    ),
+}
+
 
 RIGHT: Final[Mapping[str, StrangeBook]] = {
     "two lines of one article, in another order": StrangeBook(two_lines_in_another_order, Finding.MATCHED),
@@ -771,6 +837,10 @@ RIGHT: Final[Mapping[str, StrangeBook]] = {
     "its credit an hour ahead": StrangeBook(credit_set(f"created_at_ms = {AS_OF_MS + HOURS_MS}"), Finding.MATCHED),
     "pending since an hour ahead": StrangeBook(pending_an_hour_ahead, Finding.IN_FLIGHT, Cause.PENDING),
     "published again by a repair": StrangeBook(published_by_a_repair, Finding.MATCHED),
+    "credited without an order, and reversed by a repair": StrangeBook(credited_and_reversed_by_a_repair, Finding.REVERSED),
+    "reversed by a repair a moment ago, after the audit was read": StrangeBook(
+        reversed_by("repair 9", at_ms=AS_OF_MS - 1), Finding.IN_FLIGHT, Cause.YOUNG
+    ),
     "a customer with the longest name": StrangeBook(all_of("ß" * 100), Finding.MATCHED),
     "in yen": StrangeBook(all_in("JPY"), Finding.MATCHED),
     "delivered, and not consumed yet": StrangeBook(not_consumed_yet(), Finding.IN_FLIGHT, Cause.YOUNG),
@@ -782,13 +852,14 @@ RIGHT: Final[Mapping[str, StrangeBook]] = {
     "placed a minute ahead of our clock": StrangeBook(a_minute_ahead, Finding.IN_FLIGHT, Cause.YOUNG),
 }
 
-WRONG: Final[Mapping[str, StrangeBook]] = {**OF_THE_ISSUE, **OF_OURS, **OF_CANCELLATIONS, **OF_VALUES}
+WRONG: Final[Mapping[str, StrangeBook]] = {**OF_THE_ISSUE, **OF_OURS, **OF_CANCELLATIONS, **OF_VALUES, **OF_REPAIRS}
 ALL: Final[Mapping[str, StrangeBook]] = {**WRONG, **RIGHT}
 TITLES: Final = {
     "of the issue": OF_THE_ISSUE,
     "of ours": OF_OURS,
     "of cancellations": OF_CANCELLATIONS,
     "of values": OF_VALUES,
+    "of repairs": OF_REPAIRS,
     "right": RIGHT,
 }
 
@@ -813,7 +884,8 @@ def written(folder: Path) -> Books:
     books.log.consume()
     addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
     shop.close()
-    return Books(*addresses, (books.log.store,))
+    books.write_audit(folder / "audit.jsonl")
+    return Books(*addresses, (books.log.store,), read_repairs=partial(known_repairs, [folder / "audit.jsonl"]))
 
 
 def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:

@@ -1,12 +1,25 @@
 """A judge who believes nobody: books that were changed on purpose are found, each with its class and cause; odd ones are not."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from pipelines.embedded import reconcile_embedded
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
-from tests.component.pipelines.strange_books import ALL, RIGHT, TITLES, WRONG, judged
+from pipelines.telling.report import repairs_believed
+from tests.component.pipelines.strange_books import (
+    ALL,
+    CUT_OFF,
+    IDS,
+    OF_REPAIRS,
+    RIGHT,
+    TITLES,
+    WRONG,
+    judged,
+    written,
+)
 
 
 def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(spark: SparkSession, tmp_path: Path) -> None:
@@ -14,9 +27,23 @@ def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused
     assert judged(spark, tmp_path) == expected
 
 
+def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path: Path) -> None:
+    """Nothing but an audit tells these books from right ones."""
+    outcome = reconcile_embedded(replace(written(tmp_path), read_repairs=None), CUT_OFF, str(tmp_path / "out"))
+    found = {row["order_id"]: row["finding"] for row in outcome.rows}
+    assert [name for name in OF_REPAIRS if IDS[name] in found] == []
+    believed = repairs_believed(outcome.totals, is_audited=False)
+    right = [name for name in RIGHT if "by a repair" in name]
+    assert believed == (
+        f"{len(OF_REPAIRS) + len(right)} orders are healthy by repairs, which are believed: "
+        "no audit file was given (--audit PLAN.audit.jsonl)"
+    )
+    assert repairs_believed(outcome.totals, is_audited=True) is None
+
+
 def test_the_corpus_is_as_large_as_it_says() -> None:
     assert len(ALL) == sum(map(len, TITLES.values())), "each name once"
-    assert len(WRONG) >= 125
+    assert len(WRONG) >= 131
     assert len(RIGHT) >= 24
     assert all(book.finding not in CONSISTENT for book in WRONG.values())
     assert all(book.finding in CONSISTENT for book in RIGHT.values())

@@ -5,7 +5,14 @@ from rich.console import Console
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import FindingTotal, Money, Tolerance
-from pipelines.telling.report import classes_without_findings, explanations, findings_table, times_told, verdict_told
+from pipelines.telling.report import (
+    classes_without_findings,
+    explanations,
+    findings_table,
+    repairs_believed,
+    times_told,
+    verdict_told,
+)
 
 ALL_FAIL = Tolerance()
 
@@ -46,6 +53,22 @@ def test_causes_are_told_and_the_age_of_what_is_on_its_way() -> None:
     assert "2 pending" in table
     assert "1 not consumed" in table
     assert "oldest 2 h" in table
+
+
+def test_a_cause_of_some_is_told_with_its_count_and_one_of_all_without() -> None:
+    some = FindingTotal(Finding.REVERSED, 12, causes=((Cause.REPAIRED, 2),))
+    assert "2 repaired" in shown(totals(reversed=some))
+    every = FindingTotal(Finding.REVERSED, 2, causes=((Cause.REPAIRED, 2),))
+    assert "2 repaired" not in (table := shown(totals(reversed=every)))
+    assert "repaired" in table
+
+
+def test_repairs_that_are_believed_are_told_unless_an_audit_was_read() -> None:
+    found = totals(matched=MATCHED, reversed=FindingTotal(Finding.REVERSED, 12, causes=((Cause.REPAIRED, 1),)))
+    told = "1 order is healthy by a repair, which is believed: no audit file was given (--audit PLAN.audit.jsonl)"
+    assert repairs_believed(found, is_audited=False) == told
+    assert repairs_believed(found, is_audited=True) is None
+    assert repairs_believed(totals(matched=MATCHED), is_audited=False) is None
 
 
 def test_the_other_classes_are_one_line() -> None:

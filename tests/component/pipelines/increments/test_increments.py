@@ -5,19 +5,23 @@ import random
 import shutil
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from pipelines.errors import StateUnusable
 from pipelines.increments.increment import names_of, reconcile_new
 from pipelines.increments.state import IncrementState, Manifest
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_events import Route
 from pipelines.judging.totals import FindingTotal
 from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
+from pipelines.repair.audit import known_repairs
+from pipelines.repair.plan import Action
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.reading import Reading
 from rocketmq_commitlog.commit_log import LogRecord, scan, split_log
@@ -228,3 +232,33 @@ def test_an_order_that_ends_behind_its_mark_is_judged_by_its_end(
     books.log.consume()
     assert run(AS_OF_MS + 200_000) == {"matched": 1, "reversed": 1}
     assert run(AS_OF_MS + 400_000) == {"matched": 1, "reversed": 1}
+
+
+def test_increments_hold_repairs_to_their_audit_once_they_are_old(
+    spark: SparkSession, tmp_path: Path, shop: ShopDatabases
+) -> None:
+    books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
+    for order_id, message_id in (("known", "repair 1"), ("unknown", "repair 2")):
+        books.health(order_id)
+        books.cancel(order_id)
+        books.reverse(order_id, message_id=message_id, is_audited=order_id == "known")
+    books.in_credits(f"UPDATE credits SET created_at_ms = {AS_OF_MS - 1} WHERE order_id = ? AND kind = 'reversal'", "unknown")
+    books.log.consume()
+    books.write_audit(audit := tmp_path / "audit.jsonl")
+    addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
+    believing = Books(addresses[0], addresses[1], (books.log.store,), Route())
+    audited = replace(believing, read_repairs=partial(known_repairs, [audit]))
+    state = IncrementState(tmp_path / "state", window_ms=600_000)
+
+    def run(sources: Books, as_of_ms: int) -> dict[str, int]:
+        cut_off = CutOff(as_of_ms, GRACE_SECONDS, OVERDUE_SECONDS)
+        outcome = reconcile_new(Reading(spark, True), sources, cut_off, str(tmp_path / "out"), state)
+        return {total.finding.value: total.count for total in outcome.totals if total.count}
+
+    assert run(audited, AS_OF_MS) == {"reversed": 1, "in_flight": 1}
+    assert run(audited, AS_OF_MS + 200_000) == {"reversed": 1, "reversal_mismatch": 1}
+    with pytest.raises(StateUnusable, match=r"is about other books \(audit: given before, None now\): use --full$"):
+        run(believing, AS_OF_MS + 300_000)
+    books.audited = [("2", Action.REVERSE, "unknown")]
+    books.write_audit(audit)
+    assert run(audited, AS_OF_MS + 400_000) == {"reversed": 2}

@@ -201,7 +201,9 @@ HEALTHY: dict[str, Telling] = {
     "rolled back": lambda o: Story([half(o)], Finding.ROLLED_BACK, None, [f"T-{o}"]),
     "rolled back without a marker": lambda o: Story([half(o)], Finding.ROLLED_BACK),
     "cancelled": lambda o: Story([*healthy(o), cancelled(o), cancellation(o), taken_back(o)], Finding.REVERSED),
-    "cancelled, and reversed by a repair": lambda o: Story([*healthy(o), cancelled(o), reversal(o)], Finding.REVERSED),
+    "cancelled, and reversed by a repair": lambda o: Story(
+        [*healthy(o), cancelled(o), reversal(o)], Finding.REVERSED, Cause.REPAIRED
+    ),
     "cancelled a moment ago": lambda o: Story([*healthy(o), cancelled(o, YOUNG)], Finding.IN_FLIGHT, Cause.CANCELLING),
     "cancelled, and not consumed": lambda o: Story(
         [*healthy(o), cancelled(o), cancellation(o, consumed=False)], Finding.IN_FLIGHT, Cause.CANCELLING
@@ -223,9 +225,9 @@ HEALTHY: dict[str, Telling] = {
     "refused by the credit service, and cancelled": lambda o: Story(
         [*placed(o), *announced(o), *refused(o), cancelled(o), cancellation(o)], Finding.REVERSED
     ),
-    "credit invented, and reversed": lambda o: Story([credit(o), reversal(o)], Finding.REVERSED),
+    "credit invented, and reversed": lambda o: Story([credit(o), reversal(o)], Finding.REVERSED, Cause.REPAIRED),
     "credit of a rollback, reversed": lambda o: Story(
-        [*announced(o), credit(o), reversal(o)], Finding.REVERSED, None, [f"T-{o}"]
+        [*announced(o), credit(o), reversal(o)], Finding.REVERSED, Cause.REPAIRED, [f"T-{o}"]
     ),
     "young reversal": lambda o: Story([reversal(o, YOUNG)], Finding.IN_FLIGHT, Cause.YOUNG),
     "discarded without an order": lambda o: Story(

@@ -9,7 +9,8 @@ import pytest
 
 from pipelines.commands.running import are_small
 from pipelines.embedded import reconcile_embedded
-from pipelines.errors import UnreadableDatabase
+from pipelines.errors import StateUnusable, UnreadableDatabase
+from pipelines.increments.marks import Marks, next_marks
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.log_gaps import gaps_told
@@ -190,3 +191,16 @@ def test_empty_books_say_that_there_is_nothing_to_compare(shop: ShopDatabases, t
     assert verdict_told(outcome.totals, Tolerance()) == (
         "consistent: there is nothing to compare: no order, no credit, no message"
     )
+
+
+@pytest.mark.parametrize("id_sql", ["'row ' || id", "id + 0.5", "NULL", "CAST(id AS TEXT)"])
+@pytest.mark.parametrize("table", ["orders", "order_items", "credits"])
+def test_increments_refuse_ids_that_are_no_whole_numbers(shop: ShopDatabases, table: str, id_sql: str) -> None:
+    placed(shop)
+    database = shop.credits if table == "credits" else shop.orders
+    names = [row[1] for row in database.execute(f"PRAGMA table_info({table})") if row[1] != "id"]
+    copied(database, table, f"SELECT {id_sql} AS id, {', '.join(names)} FROM away", "TABLE")
+    books = books_of(shop)
+    told = f"the ids of {table} are not whole numbers, by which --state knows what is new: leave --state out"
+    with pytest.raises(StateUnusable, match=told):
+        next_marks(Marks(), books.order_database, books.credit_database, (), CutOff(NOW_MS))

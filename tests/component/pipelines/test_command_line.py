@@ -1,0 +1,102 @@
+"""The commands from options to what they print, to a file or a program: nothing is cut, and repairs are held to their audit."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner, Result
+
+from pipelines.commands import command_line
+from tests.component.pipelines.broken_books import BrokenBooks
+from tests.component.pipelines.conftest import ShopDatabases
+from tests.unit.pipelines.log_writer import LogWriter
+
+NARROW = {"COLUMNS": "40"}
+AT_MS = 1_700_000_000_000
+LONG_ID = "order-of-the-shop-{}-0123456789abcdef"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(command_line.application, list(map(str, arguments)), env=NARROW)
+
+
+def reconciled(shop: ShopDatabases, books: BrokenBooks, folder: Path, *more: str | Path) -> Result:
+    books.log.consume()
+    urls = ("--order-database-url", shop.orders_url, "--credit-database-url", shop.credits_url)
+    return run("reconcile", *urls, "--engine", "sqlite", "--store", books.log.store, "--output", folder / "out", *more)
+
+
+@pytest.fixture
+def books(shop: ShopDatabases, tmp_path: Path) -> BrokenBooks:
+    return BrokenBooks(shop, LogWriter(tmp_path / "store"), at_ms=AT_MS)
+
+
+def test_repairs_are_held_to_their_audits(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
+    for order_id in ("known", "unknown"):
+        books.health(order_id)
+        books.cancel(order_id)
+    books.reverse("known", message_id="repair 1")
+    books.write_audit(tmp_path / "first.jsonl")
+    books.reverse("unknown", message_id="repair 2")
+    books.audited = books.audited[1:]
+    books.write_audit(tmp_path / "second.jsonl")
+
+    believing = reconciled(shop, books, tmp_path)
+    assert believing.exit_code == 0, believing.output
+    assert "2 orders are healthy by repairs, which are believed: no audit file was given" in believing.output
+    assert json.loads(reconciled(shop, books, tmp_path, "--json").stdout)["repairs_believed"] == 2
+
+    first = reconciled(shop, books, tmp_path, "--audit", tmp_path / "first.jsonl", "--json")
+    assert first.exit_code == 1
+    told = json.loads(first.stdout)
+    assert told["repairs_believed"] == 0
+    assert {one["finding"]: (one["causes"], one["order_ids"]) for one in told["findings"]} == {
+        "reversed": ({"repaired": 1}, []),
+        "reversal_mismatch": ({"unaudited": 1}, ["unknown"]),
+    }
+
+    both = reconciled(shop, books, tmp_path, "--audit", tmp_path / "first.jsonl", "--audit", tmp_path / "second.jsonl")
+    assert both.exit_code == 0, both.output
+    assert "believed" not in both.output
+
+    away = reconciled(shop, books, tmp_path, "--audit", tmp_path / "away.jsonl")
+    assert away.exit_code == 2
+    assert f"could not tell: audit {tmp_path}/away.jsonl: No such file or directory" in away.output
+
+
+def test_a_table_of_findings_that_no_terminal_shows_is_not_cut(shop: ShopDatabases, tmp_path: Path, books: BrokenBooks) -> None:
+    order_ids = [LONG_ID.format(number) for number in range(3)]
+    for order_id in order_ids:
+        books.place(order_id)
+        books.announce(order_id)
+    breaks = tmp_path / "breaks.db"
+    found = reconciled(shop, books, tmp_path, "--breaks", breaks)
+    assert found.exit_code == 1
+    assert all(order_id in found.stdout for order_id in order_ids)
+    assert "…" not in found.stdout
+
+    listed = run("breaks", "list", "--breaks", breaks)
+    lines = listed.stdout.splitlines()
+    assert listed.exit_code == 0
+    assert all(any(order_id in line and "missing credit" in line and "12.50" in line for line in lines) for order_id in order_ids)
+    assert "…" not in listed.stdout
+
+
+def test_a_table_of_topics_that_no_terminal_shows_is_not_cut(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def opened(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(command_line, "spark_session", opened)
+    topic = "a_topic_with_a_name_that_is_longer_than_any_narrow_terminal_is_wide"
+    log = LogWriter(tmp_path / "store")
+    log.append(topic, "a", None, AT_MS)
+    counted = run("messages", "--store", log.store, "--topic", topic, "--output", tmp_path / "out")
+    assert counted.exit_code == 0, counted.output
+    assert any(topic in line and "plain" in line for line in counted.stdout.splitlines())
+    assert "…" not in counted.stdout
