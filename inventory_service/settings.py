@@ -23,7 +23,7 @@ class InventorySettings(InventoryDatabaseSettings, ServiceSettings, WritingSetti
     """The inventory service: ships orders from its stock, and tells the order service of shortages.
 
     Each flag can also be given as an environment variable: --inventory-database-url is INVENTORY_DATABASE_URL.
-    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/operations.md) are variables only.
+    ROCKETMQ_ACCESS_KEY, ROCKETMQ_SECRET_KEY_FILE, ROCKETMQ_TLS_ENABLE and their like (docs/access.md) are variables only.
     `python -m inventory_service migrate` migrates the database and ends; see its own --help.
     """
 

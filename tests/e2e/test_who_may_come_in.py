@@ -1,4 +1,4 @@
-"""The example in docs/operations.md, run as it stands there, but on free ports."""
+"""The example in docs/access.md, run as it stands there, but on free ports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from demo.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 PEER = ROOT / "tests" / "foreign" / "apache" / "peer"
-EXAMPLE = "### An example from the first certificate to the first message"
+EXAMPLE = "## An example from the first certificate to the first message"
 MQADMIN = """#!/bin/sh
 # On a slow machine a JVM's first TLS handshake may take longer than mqadmin waits for its request to leave.
 for attempt in 1 2 3 4 5; do
@@ -33,8 +33,8 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.java, pytest.mark.t
 
 def commands() -> str:
     """All that is indented in the example's section."""
-    page = (ROOT / "docs" / "operations.md").read_text()
-    section = page.split(EXAMPLE)[1].split("\n### ")[0]
+    page = (ROOT / "docs" / "access.md").read_text()
+    section = page.split(EXAMPLE)[1].split("\n## ")[0]
     blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)
     return "\n".join(textwrap.dedent(block) for block in blocks)
 

@@ -1,6 +1,6 @@
 """The permissions that a request needs on topics and groups, or an admin's account (RocketMQ's PlainAccessValidator).
 
-docs/operations.md, "What each request needs", has the table, beside what Apache 4.9.7 asks for; tests/unit/acl/test_needs_page.py
+docs/access.md, "What each request needs", has the table, beside what Apache 4.9.7 asks for; tests/unit/acl/test_needs_page.py
 compares it with this module. A request that names a topic of the broker itself, or a group CID_RMQ_SYS_*, needs an admin;
 an auditor may read them.
 """

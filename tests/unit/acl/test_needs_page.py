@@ -1,4 +1,4 @@
-"""The table of docs/operations.md, "What each request needs", beside what the ACL asks for."""
+"""The table of docs/access.md, "What each request needs", beside what the ACL asks for."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from rocketmq_broker.acl.needs import ACCOUNT_CODES, ADMIN_CODES, AUDITOR_CODES, FINDERS
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "access.md"
 
 
 def rows() -> dict[int, tuple[str, str]]:
     """By request code: what it needs, and whether an auditor may send it."""
-    _, _, rest = PAGE.read_text().partition("#### What each request needs\n")
+    _, _, rest = PAGE.read_text().partition("### What each request needs\n")
     table = re.findall(r"^\| ([A-Z][A-Z0-9_, ]+) \| ([^|]+) \| ([^|]+) \| [^|]+ \|$", rest.partition("\n#")[0], re.MULTILINE)
     names = {code.name: int(code) for code in (*RequestCode, *AdminRequestCode)}
     found = [(names[name], (needs, auditor)) for codes, needs, auditor in table for name in codes.split(", ")]

@@ -295,7 +295,7 @@ def test_operators_see_what_they_mended(scrape: Scraper) -> None:
 
 def test_every_metric_is_explained_to_operators(scrape: Scraper) -> None:
     scrape.broker.end(scrape.producer, scrape.broker.send(scrape.producer, "A"), COMMIT)
-    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "observing.md").read_text()
     families = {family.name for family in scrape.registry.collect()}
 
     assert sorted(name for name in families if name not in page) == []
