@@ -140,6 +140,10 @@ class Broker:
         """Returns the address for RocketMQ 5's clients; None if the settings do not ask for it."""
         return None if self._proxy is None else f"{_reachable(self._settings.bind_address)}:{self._proxy.port}"
 
+    def next_expiry_ms(self) -> int | None:
+        """Returns the date at which files may next expire, if no message is stored until then; None for never. Raises OSError."""
+        return self._store.messages.expiry.next_due_ms(self._clock()) if self._store is not None else None
+
     async def start(self) -> None:
         """Serves requests when it returns. Raises StartError, and then leaves nothing running."""
         try:

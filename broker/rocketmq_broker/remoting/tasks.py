@@ -23,7 +23,7 @@ class Tasks:
     def __init__(self) -> None:
         self._tasks: dict[asyncio.Task[Any], None] = {}
         """In the order of their starts: in a simulated world they end in the same order each time."""
-        self._timers: list[_Timer] = []
+        self._timers: list[RepeatedCall] = []
 
     def start(self, name: str, work: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
         """Runs the work until it is done. Its error is logged unless the task is awaited."""
@@ -35,7 +35,7 @@ class Tasks:
 
     def every(self, seconds: float, name: str, action: Callable[[], object]) -> None:
         """Calls the action repeatedly: first after `seconds`, then `seconds` after each return."""
-        self._timers.append(_Timer(seconds, _Attempts(name, action, seconds)))
+        self._timers.append(RepeatedCall(name, seconds, _Attempts(name, action, seconds)))
 
     def when_due(
         self,
@@ -114,11 +114,12 @@ class _Attempts(Generic[T]):
         return result
 
 
-class _Timer:
+class RepeatedCall:
     """A repeated call of an action. It is no task, which would cost another iteration of the event loop each time."""
 
-    def __init__(self, seconds: float, attempt: _Attempts[object]) -> None:
-        self._seconds = seconds
+    def __init__(self, name: str, seconds: float, attempt: _Attempts[object]) -> None:
+        self.name = name
+        self.seconds = seconds
         self._attempt = attempt
         self._loop = asyncio.get_running_loop()
         self._next = self._loop.call_later(seconds, self._call)
@@ -129,10 +130,14 @@ class _Timer:
         self._is_stopped = True
         self._next.cancel()
 
-    def _call(self) -> None:
+    def act(self) -> None:
+        """Calls the action once. Its error is logged."""
         self._attempt(otherwise=None)
+
+    def _call(self) -> None:
+        self.act()
         if not self._is_stopped:
-            self._next = self._loop.call_later(self._seconds, self._call)
+            self._next = self._loop.call_later(self.seconds, self._call)
 
 
 async def _repeat_when_due(

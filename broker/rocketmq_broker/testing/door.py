@@ -31,7 +31,6 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 from rocketmq_broker.testing.apache import LikeApache
-from rocketmq_broker.testing.faults import Faults
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import MemoryTransport
 from rocketmq_broker.testing.tapped import Tapped, frames
@@ -43,6 +42,28 @@ _MOST_PULLS: Final = 1000
 ANSWERS_WITHIN_S: Final = 1.0
 """So long a producer elsewhere has, in real time, to answer a check-back."""
 _TOOLS: Final = "TOOLS_CONSUMER"
+
+
+class Faults:
+    """Faults, set by the test and made by the door. They outlive the broker's restart."""
+
+    def __init__(self) -> None:
+        self.decisions_to_lose = 0
+        self.answers_to_lose = 0
+        self.keys_of_answers_to_lose: set[str] = set()
+        self.refuse_sends_with: ResponseCode | None = None
+        self.refusals_left: int | None = None
+        self.are_checks_held = False
+        self.like_apache: LikeApache | None = None
+
+    def takes_answer(self, keys: Iterable[str | None]) -> bool:
+        """Returns whether to lose the answer to a message with these keys, and counts the loss."""
+        if self.answers_to_lose > 0:
+            self.answers_to_lose -= 1
+            return True
+        found = self.keys_of_answers_to_lose.intersection(keys)
+        self.keys_of_answers_to_lose -= found
+        return bool(found)
 
 
 class Door:

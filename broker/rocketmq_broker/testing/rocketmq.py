@@ -23,11 +23,11 @@ from rocketmq_broker.store.files import FileSystem, OsFileSystem
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.disk import Disk, FlushHere
-from rocketmq_broker.testing.door import Door
-from rocketmq_broker.testing.faults import Faults
+from rocketmq_broker.testing.door import Door, Faults
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import MemoryNetwork
 from rocketmq_broker.testing.questions import IS_ASSERTION, MOMENT_S, Questions
+from rocketmq_broker.testing.rest import LEAST_LEAP_S, QUIET_S, Rest
 from rocketmq_broker.testing.transactions import Inspection
 from rocketmq_broker.testing.virtual_time import VirtualTime, without_threads
 from rocketmq_broker.world import World, current_world, in_world
@@ -207,6 +207,12 @@ class RocketMQ(Questions):
             await self.time.advance(HEARTBEAT_S)
             left_s -= HEARTBEAT_S
             await self._hear_outside()
+        while left_s >= 2 * QUIET_S + LEAST_LEAP_S:
+            before = self._what_has_happened()
+            await self.time.advance(QUIET_S)
+            left_s -= QUIET_S
+            if before == self._what_has_happened():
+                left_s -= self._leap(left_s - QUIET_S)
         await self.time.advance(left_s)
         await self._hear_outside()
 
@@ -379,6 +385,27 @@ class RocketMQ(Questions):
         """Gives clients outside a moment of real time. `patience_s` has waited for their answers to check-backs before."""
         if self._network.clients_outside:
             await asyncio.sleep(OUTSIDE_S)
+
+    def _what_has_happened(self) -> object:
+        return self.journal.events[-1:], self._broker
+
+    def _leap(self, most_s: float) -> float:
+        """Passes at most so much time at once, while a broker and clients at rest do nothing but upkeep. Returns the seconds."""
+        broker = self._broker
+        if broker is None or broker.grpc_endpoint is not None or self._network.clients_outside or self._disk.is_full:
+            return 0
+        rest = Rest(self.time, asyncio.get_running_loop())
+        ends_s = [most_s]
+        if rest.next_s is not None:
+            ends_s.append(rest.next_s - QUIET_S)
+        expiry_ms = broker.next_expiry_ms()
+        if expiry_ms is not None:
+            ends_s.append(expiry_ms / 1000 - self.time.wall_ns() / 1e9 - QUIET_S)
+        seconds = min(ends_s) // LEAST_LEAP_S * LEAST_LEAP_S
+        if seconds <= 0:
+            return 0
+        rest.leap(seconds)
+        return seconds
 
     async def _in_its_context(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.get_running_loop().create_task(work, context=self._context)

@@ -10,12 +10,14 @@ give it work:
     a socket leads out of the loop            -> the loop waits, and time passes as it does outside
     nobody waits for the loop                 -> it rests, and no time passes
 
-`advance` always passes time at once. Timers fire in their order, each at its time: nothing is skipped.
+`advance` always passes time at once. Timers fire in their order, each at its time. Nothing is skipped but, in long rests, upkeep
+(`rest`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import selectors
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +37,8 @@ LOOK_OUTSIDE_EVERY: Final = 16
 """While time is advanced, sockets are looked at once in so many rounds: to ask the system costs more than a timer."""
 _LOOP_BEGINS_S: Final = 1_000_000
 _LOOK_AGAIN_S: Final = 0.002
+_FINE_NS: Final = 30 * 86_400 * NS_IN_S
+"""Until then a float of seconds is finer than the resolution of event loops, 1 ns."""
 
 
 _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False)
@@ -114,6 +118,15 @@ class VirtualTime:
         finally:
             self._advancing -= 1
 
+    def leap(self, seconds: float) -> None:
+        """Passes time without a turn of the loop, and fires nothing. Timers that are overdue then fire in the next turn."""
+        self._pass(int(seconds * NS_IN_S))
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether a thread works for the loop."""
+        return self._at_work > 0
+
     async def settle(self) -> None:
         """Returns when everything left waits for time."""
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -182,6 +195,7 @@ class VirtualTime:
         if getattr(loop, "_scheduled", None):
             self._loop_begins_s = loop.time()  # existing timers must fire when they would have
         run_in_executor = loop.run_in_executor
+        resolution_s = loop._clock_resolution  # type: ignore[attr-defined]
         self._loop = loop
         replaced = {
             "time": self.loop_time,
@@ -195,6 +209,7 @@ class VirtualTime:
             loop._selector = selector  # type: ignore[attr-defined]
             for name in ("time", "run_in_executor"):
                 delattr(loop, name)
+            loop._clock_resolution = resolution_s  # type: ignore[attr-defined]
             self._loop = None
 
         return give_back
@@ -239,7 +254,7 @@ class VirtualTime:
             self._settling.clear()
             return []
         if timeout is not None and self._advancing:
-            self._elapsed_ns += _ns(timeout)
+            self._pass(_ns(timeout))
             return []
         leads_out = self._is_flowing or len(selector.get_map()) > 1 + self.own_sockets() or self._at_work > self._paused
         if leads_out:
@@ -252,14 +267,20 @@ class VirtualTime:
             raise NothingHappens(
                 f"the test has waited for {MOST_UNASKED_S} s of its own time, and nothing came: time does not bring it"
             )
-        self._elapsed_ns += _ns(timeout)
+        self._pass(_ns(timeout))
         return []
 
     def _wait_really(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
         began_ns = time.monotonic_ns()
         ready = selector.select(timeout)
-        self._elapsed_ns += time.monotonic_ns() - began_ns
+        self._pass(time.monotonic_ns() - began_ns)
         return ready
+
+    def _pass(self, ns: int) -> None:
+        self._elapsed_ns += ns
+        # From 97 days on a float has no room for the loop's resolution: a timer due now would never count as due.
+        if self._elapsed_ns > _FINE_NS and self._loop is not None:
+            self._loop._clock_resolution = math.ulp(self.loop_time())  # type: ignore[attr-defined]
 
 
 class _Waiting(selectors.BaseSelector):

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from rocketmq_broker.store.log.commit_log import CommitLog
 from rocketmq_broker.store.settings import StoreConfig
 
+_HOUR_MS = 3_600_000
+_MINUTE_MS = 60_000
+_LONGEST_DAY_MS = 26 * _HOUR_MS
 _BATCH = 10
 """Segments deleted at a time, as in RocketMQ, so that nobody waits long."""
 
@@ -40,7 +43,7 @@ def removable(
     if not (is_filling or at_any_hour) and not _is_time_to_delete(config.delete_when, now_ms):
         return Removal(log.min_offset)
     is_forced = config.is_clean_forcible and used_ratio > config.disk_clean_ratio
-    expired_before_ms = now_ms - config.file_reserved_hours * 3_600_000
+    expired_before_ms = now_ms - config.file_reserved_hours * _HOUR_MS
     end, unexpired, youngest_ms = log.min_offset, 0, 0
     for start in log.segments.starts[:_BATCH]:
         following = start + log.segments.segment_size
@@ -55,6 +58,27 @@ def removable(
             break
         # Else the first record there is damaged: later segments decide.
     return Removal(end, unexpired, youngest_ms)
+
+
+def next_removal_ms(log: CommitLog, config: StoreConfig, now_ms: int, used_ratio: float) -> int | None:
+    """Returns the first time from now on at which `removable` may choose a segment; None while there is none to choose.
+
+    It holds while no message is stored and the disk stays as full as it is. Raises OSError.
+    """
+    following = [start + log.segments.segment_size for start in log.segments.starts[:_BATCH]]
+    following = [position for position in following if position <= _keep_from(log, None)]
+    if not following:
+        return None
+    if used_ratio > config.disk_max_used_ratio:
+        return now_ms
+    stored_ms = min(log.store_timestamp(position) for position in following)
+    expired_ms = max(now_ms, stored_ms + config.file_reserved_hours * _HOUR_MS)
+    to_be_deleted_ms = expired_ms
+    while not _is_time_to_delete(config.delete_when, to_be_deleted_ms):
+        to_be_deleted_ms += _MINUTE_MS - to_be_deleted_ms % _MINUTE_MS
+        if to_be_deleted_ms > expired_ms + _LONGEST_DAY_MS:
+            return None  # deleteWhen names no hour
+    return to_be_deleted_ms
 
 
 def _keep_from(log: CommitLog, needed_from: int | None) -> int:

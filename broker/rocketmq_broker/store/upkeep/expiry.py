@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rocketmq_broker.store.files import FileSystem
 from rocketmq_broker.store.index.index import Index
 from rocketmq_broker.store.log.commit_log import CommitLog
-from rocketmq_broker.store.log.retention import removable
+from rocketmq_broker.store.log.retention import next_removal_ms, removable
 from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.results import Expired, Trimmed
 from rocketmq_broker.store.settings import StoreConfig
@@ -42,6 +42,10 @@ class Expiry:
         ratio = self.look_at_disk()
         removal = removable(self._log, self._config, now_ms, ratio, needed_from, at_any_hour=at_any_hour)
         return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
+
+    def next_due_ms(self, now_ms: int) -> int | None:
+        """Returns when `expire` may next drop a segment, if nothing is stored until then; None for never. Raises OSError."""
+        return next_removal_ms(self._log, self._config, now_ms, self.disk_used_ratio())
 
     def trim(self) -> Iterator[Trimmed]:
         """Drops the entries of dropped messages from consume queues and index, one file or queue a step."""

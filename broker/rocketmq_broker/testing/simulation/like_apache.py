@@ -12,8 +12,7 @@ from rocketmq_broker.remoting.connections.connection import RequestHandler
 from rocketmq_broker.remoting.network import Listener, Network
 from rocketmq_broker.testing.apache import LikeApache
 from rocketmq_broker.testing.apache.release import release_named
-from rocketmq_broker.testing.door import Door
-from rocketmq_broker.testing.faults import Faults
+from rocketmq_broker.testing.door import Door, Faults
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import ServedConnection, Tap
 from rocketmq_broker.testing.simulation.history import History

@@ -1,0 +1,150 @@
+"""Long rests: when only the upkeep of a broker and of clients at rest fires, time leaps over the hours.
+
+Upkeep goes on after a leap where it stood before, at the same minutes of the hour. What keeps others alive comes first on
+arrival: the broker registers, clients send heartbeats, held pulls are answered, locks are renewed. Only then is it asked who
+has been silent. Statistics, which look back, are sampled at each time over which the leap went, as far back as they look.
+
+Nothing else is leapt over. Each timer that is not known here as upkeep, one of the test's own among them, ends the leap before
+its time; so do the expiry of files and a thread that works. A timer that is missing here costs time, and no correctness.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from typing import Any, Final, NamedTuple
+
+from rocketmq_broker.remoting.connections.idle_watch import IdleWatch
+from rocketmq_broker.remoting.connections.own_requests import OwnRequests
+from rocketmq_broker.remoting.tasks import RepeatedCall
+from rocketmq_broker.testing.virtual_time import VirtualTime
+
+QUIET_S: Final = 1200.0
+"""Time passes as usual for so long before each leap and after it: longer than any time-out of connections, clients, and locks."""
+LEAST_LEAP_S: Final = 3600.0
+"""Leaps are multiples of this, which is a multiple of all intervals: so all upkeep keeps its times."""
+MAX_INTERVAL_S: Final = 300.0
+"""A timer that is due later than this is no upkeep, whoever started it."""
+_LOOKED_BACK_S: Final = 50 * 3600.0
+"""Statistics look back a day by hours, and to the midnight before the last one."""
+_STEP_S: Final = 0.001
+_AFTER_ARRIVAL_S: Final = 0.05
+
+_CALLS: Final = frozenset(
+    {
+        "closing silent clients",
+        "delay offsets to disk",
+        "expired parked messages",
+        "figures of topics and groups",
+        "flush",
+        "following the wall clock",
+        "forgetting silent brokers",
+        "how long messages took",
+        "statistics",
+        "the pop log",
+        "the store's lock",
+    }
+)
+"""Repeated calls of the broker and the name server."""
+_SAMPLES: Final = frozenset({"figures of topics and groups", "statistics"})
+_IN_STEP: Final = -1
+_TASKS: Final = {
+    ("registration", "NameServerLink.run"): 0,
+    ("client-heartbeats", "Heartbeats._beat"): 1,
+    ("answering overdue pulls", "_repeat_when_due"): 2,
+    ("client-routes", "Routes._poll"): 3,
+    ("client-queue-locks", "OwnQueueLocks._renew"): 4,
+    ("checkpoint", "Checkpoints.run"): _IN_STEP,
+    ("client-offsets", "PushConsumer._persist_offsets"): _IN_STEP,
+    ("client-rebalance", "Rebalance.run"): _IN_STEP,
+    ("forgetting expired locks", "Broker._forget_locks"): _IN_STEP,
+    ("notes of transactions", "TransactionNotes.keep"): _IN_STEP,
+    ("offsets to disk", "Broker._keep_offsets"): _IN_STEP,
+    ("retention", "StoreCleaner.run"): _IN_STEP,
+}
+"""By the first words of a task's name and its coroutine: its place among what keeps others alive, first on arrival."""
+
+
+class _Upkeep(NamedTuple):
+    timer: asyncio.TimerHandle
+    place: int
+    sampler: RepeatedCall | None
+
+
+class Rest:
+    """The upkeep on one event loop, and the first time at which anything else is due."""
+
+    def __init__(self, time: VirtualTime, loop: asyncio.AbstractEventLoop) -> None:
+        """Looks at the loop's timers, once."""
+        self._time = time
+        self._timers: list[asyncio.TimerHandle] = loop._scheduled  # type: ignore[attr-defined]
+        self._upkeep: list[_Upkeep] = []
+        self.next_s: float | None = None
+        """The seconds until the first timer that is no upkeep; None without one. 0 if the loop has anything to do now."""
+        waiting = {id(task._fut_waiter): task for task in asyncio.all_tasks(loop)}  # type: ignore[attr-defined]
+        now_s = time.loop_time()
+        for timer in self._timers:
+            if timer.cancelled():
+                continue
+            upkeep = _upkeep(timer, waiting)
+            left_s = timer.when() - now_s
+            if upkeep is not None and left_s <= MAX_INTERVAL_S:
+                self._upkeep.append(upkeep)
+            elif self.next_s is None or left_s < self.next_s:
+                self.next_s = left_s
+        if loop._ready or time.is_at_work:  # type: ignore[attr-defined]
+            self.next_s = 0.0
+
+    def leap(self, seconds: float) -> None:
+        """Passes so much time, a multiple of LEAST_LEAP_S, without a turn of the loop."""
+        begins_s = self._time.loop_time()
+        arrives_s = begins_s + seconds
+        self._sample(begins_s, arrives_s)
+        self._time.leap(arrives_s - self._time.loop_time())
+        arrives_s = self._time.loop_time()
+        for timer, place, sampler in self._upkeep:
+            if place != _IN_STEP:
+                timer._when = arrives_s + place * _STEP_S  # type: ignore[attr-defined]
+            else:
+                timer._when = max(timer._when + seconds, arrives_s + (0 if sampler else _AFTER_ARRIVAL_S))  # type: ignore[attr-defined]
+        heapq.heapify(self._timers)
+
+    def _sample(self, begins_s: float, arrives_s: float) -> None:
+        """Samples statistics at each of their times within the leap, as far back as they look."""
+        left_out_s = max(0.0, arrives_s - begins_s - _LOOKED_BACK_S) // LEAST_LEAP_S * LEAST_LEAP_S
+        due = [
+            (timer.when() + left_out_s, number, sampler)
+            for number, (timer, _, sampler) in enumerate(self._upkeep)
+            if sampler is not None
+        ]
+        heapq.heapify(due)
+        while due and due[0][0] < arrives_s:
+            at_s, number, sampler = due[0]
+            self._time.leap(max(0.0, at_s - self._time.loop_time()))
+            sampler.act()
+            heapq.heapreplace(due, (at_s + sampler.seconds, number, sampler))
+
+
+def _upkeep(timer: asyncio.TimerHandle, waiting: dict[int, asyncio.Task[Any]]) -> _Upkeep | None:
+    callback, arguments = timer._callback, timer._args  # type: ignore[attr-defined]
+    owner = getattr(callback, "__self__", None)
+    if isinstance(owner, RepeatedCall):
+        sampler = owner if owner.name in _SAMPLES else None
+        return _Upkeep(timer, _IN_STEP, sampler) if owner.name in _CALLS else None
+    if isinstance(owner, IdleWatch | OwnRequests):
+        return _Upkeep(timer, _IN_STEP, None)
+    if isinstance(owner, asyncio.Timeout):
+        task = owner._task  # type: ignore[attr-defined]
+    else:
+        task = waiting.get(id(arguments[0])) if arguments and isinstance(arguments[0], asyncio.Future) else None
+    place = _place(task) if task is not None else None
+    return _Upkeep(timer, place, None) if place is not None else None
+
+
+def _place(task: asyncio.Task[Any]) -> int | None:
+    work = getattr(task.get_coro(), "__qualname__", "")
+    name = task.get_name()
+    for (begins, of), place in _TASKS.items():
+        if work == of and name.startswith(begins):
+            return place
+    return None
