@@ -1,9 +1,12 @@
 """The order service's view of the broker: a TransactionProducer behind the client's synchronous facade."""
 
 import logging
-from typing import Final
+from collections.abc import Callable
+from typing import Final, Protocol
 
 from order_messages import order_created
+from order_service.adapters.visible_history import MAX_WAIT_S, newest_witnesses
+from order_service.domain.history import Witness
 from order_service.service_layer.attempt import Attempt
 from order_service.service_layer.sending import OutcomePending, half_message_not_stored
 from rocketmq_broker.client import ClientError, RpcHook, TransactionListeners, TransactionProducer
@@ -19,6 +22,13 @@ _COUNT_TIMEOUT_S: Final = 2.0
 logger = logging.getLogger(__name__)
 
 
+class ComparedHistory(Protocol):
+    """The history of the order database."""
+
+    def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
+        """Doubts the database if it lacks one of the newest witnesses. Raises nothing."""
+
+
 class OrderBroker:
     """Sends orders and cancellations in transactions from any thread. Sending needs a broker; starting does not."""
 
@@ -30,21 +40,34 @@ class OrderBroker:
         send_timeout_ms: int,
         loop: ClientLoop,
         rpc_hook: RpcHook | None = None,
+        history: ComparedHistory | None = None,
     ) -> None:
         """`listeners` run local transactions and answer check-backs, one for each topic; `rpc_hook` sees the frames.
 
-        The producer runs on `loop`, which is not started.
+        The producer runs on `loop`, which is not started. `history` is compared at the start with the newest messages.
         """
         self._producer = TransactionProducer(
             PRODUCER_GROUP, listeners, namesrv_addr=namesrv_addr, send_timeout_ms=send_timeout_ms, rpc_hook=rpc_hook
         )
         self._loop = loop
+        self._namesrv_addr = namesrv_addr
+        self._history = history
         self._wait_s = send_timeout_ms / 1000 + _LOCAL_TRANSACTION_ALLOWANCE_S
 
     def start(self) -> None:
         """Joins the producer group, so that the broker can check back."""
         self._loop.start()
         self._loop.run(self._producer.start(), timeout_s=self._wait_s)
+        if self._history is not None:
+            self._history.compare_history(self._newest_witnesses)
+
+    def _newest_witnesses(self) -> list[Witness]:
+        """Returns what the newest messages name; nothing if the broker does not answer in time: then check-backs tell."""
+        try:
+            return self._loop.run(newest_witnesses(self._namesrv_addr), timeout_s=MAX_WAIT_S)
+        except (ClientError, TimeoutError) as error:
+            logger.warning("the history of the order database is not compared with the newest messages: %s", error or "no answer")
+            return []
 
     def stop(self) -> None:
         """Leaves the producer group. A running local transaction may finish first."""

@@ -7,6 +7,7 @@ docs/decisions/0053.
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import CursorResult, func, update
@@ -93,6 +94,30 @@ class OrderHistory:
                 return self._standing_doubt(session)
         except DatabaseUnavailable:
             return f"the order database lacked what half messages of database {missing.database_id} name, and does not answer now"
+
+    def compare(self, newest: Callable[[], list[Witness]]) -> None:
+        """Begins to doubt if the database lacks one of the newest witnesses of its own id. Raises nothing.
+
+        A database that never took an order asks for none of them, and those of another database are left to check-backs.
+        """
+        try:
+            with self._sessions.reading() as session:
+                if session.exec(select(EpochRow.epoch_id).limit(1)).first() is None:
+                    return
+                own = session.exec(select(DatabaseIdentityRow.database_id)).one()
+            witnesses = [witness for witness in newest() if witness.database_id == own]
+            with self._sessions.reading() as session:
+                missing = next((witness for witness in witnesses if self._lacks(session, witness)), None)
+        except DatabaseUnavailable as error:
+            logger.warning("the history of the order database is not compared with the newest messages: %s", error)
+            return
+        if missing is not None:
+            self._missing = missing
+            logger.error(
+                "the order database is an old copy: it lacks what a message at the broker names, written at %s; "
+                "no order is taken until the right database is there or a person says adopt-history",
+                missing.renewed_at_ms,
+            )
 
     def adopt(self, reason: str) -> int:
         """Makes this history count for all half messages until now, whatever their witness. Returns the time in milliseconds."""

@@ -10,7 +10,7 @@ the table in `domain.life_cycle`, together with the transaction's row: the secon
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -75,6 +75,10 @@ class SqlOrderStore:
     def history_doubt(self) -> str | None:
         """Returns why this database may be another than the senders', or an old copy; None without doubt. Raises nothing."""
         return self._history.doubt()
+
+    def compare_history(self, newest: Callable[[], list[Witness]]) -> None:
+        """Doubts this database if it is an old copy by one of the newest witnesses at the broker. Raises nothing."""
+        self._history.compare(newest)
 
     def adopt_history(self, reason: str) -> int:
         """Makes this database decide all half messages until now, whatever their witness. Returns the time in milliseconds."""

@@ -93,6 +93,7 @@ def _broker(
         send_timeout_ms=timeout_ms,
         loop=EventLoopThread(),
         rpc_hook=network if armed else None,
+        history=store,
     )
 
 

@@ -85,10 +85,11 @@ class Shop:
         engine.dispose()
 
     def move_to(self, url: str) -> None:
-        """Kills the order service, and starts it on that database in the same producer group."""
+        """Kills the order service, and starts it on that database in the same producer group. On the copy it is not ready."""
         self.system.order_service.kill()
         self.system.order_service.environment["ORDER_DATABASE_URL"] = url
-        self.system.order_service.start()
+        self.system.order_service.spawn()
+        assert wait_until(self._is_alive)
 
     def place(self, customer: str, payment: str = "now") -> Any:
         return self._post("/orders", {"customer": customer, "items": ITEMS, "payment": payment})["order"]["order_id"]
@@ -115,6 +116,12 @@ class Shop:
         """The statuses of /readyz and of one more order."""
         order = httpx.post(f"{self.system.order_url}/orders", json={"customer": "eve", "items": ITEMS}, timeout=60)
         return httpx.get(f"{self.system.order_url}/readyz", timeout=30).status_code, order.status_code
+
+    def _is_alive(self) -> bool:
+        try:
+            return httpx.get(f"{self.system.order_url}/livez", timeout=30).is_success
+        except httpx.TransportError:
+            return False
 
     def _lose_the_commit_for(self, customer: str) -> None:
         (self._failpoints / "lose-commit").write_text(customer)
