@@ -71,6 +71,25 @@ def test_index_files_go_when_the_log_has_none_of_their_messages_and_the_last_one
     assert len(disk.list(config.index_directory)) == 1
 
 
+@pytest.mark.parametrize("used", [0.1, 0.8])
+def test_the_next_expiry_is_known_before(store: MessageStore, disk: CrashDisk, used: float) -> None:
+    disk.used = used
+    now_ms, minute_ms = NOW + 24 * HOUR, 60_000
+    due_ms = store.expiry.next_due_ms(now_ms)
+    assert due_ms is not None
+    while not delete_expired(store, now_ms):
+        now_ms += minute_ms
+    assert due_ms <= now_ms
+    if used == 0.1:
+        assert now_ms - due_ms <= 2 * minute_ms
+
+
+def test_a_log_of_one_segment_expires_never(disk: CrashDisk) -> None:
+    store = MessageStore.open(CONFIG, disk)
+    send(store, b"1", store_timestamp=NOW)
+    assert store.expiry.next_due_ms(LATER) is None
+
+
 def test_a_filling_disk_lets_expired_segments_go_at_any_hour(store: MessageStore, disk: CrashDisk) -> None:
     disk.used = 0.8
     assert delete_expired(store, LATER + 2 * HOUR)
