@@ -46,7 +46,7 @@ def test_an_order_above_the_limit_rolls_back_and_stays_so(
     attempt = Attempt(an_order(price_cents=ORDER_LIMIT_CENTS))
     assert listener.execute_local_transaction(a_half_message(), attempt) is LocalTransactionState.ROLLBACK_MESSAGE
     assert attempt.progress.outcome is Outcome.REFUSED
-    assert str(ORDER_LIMIT_CENTS) in attempt.progress.reason
+    assert attempt.progress.reason.endswith(f"is above the limit of {ORDER_LIMIT_CENTS // 100:,}.00")
     assert sqlite_store.find_order("order-1") is None
     assert sqlite_store.find_transaction("transaction-1") is TransactionState.ROLLED_BACK
 

@@ -115,4 +115,4 @@ def test_what_is_demonstrated_or_measured_asks_which_build_to_run(target: str) -
     if make is None:
         pytest.skip("no make: apt-get install make")
     planned = subprocess.run([make, "--dry-run", target], cwd=ROOT, capture_output=True, text=True, timeout=60).stdout
-    assert re.search(r"deploy/scripts/broker-build \.venv/bin/python -m (demo|benchmarks)", planned)
+    assert re.search(r"deploy/scripts/broker-build \.venv/bin/python -m (demo|lab\.benchmarks)", planned)

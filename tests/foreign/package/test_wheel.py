@@ -119,7 +119,7 @@ def test_without_its_extra_the_proxy_says_what_to_install(environment: Path, tmp
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("module", ["lab.simulation.world", "exploring"])
+@pytest.mark.parametrize("module", ["simulation.world", "exploring"])
 def test_without_its_extra_the_simulated_world_says_what_to_install(environment: Path, tmp_path: Path, module: str) -> None:
     command = [environment / "python", "-c", f"import rocketmq_broker.testing.{module}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
