@@ -37,6 +37,7 @@ pytestmark = [
 ]
 COMMIT, ROLLBACK, _ = LocalTransactionState
 ROUTE = Route()
+LONG_AGO_MS = 1_700_000_000_000
 ORDERS = ("fine", "uncredited", "miscredited", "deleted")
 REFUSED = "refused"
 """Its local transaction is rolled back."""
@@ -67,7 +68,7 @@ async def play(namesrv_addr: str) -> dict[str, str]:
         running(consumer(namesrv_addr, ROUTE.consumer_group, ROUTE.topic, inbox)),
     ):
         for order_id, decision in [(order_id, COMMIT) for order_id in ORDERS] + [(REFUSED, ROLLBACK)]:
-            message = Message.of(ROUTE.topic, order_body(order_id), keys=[order_id], tags="created")
+            message = Message.of(ROUTE.topic, order_body(order_id, LONG_AGO_MS), keys=[order_id], tags="created")
             await producer.send_message_in_transaction(message, decision)
         await until(lambda: len(inbox.messages) == len(ORDERS), PATIENCE_S)
     return answers.transaction_ids
@@ -84,16 +85,16 @@ def fine_shop(folder: Path) -> ShopDatabases:
     """The shop of this history as it should be."""
     folder.mkdir()
     shop = ShopDatabases(folder)
-    shop.add_orders(list(ORDERS))
-    shop.add_credits(list(ORDERS))
+    shop.add_orders(list(ORDERS), at_ms=LONG_AGO_MS)
+    shop.add_credits(list(ORDERS), at_ms=LONG_AGO_MS)
     return shop
 
 
 def broken_shop(folder: Path) -> ShopDatabases:
     """The shop of this history with a fault in each of five orders."""
     shop = fine_shop(folder)
-    shop.add_orders([REFUSED, "unannounced"])
-    shop.add_credits(["unannounced"])
+    shop.add_orders([REFUSED, "unannounced"], at_ms=LONG_AGO_MS)
+    shop.add_credits(["unannounced"], at_ms=LONG_AGO_MS)
     for table in ("orders", "order_items"):
         shop.orders.execute(f"DELETE FROM {table} WHERE order_id = 'deleted'")
     shop.credits.execute("DELETE FROM credits WHERE order_id = 'uncredited'")

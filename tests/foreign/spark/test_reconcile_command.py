@@ -242,8 +242,8 @@ def test_a_user_without_a_name_starts_spark_as_well() -> None:
 
 def _reconcile_as_nobody(tmp_path: Path) -> None:
     shop = ShopDatabases(tmp_path)
-    shop.add_orders(["a"])
-    shop.add_credits(["a"])
+    shop.add_orders(["a"], at_ms=LONG_AGO_MS)
+    shop.add_credits(["a"], at_ms=LONG_AGO_MS)
     for path in (tmp_path, *tmp_path.iterdir()):
         path.chmod(0o777)
     become = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups"]
