@@ -78,8 +78,8 @@ def test_a_death_after_a_statement_that_outlasts_the_faults_does_not_come() -> N
     placing = {"order": 3, "items": [["ink", 2, 2600]], "key": "dan-3", "pays_later": False}
     events = [
         PlannedEvent(1.879, FaultKind.DATABASE_LOCKED, "credits-database", 30.0),
-        PlannedEvent(18.415, ActionKind.PLACE, "dan", 0.0, placing),
-        PlannedEvent(20.641, FaultKind.PROCESS_KILL_AT_DATABASE, "worker-1", 0.0, {"nth": 1, "when": "after"}),
+        PlannedEvent(28.0, ActionKind.PLACE, "dan", 0.0, placing),
+        PlannedEvent(28.2, FaultKind.PROCESS_KILL_AT_DATABASE, "worker-1", 0.0, {"nth": 1, "when": "after"}),
         PlannedEvent(29.921, FaultKind.DATABASE_HANG, "credits-database", 16.567),
     ]
     played = play(Plan(2631, WorldShape(credits_by_celery=True).as_settings(), tuple(events), 46.488))
