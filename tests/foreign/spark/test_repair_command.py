@@ -4,6 +4,7 @@ import asyncio
 import json
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -81,8 +82,11 @@ class Shop:
 
     def add_credit(self, order_id: str, customer: str, cents: int) -> None:
         """A credit that no message has brought; the balance does not know of it."""
+        now_ms = time.time_ns() // 1_000_000
         columns = "(order_id, customer, points, amount_cents, message_id, created_at_ms)"
-        self.in_credits(f"INSERT INTO credits {columns} VALUES (?, ?, ?, ?, '', 1)", order_id, customer, cents // 100, cents)
+        self.in_credits(
+            f"INSERT INTO credits {columns} VALUES (?, ?, ?, ?, '', ?)", order_id, customer, cents // 100, cents, now_ms
+        )
 
     def lose_credit(self, order_id: str) -> None:
         self.in_credits("DELETE FROM credits WHERE order_id = ?", order_id)
@@ -116,7 +120,9 @@ def break_it_in_every_way(shop: Shop) -> dict[str, str]:
     """What the plan is to do about each."""
     fine, lost = shop.place(), shop.place("bob")
     wait_until(lambda: shop.credited() == {fine, lost})
+    shop.system.credit_service.stop()  # a running one has the message of a result delivered again that its database lacks
     shop.lose_credit(lost)
+    shop.system.credit_service.start()
     shop.copy_order(fine, "unannounced", "T-unannounced")
     for order_id, decision in (("rolled-back", ROLLBACK), ("discarded", UNKNOWN)):
         shop.copy_order(fine, order_id, asyncio.run(send(shop, order_id, decision)))
