@@ -16,7 +16,7 @@ from typing import Any, Final, TypeVar
 
 from rocketmq_broker.client.checks.listener_check import is_async
 from rocketmq_broker.client.errors import ClientError
-from rocketmq_broker.client.event_loop_thread import WAITING_THREAD, CallNotMade
+from rocketmq_broker.client.event_loop_thread import WAITING_THREAD, CallNotMade, OnReturn
 from rocketmq_broker.world import RunFunction, Watch, World
 
 logger = logging.getLogger(__name__)
@@ -46,12 +46,7 @@ class ListenerRunner(ABC):
     """Jobs submitted whose result has not been passed on."""
 
     @abstractmethod
-    def submit(
-        self,
-        job: Job[T],
-        on_done: Callable[[T | None, BaseException | None], None],
-        context: contextvars.Context | None = None,
-    ) -> None:
+    def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:
         """Runs the job, in `context` if there is one, then calls `on_done(result, error)` on the event loop.
 
         After `stop()` no job runs: the error is ListenerNotRun.
@@ -77,9 +72,8 @@ def _settle(done: asyncio.Future[T], result: T | None, error: BaseException | No
         done.set_result(result)  # type: ignore[arg-type]
 
 
-_OnDone = Callable[[Any, BaseException | None], None]
-_Job = tuple[Callable[[], Any], _OnDone]
-_Outcome = tuple[_OnDone, Any, BaseException | None]
+_Job = tuple[Callable[[], Any], OnReturn]
+_Outcome = tuple[OnReturn, Any, BaseException | None]
 
 
 class ListenerThreads(ListenerRunner):
@@ -102,12 +96,7 @@ class ListenerThreads(ListenerRunner):
         self._watch = watch
         self.unfinished = 0
 
-    def submit(
-        self,
-        job: Job[T],
-        on_done: Callable[[T | None, BaseException | None], None],
-        context: contextvars.Context | None = None,
-    ) -> None:
+    def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:
         """Runs the job in a thread, then calls `on_done(result, error)` on the event loop.
 
         After `stop()` no job runs: the error is ListenerNotRun. Where not even one thread can start, the error is
@@ -218,17 +207,12 @@ class ListenerTasks(ListenerRunner):
         self._name = name
         self._run_function = run_function
         self._max_tasks = max_tasks
-        self._waiting: deque[tuple[Job[Any], _OnDone, contextvars.Context | None]] = deque()
+        self._waiting: deque[tuple[Job[Any], OnReturn, contextvars.Context | None]] = deque()
         self._running: set[asyncio.Task[Any]] = set()
         self._is_stopped = False
         self.unfinished = 0
 
-    def submit(
-        self,
-        job: Job[T],
-        on_done: Callable[[T | None, BaseException | None], None],
-        context: contextvars.Context | None = None,
-    ) -> None:
+    def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:
         """Runs the job in a task, as soon as the bound allows one more."""
         if self._is_stopped:
             on_done(None, ListenerNotRun("the client is shut down"))
@@ -266,7 +250,7 @@ class ListenerTasks(ListenerRunner):
             self._running.add(task)
             task.add_done_callback(partial(self._ended, on_done))
 
-    def _ended(self, on_done: _OnDone, task: asyncio.Task[Any]) -> None:
+    def _ended(self, on_done: OnReturn, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled():
             error = task.exception()
@@ -277,7 +261,7 @@ class ListenerTasks(ListenerRunner):
             self._hand_over(on_done, None, RuntimeError("the listener was cancelled"))
         self._begin()
 
-    def _hand_over(self, on_done: _OnDone, result: object, error: BaseException | None) -> None:
+    def _hand_over(self, on_done: OnReturn, result: object, error: BaseException | None) -> None:
         self.unfinished -= 1
         try:
             on_done(result, error)
