@@ -39,7 +39,7 @@ from pipelines.sources.logs.message_logs import MessageLog, StoreLog
 from pipelines.sources.reading import Reading
 
 PERIOD_MS: Final = 60_000
-MOST_BROADCAST: Final = 1_000_000
+MAX_BROADCAST: Final = 1_000_000
 """Markers that each task may get: some 100 MB."""
 
 
@@ -136,7 +136,7 @@ def _marked(reading: Reading, books: Books, transactions: DataFrame) -> DataFram
     So histories need no further sort for this join, and transactions are not read twice.
     """
     count = count_markers(books.order_database)
-    if count > MOST_BROADCAST:
+    if count > MAX_BROADCAST:
         return markers(transactions)
     few = read_markers(books.order_database) if count else None
     if few is None or not few.num_rows:

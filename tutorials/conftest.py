@@ -19,7 +19,7 @@ from tutorials.shell import Shell, compare_output, run_block
 exempt_loopback_from_proxies(os.environ)  # chapters ask this machine by curl
 
 CHECKOUT: Final = Path(__file__).parent.parent
-LONGEST_S: Final = 1200
+MAX_S: Final = 1200
 """The time limit of a block: a chapter's first one waits while the compose demo has the ports."""
 
 
@@ -61,6 +61,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Gives chapters' blocks more time than other tests, and marks those that need fixed ports before -m chooses."""
     for item in items:
         if item.path.name == "README.md":
-            item.add_marker(pytest.mark.timeout(LONGEST_S))
+            item.add_marker(pytest.mark.timeout(MAX_S))
             if needs_the_place(item.path):
                 item.add_marker("ports")

@@ -24,7 +24,7 @@ from rocketmq_broker.cluster.errors import ClusterMistake
 from rocketmq_broker.cluster.folder import refuse_a_single_broker
 from rocketmq_broker.command_line import BAD_USAGE, CommandLine, count, port_number
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
-from rocketmq_broker.logs import LONGEST_LINE, log_to_stderr
+from rocketmq_broker.logs import MAX_LINE_LENGTH, log_to_stderr
 from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.remoting.event_loop import event_of_stop_signals, new_event_loop
 from rocketmq_broker.world import current_world
@@ -171,7 +171,7 @@ async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
 
 def tell_of_cluster(name: str, text: str) -> None:
     """Prints a line about a process of the cluster, without control characters: strangers choose the names of topics."""
-    print(f"{name:8} | {printable(text, LONGEST_LINE)}", flush=True)
+    print(f"{name:8} | {printable(text, MAX_LINE_LENGTH)}", flush=True)
 
 
 def run() -> None:

@@ -13,7 +13,7 @@ from rocketmq_broker.world import World
 
 _SLICE_S: Final = 0.5
 """The longest delay before a wait notices that it is given up."""
-MOST_WAITING_TASKS: Final = 1000
+MAX_WAITING_TASKS: Final = 1000
 """With this number of tasks in Redis no more are sent: the workers are away, and consumers that restart must not fill Redis."""
 
 
@@ -49,7 +49,7 @@ class CeleryCrediting:
     def _remember(self, content: str, task_id: str) -> None:
         """Remembers the task id, and forgets the oldest of too many: a halved batch is never tried again as a whole."""
         self._unanswered[content] = task_id
-        if len(self._unanswered) > MOST_WAITING_TASKS:
+        if len(self._unanswered) > MAX_WAITING_TASKS:
             self._unanswered.pop(next(iter(self._unanswered)), None)
 
     def _sent(self, task_id: str, batch: Sequence[WireCredit], is_again: bool) -> Task:
@@ -65,7 +65,7 @@ class CeleryCrediting:
         waiting = self._tasks.waiting()
         if is_again and waiting and self._tasks.is_waiting(task_id):
             return self._tasks.expect(task_id)
-        if waiting >= MOST_WAITING_TASKS:
+        if waiting >= MAX_WAITING_TASKS:
             raise CreditingUnavailable(f"{waiting} tasks wait in Redis already: no worker takes them")
         return self._tasks.send(task_id, batch)
 

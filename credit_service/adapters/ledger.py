@@ -31,10 +31,10 @@ logger = logging.getLogger(__name__)
 EntryKey = tuple[str, EntryKind]
 """The order and kind of an entry."""
 _CREDITS: Final = CreditDatabase.metadata.tables["credits"]
-_MOST_TRIES: Final = 3
+_MAX_TRIES: Final = 3
 _TRY_FOR_S: Final = 5.0
-_SHORTEST_PAUSE_S: Final = 0.05
-_LONGEST_PAUSE_S: Final = 0.5
+_MIN_PAUSE_S: Final = 0.05
+_MAX_PAUSE_S: Final = 0.5
 _KEYS_AT_ONCE: Final = 500
 _BALANCES: Final = CreditDatabase.metadata.tables["balances"]
 
@@ -119,11 +119,11 @@ class Ledger:
     def _credit_with_retries(self, credits: Sequence[Credit]) -> list[CreditOutcome]:
         """Pauses differ by chance, so that two batches that hold each other up do not meet again."""
         ends_s = self._world.steady_s() + _TRY_FOR_S
-        for _ in range(_MOST_TRIES - 1):
+        for _ in range(_MAX_TRIES - 1):
             try:
                 return self._credit_in_one_transaction(credits)
             except DatabaseFailure as failure:
-                pause_s = self._world.random.uniform(_SHORTEST_PAUSE_S, _LONGEST_PAUSE_S)
+                pause_s = self._world.random.uniform(_MIN_PAUSE_S, _MAX_PAUSE_S)
                 if not _may_pass(failure) or self._world.steady_s() + pause_s > ends_s:
                     raise
                 self._world.sleep(pause_s)

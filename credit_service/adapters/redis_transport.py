@@ -11,7 +11,7 @@ from kombu.transport import redis, virtual
 
 from rocketmq_broker.world import current_world
 
-MOST_OWED: Final = 1000
+MAX_OWED: Final = 1000
 """The most acknowledgements kept for another try. Redis does not learn of further ones, and gives their tasks out again."""
 
 logger = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ class ReturningQoS(redis.QoS):
                 pipe.zrem(self.unacked_index_key, *self._owed).hdel(self.unacked_key, *self._owed).execute()
         except Exception as error:
             logger.warning("Redis could not be told that a task has ended, and will be with the next one: %s", error)
-            while len(self._owed) > MOST_OWED:
+            while len(self._owed) > MAX_OWED:
                 del self._owed[next(iter(self._owed))]
         else:
             self._owed.clear()

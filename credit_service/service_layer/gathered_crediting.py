@@ -17,7 +17,7 @@ PATIENCE_S: Final = 0.1
 """Seconds. Credits wait no longer for the end of a task, which may hang or be kept by one bad order, nor for others after it."""
 _REST_PER_TASK: Final = 3
 """How many times as long as a task took the next ones gather."""
-_LONGEST_TASK_S: Final = 3_900.0
+_MAX_TASK_S: Final = 3_900.0
 """Longer than a task may be waited for (CREDIT_TASK_TIMEOUT_S), calls of Redis included."""
 
 
@@ -68,7 +68,7 @@ class GatheredCrediting:
         gathered = self._gather(place)
         if gathered:
             self._write(gathered, is_given_up)
-        elif not self._wait_until(lambda: place.is_done, _LONGEST_TASK_S):
+        elif not self._wait_until(lambda: place.is_done, _MAX_TASK_S):
             raise CreditingUnavailable("the batch that these credits were gathered in has not ended")
         if place.error is None:
             return place.outcomes

@@ -10,9 +10,9 @@ from demo.recording.cast import Cast, Line
 
 ROWS: Final = 30
 """The number of visible lines."""
-LONGEST_PAUSE_S: Final = 1.5
+MAX_PAUSE_S: Final = 1.5
 """A longer pause is shortened to this: a waiting machine is no sight."""
-SHORTEST_PAUSE_S: Final = 0.15
+MIN_PAUSE_S: Final = 0.15
 """Lines that were printed at once come one after the other, so that the eye can follow."""
 LAST_PICTURE_S: Final = 8.0
 """The time of the last picture, with which the animation begins: whoever looks at it sees how it ends."""
@@ -58,7 +58,7 @@ def shown_at(lines: list[Line]) -> list[float]:
     """Returns the time of each line, in seconds: the recorded time, with bounded pauses."""
     times = [0.0]
     for before, after in pairwise(lines):
-        pause_s = min(max(after.at_s - before.at_s, SHORTEST_PAUSE_S), LONGEST_PAUSE_S)
+        pause_s = min(max(after.at_s - before.at_s, MIN_PAUSE_S), MAX_PAUSE_S)
         times.append(round(times[-1] + pause_s, 3))
     return times
 

@@ -13,7 +13,7 @@ from demo.errors import DemoError
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
 from service_runtime.failing.armed_failpoints import Hit, read_hits
 
-LONGEST_WORD: Final = 200
+MAX_WORD_LENGTH: Final = 200
 _ORDERS: Final = "order_service"
 _CREDITS: Final = "credit_service"
 _WORKER: Final = "credit_worker"
@@ -170,8 +170,8 @@ class FailpointFolder:
     def arm(self, name: str, meant_for: str) -> None:
         """Arms the failpoint once, for the next message that contains `meant_for`. Raises DemoError."""
         find(name)
-        if len(meant_for) > LONGEST_WORD:
-            raise DemoError(f"a failpoint is meant for a customer, in {LONGEST_WORD} letters at most")
+        if len(meant_for) > MAX_WORD_LENGTH:
+            raise DemoError(f"a failpoint is meant for a customer, in {MAX_WORD_LENGTH} letters at most")
         fresh = self.path / f".{name}"
         fresh.write_text(meant_for)
         fresh.replace(self.path / name)

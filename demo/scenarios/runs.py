@@ -16,7 +16,7 @@ from demo.up.keeper import Keeper
 from rocketmq_broker.admin.timeline.event import Event
 
 _END_WITHIN_S = 10
-MOST_RUNS = 50
+MAX_RUNS = 50
 """The number of remembered runs."""
 
 
@@ -60,7 +60,7 @@ class Runs:
                 raise DemoError("not everything is ready yet: wait a moment")
             self._count += 1
             run = ScenarioRun(self._count, scenario, f"{scenario.name}-{uuid.uuid4().hex[:8]}")
-            self._runs = [*self._runs, run][-MOST_RUNS:]
+            self._runs = [*self._runs, run][-MAX_RUNS:]
             self._thread = threading.Thread(target=self._play, args=(run,), name=f"scenario {run.number}", daemon=True)
             self._thread.start()
         return run

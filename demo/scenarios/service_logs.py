@@ -13,7 +13,7 @@ from rocketmq_broker.admin.timeline.event import Arrow, Event
 
 LOOKED_AT_BYTES: Final = 512 * 1024
 """The end of each log that is looked at."""
-MOST_LINES: Final = 5
+MAX_LINES: Final = 5
 _LINE: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3}) (WARNING|ERROR) \S+ (.*)")
 _REASON: Final = "dead letters, "
 _PART_OF_A_TRACEBACK: Final = "    "
@@ -27,11 +27,11 @@ class ServiceLogs:
     """By the name of the process."""
 
     def events(self, message_id: str) -> list[Event]:
-        """Returns the latest warnings and errors that name the message, at most MOST_LINES of each process.
+        """Returns the latest warnings and errors that name the message, at most MAX_LINES of each process.
 
         A traceback below the line is told by its last line, the exception.
         """
-        return [event for name, path in self.paths.items() for event in list(_events(name, path, message_id))[-MOST_LINES:]]
+        return [event for name, path in self.paths.items() for event in list(_events(name, path, message_id))[-MAX_LINES:]]
 
 
 def _events(name: str, path: Path, message_id: str) -> Iterator[Event]:

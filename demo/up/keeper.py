@@ -16,7 +16,7 @@ from demo.system import System
 
 _LOOK_EVERY_S: Final = 0.1
 _BEFORE_NEXT_START_S: Final = 1.0
-_MOST_DEATHS: Final = 5
+_MAX_DEATHS: Final = 5
 """One that dies so often before it was ready stays down, and its log says why."""
 
 
@@ -140,4 +140,4 @@ class Keeper:
     def _note_death(self, kept: _Kept) -> None:
         self._note_end(kept)
         kept.deaths_before_ready += kept.health is Health.STARTING
-        kept.health = Health.FAILED if kept.deaths_before_ready >= _MOST_DEATHS else Health.DOWN
+        kept.health = Health.FAILED if kept.deaths_before_ready >= _MAX_DEATHS else Health.DOWN

@@ -28,7 +28,7 @@ from rocketmq_broker.protocol.headers import ShowTransactionRequestHeader
 
 GRPC: Final = "clients of RocketMQ 5 (gRPC)"
 """The name of the address for them."""
-MOST_ROWS: Final = 10
+MAX_ROWS: Final = 10
 MAX_PAIRS: Final = 5
 HALF: Final = "half message"
 LOCAL: Final = "local transaction"
@@ -218,8 +218,8 @@ class Shop:
 
     @staticmethod
     def _like(ledgers: Ledgers, word: str) -> list[Row[Any]]:
-        of_customer = ledgers.recent_transactions(customer=word, order="", state="", most=MOST_ROWS)
-        of_order = ledgers.recent_transactions(customer="", order=word, state="", most=MOST_ROWS)
+        of_customer = ledgers.recent_transactions(customer=word, order="", state="", most=MAX_ROWS)
+        of_order = ledgers.recent_transactions(customer="", order=word, state="", most=MAX_ROWS)
         return [*of_customer, *(row for row in of_order if row not in of_customer)]
 
     @staticmethod

@@ -15,7 +15,7 @@ import psutil
 
 from demo.errors import DemoError
 
-_LONGEST_STATE = 64 * 1024
+_MAX_STATE_LENGTH = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def read_state(path: Path) -> UpState | None:
     """Reads the file; None if it is missing or invalid: each program with write access may have put anything into it."""
     try:
         with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-            content = json.loads(file.read(_LONGEST_STATE))
+            content = json.loads(file.read(_MAX_STATE_LENGTH))
         return UpState(
             int(content["pid"]),
             str(content["address"]),

@@ -11,7 +11,7 @@ from typing import Final
 from deploy.scripts.build_wheels import CHECKOUT, run
 from deploy.scripts.release_notes import CannotRelease
 
-MOST_BYTES: Final = 80_000_000
+MAX_BYTES: Final = 80_000_000
 """What the image may add to its base."""
 
 _DOCKER: Final = "docker"
@@ -35,7 +35,7 @@ def released_image(version: str, commit: str, *, is_compiled: bool) -> Iterator[
     build_image(tag, is_compiled=is_compiled, version=version, revision=commit, licenses="Apache-2.0")
     added, told = added_bytes(tag), version_in(tag)
     refuse_image(tag, added, told, version)
-    yield f"image {tag}: {added / 1e6:.1f} MB over {base_of_images()}, at most {MOST_BYTES / 1e6:.0f}; {told}"
+    yield f"image {tag}: {added / 1e6:.1f} MB over {base_of_images()}, at most {MAX_BYTES / 1e6:.0f}; {told}"
 
 
 def build_image(tag: str, *, is_compiled: bool = True, **labels: str) -> None:
@@ -69,7 +69,7 @@ def version_in(tag: str) -> str:
 
 def refuse_image(tag: str, added: int, told: str, version: str) -> None:
     """Raises CannotRelease if the image adds too much to its base, or if its broker is not of this version."""
-    if not 0 < added <= MOST_BYTES:
-        raise CannotRelease(f"image {tag}: it adds {added / 1e6:.1f} MB to its base, and may add {MOST_BYTES / 1e6:.0f}")
+    if not 0 < added <= MAX_BYTES:
+        raise CannotRelease(f"image {tag}: it adds {added / 1e6:.1f} MB to its base, and may add {MAX_BYTES / 1e6:.0f}")
     if version not in re.split(r"[ ,]", told):
         raise CannotRelease(f"image {tag}: its broker says `{told}`, which is not version {version}")

@@ -23,7 +23,7 @@ from service_runtime.database.taking_locks import is_taken
 MAX_AGE_MS: Final = 1_000
 """The greatest age of an epoch's number in a half message. No order writes it more often."""
 _TURN_TIMEOUT_S: Final = 5.0
-_MOST_ASKED: Final = 100_000
+_MAX_ASKED: Final = 100_000
 """The most orders of other processes that are remembered from one check-back to the next. One more makes all forgotten."""
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class OrderHistory:
         if is_own or transaction_id in self._asked:
             self._asked.discard(transaction_id)
             return True
-        if len(self._asked) >= _MOST_ASKED:
+        if len(self._asked) >= _MAX_ASKED:
             self._asked.clear()
         self._asked.add(transaction_id)
         return False

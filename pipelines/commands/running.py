@@ -23,7 +23,7 @@ from pipelines.sources.reading import Reading
 from pipelines.spark.progress import shown_step, shown_tasks
 from pipelines.spark.session import spark_session
 
-MOST_SMALL_ROWS: Final = 100_000
+MAX_SMALL_ROWS: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def reconciled_embedded(books: Books, output: str, progress: Console, cut_off: C
     begun_s = time.monotonic()
     _check(books)
     if not are_small(books):
-        raise EngineUnfit(f"more than {MOST_SMALL_ROWS:,} rows, or a long commit log: books of that size need --engine spark")
+        raise EngineUnfit(f"more than {MAX_SMALL_ROWS:,} rows, or a long commit log: books of that size need --engine spark")
     with shown_step(progress, "Comparing orders and credits"):
         outcome = reconcile_embedded(books, cut_off, output)
     return TimedOutcome(outcome, None, time.monotonic() - begun_s)
@@ -99,5 +99,5 @@ def opened_session(books: Books, options: SparkOptions, progress: Console) -> It
 def are_small(books: Books) -> bool:
     """Returns whether one process reads the books in a few seconds. Raises UnreadableDatabase, UnreadableStore."""
     tables = ((books.order_database, ORDERS), (books.order_database, ORDER_ITEMS), (books.credit_database, CREDITS))
-    rows = sum(count_rows(address, table.name, MOST_SMALL_ROWS + 1) for address, table in tables)
-    return rows <= MOST_SMALL_ROWS and all(log.is_small() for log in books.logs)
+    rows = sum(count_rows(address, table.name, MAX_SMALL_ROWS + 1) for address, table in tables)
+    return rows <= MAX_SMALL_ROWS and all(log.is_small() for log in books.logs)

@@ -14,7 +14,7 @@ from rich.console import Console
 from pipelines.errors import COULD_NOT_TELL, PipelineError, SparkFailed
 from rocketmq_broker.message.text.printable import printable
 
-LONGEST_REASON = 300
+MAX_REASON_LENGTH = 300
 
 
 class Verdict(IntEnum):
@@ -53,6 +53,6 @@ def _from_spark(text: str) -> PipelineError:
 
 
 def _could_not_tell(reason: str, console: Console) -> Verdict:
-    line = printable(" ".join(reason.split()), LONGEST_REASON)
+    line = printable(" ".join(reason.split()), MAX_REASON_LENGTH)
     console.print(f"could not tell: {line}", style="bold red", markup=False, highlight=False, soft_wrap=True)
     return Verdict.COULD_NOT_TELL

@@ -12,9 +12,9 @@ from typing import Final, Protocol, Self
 REMIND_AFTER_S: Final = 300.0
 ASIDE_S: Final = 60.0
 """The delay after which the broker redelivers orders that gave way."""
-_FEWEST_TRIES: Final = 6
+_MIN_TRIES: Final = 6
 """Some 25 s."""
-_MOST_TRIES: Final = 60
+_MAX_TRIES: Final = 60
 """Some ten minutes."""
 
 logger = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class Holds:
         Giving way becomes rarer the longer nothing passes: after 25 s of tries at first, after ten minutes in the end.
         """
         with self._lock:
-            patience = min(_FEWEST_TRIES + self._ways_given // threads, _MOST_TRIES)
+            patience = min(_MIN_TRIES + self._ways_given // threads, _MAX_TRIES)
             in_doubt = sum(cause is not HoldCause.OUTAGE for batch, cause in self._held.items() if not batch.is_counted_without)
             return in_doubt >= threads and tries >= patience
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 _FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 10.0
+_MAX_PAUSE_S: Final = 10.0
 
 
 def try_until_done(is_done: Callable[[], bool], pause: Callable[[float], None]) -> None:
@@ -20,4 +20,4 @@ def try_until_done(is_done: Callable[[], bool], pause: Callable[[float], None]) 
 
 def pause_s(failures: int) -> float:
     """Returns the pause after this number of failures in a row: doubles from 0.5 s to 10 s."""
-    return min(_FIRST_PAUSE_S * 2.0 ** (min(failures, 30) - 1), _LONGEST_PAUSE_S)
+    return min(_FIRST_PAUSE_S * 2.0 ** (min(failures, 30) - 1), _MAX_PAUSE_S)

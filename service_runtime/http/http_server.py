@@ -19,7 +19,7 @@ from service_runtime.settings.common import HttpSettings
 _MAX_BODY_BYTES: Final = 1024 * 1024
 """Beyond that the connection is closed; below, the application's own limit gives a readable answer."""
 _MAX_HEADER_BYTES: Final = 64 * 1024
-_MOST_CONNECTIONS: Final = 1_000
+_MAX_CONNECTIONS: Final = 1_000
 _CROWDED: Final = 0.9
 """The share of the most connections from which waiting clients make room. waitress accepts none beyond the most."""
 _LOOK_EVERY_S: Final = 0.02
@@ -155,7 +155,7 @@ class HttpServer:
 def _connection_limit() -> int:
     """Returns the number of connections for the available files; databases and the broker need some as well."""
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _MOST_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MOST_CONNECTIONS, files // 2)
+    return _MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(_MAX_CONNECTIONS, files // 2)
 
 
 def _in_url(host: str) -> str:

@@ -37,7 +37,7 @@ _RENEW_EVERY_S: Final = 20.0
 _LOOK_AGAIN_S: Final = 1.0
 _FAREWELL_S: Final = 2.0
 _FIRST_PAUSE_S: Final = 10.0
-_LONGEST_PAUSE_S: Final = 7200.0
+_MAX_PAUSE_S: Final = 7200.0
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 def pause_before(redelivery: int, *, gives_way: bool) -> int:
     """Returns the seconds before a message comes again; `redelivery` is 1 for the first. They double, up to two hours."""
     first_s = ASIDE_S if gives_way else _FIRST_PAUSE_S
-    return round(min(first_s * 2.0 ** min(redelivery - 1, 10), _LONGEST_PAUSE_S))
+    return round(min(first_s * 2.0 ** min(redelivery - 1, 10), _MAX_PAUSE_S))
 
 
 @dataclass(eq=False, slots=True)

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 REQUEST_ID: Final = "requestId"
 """The user property of a message that carries the id of the request."""
-_LONGEST_ID: Final = 100
+_MAX_ID_LENGTH: Final = 100
 
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _ids: ContextVar[Mapping[str, str]] = ContextVar("ids of log lines", default=_NOTHING)
@@ -43,7 +43,7 @@ def current_ids() -> Mapping[str, str]:
 @contextmanager
 def logging_about(**ids: str | None) -> Iterator[None]:
     """Adds these ids to the log lines of the block. Ignores None."""
-    known = {name: value[:_LONGEST_ID] for name, value in ids.items() if value}
+    known = {name: value[:_MAX_ID_LENGTH] for name, value in ids.items() if value}
     token = _ids.set({**_ids.get(), **known})
     try:
         yield

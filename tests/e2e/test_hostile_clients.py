@@ -23,7 +23,7 @@ pytestmark = pytest.mark.e2e
 MEBIBYTE = 1024 * 1024
 FRAME_64_MIB = 64 * MEBIBYTE
 PATIENCE_S = 20
-MOST_GROWTH_MIB = 150
+MAX_GROWTH_MIB = 150
 """More than 64 MiB unsent to one connection, and what a frame or two take."""
 PULL = PullMessageRequestHeader(
     consumer_group="greedy",
@@ -60,7 +60,7 @@ class Victim:
         self._memory_before = self._memory_mib()
 
     def assert_not_grown(self) -> None:
-        assert self._memory_mib() - self._memory_before < MOST_GROWTH_MIB
+        assert self._memory_mib() - self._memory_before < MAX_GROWTH_MIB
 
     async def close(self) -> None:
         await self._client.close()

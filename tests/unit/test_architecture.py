@@ -110,7 +110,7 @@ def test_the_table_lists_each_package_whose_rooms_have_a_contract() -> None:
     }
 
 
-MOST_MODULES = 16
+MAX_MODULES = 16
 PARENTS = {
     "rocketmq_broker": ROOT / "broker",
     "rocketmq_commitlog": ROOT / "packages" / "commitlog",
@@ -121,7 +121,7 @@ PARENTS = {
 def test_no_folder_holds_more_modules_than_one_can_take_in_at_a_glance() -> None:
     packages = [PARENTS.get(name, ROOT) / name for name in (*CONTRACTS["root_packages"], "tutorials")]
     modules = Counter(path.parent for package in packages for path in package.rglob("*.py"))
-    assert {str(folder.relative_to(ROOT)) for folder, count in modules.items() if count > MOST_MODULES} == set()
+    assert {str(folder.relative_to(ROOT)) for folder, count in modules.items() if count > MAX_MODULES} == set()
 
 
 def test_a_class_name_stands_for_one_thing() -> None:

@@ -22,7 +22,7 @@ FULL_S: Final = 60
 """The time for which a process is down, or the disk full."""
 QUIET_MINUTES: Final = 3
 """Longer than a check-back or a redelivery takes to come."""
-MOST_REQUESTS: Final = 10
+MAX_REQUESTS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ async def _heard(asking: asyncio.Task[str], *, has_died: bool) -> str | None:
 
 
 async def _insist(shop: Shop, heard: str | None) -> str | None:
-    for _ in range(MOST_REQUESTS):
+    for _ in range(MAX_REQUESTS):
         if heard == PLACED:
             break
         await asyncio.sleep(1)

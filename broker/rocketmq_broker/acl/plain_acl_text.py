@@ -32,7 +32,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
     **dict.fromkeys(_PERMISSIONS, parse_permission),
 }
 _BOOLEANS: Final = {"true": True, "false": False}
-_MOST_BYTES: Final = 4 * 1024 * 1024
+_MAX_BYTES: Final = 4 * 1024 * 1024
 
 
 class _MistakeAtLine(AccountMistake):
@@ -44,8 +44,8 @@ class _MistakeAtLine(AccountMistake):
 
 def parse_plain_acl(text: str) -> PlainAcl:
     """Parses the accounts in the text of a file. Raises AccountMistake that names line and account, and no secret."""
-    if len(text) > _MOST_BYTES:
-        raise AccountMistake(f"it is longer than {_MOST_BYTES} characters")
+    if len(text) > _MAX_BYTES:
+        raise AccountMistake(f"it is longer than {_MAX_BYTES} characters")
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:

@@ -29,7 +29,7 @@ from rocketmq_broker.store import (
 
 logger = logging.getLogger(__name__)
 
-_MOST_TOLD: Final = 100
+_MAX_TOLD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +87,14 @@ def correct_consumer_offsets(offsets: ConsumerOffsets, messages: MessageStore) -
             end = messages.max_offset(topic.encode(), queue_id)
             if offset > end:
                 corrected += 1
-                if corrected <= _MOST_TOLD:
+                if corrected <= _MAX_TOLD:
                     logger.warning(
                         "the offset of group %s was %d in queue %s/%d, which ends at %d: it is set back to the end",
                         group, offset, topic, queue_id, end,
                     )  # fmt: skip
                 offsets.commit(group, topic, queue_id, end)
-    if corrected > _MOST_TOLD:
-        logger.warning("%d more offsets lay behind the ends of their queues and are set back as well", corrected - _MOST_TOLD)
+    if corrected > _MAX_TOLD:
+        logger.warning("%d more offsets lay behind the ends of their queues and are set back as well", corrected - _MAX_TOLD)
 
 
 def store_config(settings: BrokerSettings, identity: BrokerIdentity) -> StoreConfig:

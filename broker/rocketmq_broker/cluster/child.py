@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rocketmq_broker.cluster.orphans import end_with
-from rocketmq_broker.cluster.restarts import BAD_SETTINGS, MOST_RESTARTS, Restarts, ending_text
+from rocketmq_broker.cluster.restarts import BAD_SETTINGS, MAX_RESTARTS, Restarts, ending_text
 from rocketmq_broker.message.text.printable import printable
 from rocketmq_broker.world import World
 
 _STOPS_WITHIN_S: Final = 10.0
 """Time to end by itself after SIGTERM; then SIGKILL follows."""
 _LAST_LINES_WITHIN_S: Final = 1.0
-_LONGEST_LINE: Final = 1024 * 1024
+_MAX_LINE_LENGTH: Final = 1024 * 1024
 _READY: Final = re.compile(r"^The (?:broker\[.+, (?P<address>\S+)\]|Name Server) boot success\.")
 
 
@@ -55,7 +55,7 @@ class Child:
             if pause_s is None:
                 self._give_up(ended, status)
                 return
-            self._say("cluster", f"{ended}; it is started again in {pause_s:g} s ({self._restarts.in_a_row} of {MOST_RESTARTS})")
+            self._say("cluster", f"{ended}; it is started again in {pause_s:g} s ({self._restarts.in_a_row} of {MAX_RESTARTS})")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await self._stopping.wait()
@@ -89,7 +89,7 @@ class Child:
             stdin=asyncio.subprocess.DEVNULL,
             start_new_session=True,
             preexec_fn=end_with(self._world.process_id()),
-            limit=_LONGEST_LINE,
+            limit=_MAX_LINE_LENGTH,
         )
         assert process.stdout is not None
         telling = asyncio.create_task(self._tell(process.stdout), name=f"lines of {self.name}")
@@ -107,7 +107,7 @@ class Child:
             try:
                 line = await output.readline()
             except ValueError:
-                self._say(self.name, f"(a line of more than {_LONGEST_LINE} bytes)")
+                self._say(self.name, f"(a line of more than {_MAX_LINE_LENGTH} bytes)")
                 continue
             if not line:
                 return
@@ -119,7 +119,7 @@ class Child:
 
     def _give_up(self, ended: str, status: int) -> None:
         self.is_given_up = True
-        why = "its settings are wrong" if status == BAD_SETTINGS else f"{MOST_RESTARTS} restarts in a row did not help"
+        why = "its settings are wrong" if status == BAD_SETTINGS else f"{MAX_RESTARTS} restarts in a row did not help"
         self._say(
             "cluster", f"{ended}; it is given up: {why}. Its store is untouched; mend the cause and start the cluster again"
         )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-MOST_RESTARTS: Final = 10
+MAX_RESTARTS: Final = 10
 """Restarts in a row, without a steady life between them, before a process is given up."""
 STEADY_LIFE_S: Final = 60.0
 """A process that lived so long had a good start: its next end is the first of a new row."""
 BAD_SETTINGS: Final = 2
 """The exit status of a process whose settings are wrong: a restart changes nothing."""
 _FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 30.0
+_MAX_PAUSE_S: Final = 30.0
 
 
 @dataclass(slots=True)
@@ -29,10 +29,10 @@ class Restarts:
         """
         if lived_s >= STEADY_LIFE_S:
             self.in_a_row = 0
-        if status == BAD_SETTINGS or self.in_a_row >= MOST_RESTARTS:
+        if status == BAD_SETTINGS or self.in_a_row >= MAX_RESTARTS:
             return None
         self.in_a_row += 1
-        return float(min(_FIRST_PAUSE_S * 2 ** (self.in_a_row - 1), _LONGEST_PAUSE_S))
+        return float(min(_FIRST_PAUSE_S * 2 ** (self.in_a_row - 1), _MAX_PAUSE_S))
 
 
 def ending_text(status: int, signal_name: str = "") -> str:

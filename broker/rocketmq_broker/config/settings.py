@@ -27,7 +27,7 @@ MetricsLabel = Annotated[str, Meta(pattern=r"^([a-zA-Z_]\w*:[^:,]+(,[a-zA-Z_]\w*
 HoursOfDay = Annotated[str, Meta(pattern=r"^\d{1,2}(;\d{1,2})*$")]
 
 CONSUME_QUEUE_UNIT_BYTES = 20
-LONGEST_FRAME_BYTES = 16 * 1024 * 1024
+MAX_FRAME_BYTES = 16 * 1024 * 1024
 
 OTHER_NAMES = {
     "mappedFileSizeCommitLog": "mapedFileSizeCommitLog",
@@ -58,7 +58,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     grpc_server_port: PortOrNone = -1
     register_name_server_period: Milliseconds = 30_000
     server_max_connections: Positive = 20_000
-    server_max_buffered_bytes: Annotated[int, Meta(ge=2 * LONGEST_FRAME_BYTES)] = 256 * 1024 * 1024
+    server_max_buffered_bytes: Annotated[int, Meta(ge=2 * MAX_FRAME_BYTES)] = 256 * 1024 * 1024
     busy_poll_micros: Annotated[int, Meta(ge=0, le=10_000)] = 300
     region_id: str = "DefaultRegion"
     trace_on: bool = True
@@ -80,7 +80,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     enable_property_filter: bool = False
     long_polling_enable: bool = True
     short_polling_time_mills: Milliseconds = 1000
-    max_message_size: Annotated[int, Meta(ge=1, le=LONGEST_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024
+    max_message_size: Annotated[int, Meta(ge=1, le=MAX_FRAME_BYTES - 64 * 1024)] = 4 * 1024 * 1024
     message_delay_level: DelayLevels = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
 
     # accounts

@@ -15,7 +15,7 @@ from typing import Final
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.message import Message, MessageExt
 
-MOST_CHARACTERS: Final = 255
+MAX_CHARACTERS: Final = 255
 """The longest key of a message, and the longest name of a consumer, in the table of consumed messages."""
 
 
@@ -65,6 +65,6 @@ def key_of(message: MessageExt | str, consumer: str, key: str | None) -> str:
     if key is None:
         key = message if isinstance(message, str) else message.message_id
     for what, text in (("consumer", consumer), ("key", key)):
-        if not 0 < len(text) <= MOST_CHARACTERS:
-            raise ValueError(f"the {what} of a consumed message has 1 to {MOST_CHARACTERS} characters, not {len(text)}")
+        if not 0 < len(text) <= MAX_CHARACTERS:
+            raise ValueError(f"the {what} of a consumed message has 1 to {MAX_CHARACTERS} characters, not {len(text)}")
     return key

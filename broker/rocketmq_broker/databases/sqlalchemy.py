@@ -27,7 +27,7 @@ from sqlalchemy.schema import CreateTable, DropTable
 
 from rocketmq_broker.client import LocalTransactionState
 from rocketmq_broker.databases import (
-    MOST_CHARACTERS,
+    MAX_CHARACTERS,
     DecidedBefore,
     LocalOutcome,
     decision_of,
@@ -52,8 +52,8 @@ TRANSACTIONS: Final = Table(
 CONSUMED: Final = Table(
     "rocketmq_consumed",
     _METADATA,
-    Column("consumer", String(MOST_CHARACTERS), primary_key=True),
-    Column("message_key", String(MOST_CHARACTERS), primary_key=True),
+    Column("consumer", String(MAX_CHARACTERS), primary_key=True),
+    Column("message_key", String(MAX_CHARACTERS), primary_key=True),
     Column("written_at", DateTime, server_default=func.current_timestamp(), nullable=False),
 )
 """The table of consumed messages."""

@@ -31,7 +31,7 @@ class Kind(Enum):
     NOTHING = "always unknown"
 
 
-LONGEST_NUMBER: Final = 1024
+MAX_NUMBER_LENGTH: Final = 1024
 """Characters of a number. A longer text counts as no number: reading it would take too long."""
 NUMBERS: Final = frozenset({Kind.INTEGER, Kind.LONG, Kind.DOUBLE})
 
@@ -98,8 +98,8 @@ def compare_doubles(left: float, right: float) -> int:
 
 def _numeral(value: Value) -> str:
     text = str(value)
-    if len(text) > LONGEST_NUMBER:
-        raise EvaluationFailed(f"a text of {len(text)} characters is taken for no number; {LONGEST_NUMBER} are allowed")
+    if len(text) > MAX_NUMBER_LENGTH:
+        raise EvaluationFailed(f"a text of {len(text)} characters is taken for no number; {MAX_NUMBER_LENGTH} are allowed")
     return text
 
 

@@ -32,7 +32,7 @@ class Literal:
         return self.value
 
 
-_MOST_EMPTY: Final = 8
+_MAX_EMPTY: Final = 8
 """Properties without value that a search skips before it gives up."""
 
 
@@ -52,7 +52,7 @@ class Property:
     def evaluate(self, properties: bytes) -> str | None:
         """Returns the property's value; None if it is missing."""
         end = len(properties)
-        for _ in range(_MOST_EMPTY):
+        for _ in range(_MAX_EMPTY):
             found = properties.rfind(self._among_others, 0, end)
             if found < 0 and not properties.startswith(self._if_first):
                 return None

@@ -22,18 +22,18 @@ from rocketmq_broker.filter.errors import IllegalExpression
 from rocketmq_broker.filter.operands import Literal, Negation, Operand, Property
 from rocketmq_broker.filter.tokens import Token, TokenKind, tokens_of
 
-MOST_OPERANDS: Final = 256
+MAX_OPERANDS: Final = 256
 """Properties, values and IS NULL; the texts after IN have their own bound."""
-MOST_BRACKETS: Final = 256
+MAX_BRACKETS: Final = 256
 """Parentheses, NOT and signs."""
 DEEPEST: Final = 32
 """Nesting of parentheses, NOT and signs."""
-MOST_TEXTS: Final = 1024
+MAX_TEXTS: Final = 1024
 """Texts after all IN together."""
 
 _HIGHEST_INTEGER: Final = (1 << 31) - 1
 _HIGHEST_LONG: Final = (1 << 63) - 1
-_LONGEST_LONG: Final = len(str(_HIGHEST_LONG))
+_MAX_LONG_LENGTH: Final = len(str(_HIGHEST_LONG))
 _CONSTANTS: Final = {
     "TRUE": Literal(Kind.BOOLEAN, True),
     "FALSE": Literal(Kind.BOOLEAN, False),
@@ -144,8 +144,8 @@ class _Parser:
         if token.kind is not TokenKind.TEXT:
             raise IllegalExpression(f"a text in quotes is expected, not {token}")
         self._texts += 1
-        if self._texts > MOST_TEXTS:
-            raise IllegalExpression(f"more than {MOST_TEXTS} texts behind IN")
+        if self._texts > MAX_TEXTS:
+            raise IllegalExpression(f"more than {MAX_TEXTS} texts behind IN")
         return _unquoted(token)
 
     def _sign(self) -> Operand:
@@ -167,7 +167,7 @@ class _Parser:
     def _begin_bracket(self) -> None:
         self._brackets += 1
         self._depth += 1
-        for count, most in ((self._brackets, MOST_BRACKETS), (self._depth, DEEPEST)):
+        for count, most in ((self._brackets, MAX_BRACKETS), (self._depth, DEEPEST)):
             if count > most:
                 where = " within one another" if most is DEEPEST else ""
                 raise IllegalExpression(f"more than {most} parentheses, NOT and signs{where} at {self._token}")
@@ -190,8 +190,8 @@ class _Parser:
 
     def _count_operand(self) -> None:
         self._operands += 1
-        if self._operands > MOST_OPERANDS:
-            raise IllegalExpression(f"more than {MOST_OPERANDS} properties and values")
+        if self._operands > MAX_OPERANDS:
+            raise IllegalExpression(f"more than {MAX_OPERANDS} properties and values")
 
     def _as_condition(self, operand: Operand) -> Condition:
         if isinstance(operand, Condition):
@@ -245,7 +245,7 @@ def _refuse_empty_range(low: Operand, high: Operand, token: Token) -> None:
 
 def _whole_number(token: Token) -> Literal:
     digits = token.text.rstrip("lL")
-    if len(digits) > _LONGEST_LONG or int(digits) > _HIGHEST_LONG:
+    if len(digits) > _MAX_LONG_LENGTH or int(digits) > _HIGHEST_LONG:
         raise IllegalExpression(f"{token} is greater than {_HIGHEST_LONG}")
     number = int(digits)
     return Literal(Kind.INTEGER if number <= _HIGHEST_INTEGER else Kind.LONG, number)

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from rocketmq_broker.filter.errors import IllegalExpression
 
-_LONGEST_SHOWN: Final = 40
+_MAX_SHOWN_LENGTH: Final = 40
 _KEYWORDS: Final = frozenset({"NOT", "AND", "OR", "BETWEEN", "IN", "TRUE", "FALSE", "NULL", "IS"})
 
 _TOKEN: Final = re.compile(
@@ -47,7 +47,7 @@ class Token(NamedTuple):
     def __str__(self) -> str:
         if self.kind is TokenKind.END:
             return "the end"
-        text = self.text if len(self.text) <= _LONGEST_SHOWN else f"{self.text[:_LONGEST_SHOWN]}..."
+        text = self.text if len(self.text) <= _MAX_SHOWN_LENGTH else f"{self.text[:_MAX_SHOWN_LENGTH]}..."
         return f"{text!r} at character {self.position}"
 
     def is_word(self, *words: str) -> bool:

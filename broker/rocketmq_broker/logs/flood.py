@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-MOST_LINES: Final = 100
+MAX_LINES: Final = 100
 """Lines of one kind in one window."""
 WINDOW_S: Final = 60.0
 
@@ -33,7 +33,7 @@ class LeftOut:
 class Flood:
     """A counter of log lines by kind, which bounds how many of them are written."""
 
-    def __init__(self, most_lines: int = MOST_LINES, window_s: float = WINDOW_S) -> None:
+    def __init__(self, most_lines: int = MAX_LINES, window_s: float = WINDOW_S) -> None:
         self._most_lines = most_lines
         self._window_s = window_s
         self._windows: dict[Kind, _Window] = {}

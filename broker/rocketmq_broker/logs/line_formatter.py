@@ -9,11 +9,11 @@ from rocketmq_broker.message.text.printable import printable
 
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
-LONGEST_VALUE: Final = 1_000
+MAX_VALUE_LENGTH: Final = 1_000
 """Characters of one value in a log line. The text after it, such as the reason, must stay visible."""
-LONGEST_LINE: Final = 8_000
+MAX_LINE_LENGTH: Final = 8_000
 """Characters of a log line."""
-MOST_TRACEBACK_LINES: Final = 200
+MAX_TRACEBACK_LINES: Final = 200
 _INDENT: Final = "    "
 
 
@@ -33,7 +33,7 @@ class LineFormatter(logging.Formatter):
         record.message = _message(record)
         if self.usesTime():
             record.asctime = self.formatTime(record, self.datefmt)
-        lines = [printable(self.formatMessage(record), LONGEST_LINE)]
+        lines = [printable(self.formatMessage(record), MAX_LINE_LENGTH)]
         if record.exc_info:
             lines += _indented(self.formatException(record.exc_info))
         if record.stack_info:
@@ -57,16 +57,16 @@ def _cut(value: object) -> object:
     if isinstance(value, (int, float)) or value is None:
         return value
     text = str(value)
-    if len(text) <= LONGEST_VALUE:
+    if len(text) <= MAX_VALUE_LENGTH:
         return value
-    return f"{text[:LONGEST_VALUE]}... ({len(text) - LONGEST_VALUE} more characters)"
+    return f"{text[:MAX_VALUE_LENGTH]}... ({len(text) - MAX_VALUE_LENGTH} more characters)"
 
 
 def _indented(text: str) -> list[str]:
     # Only "\n" separates lines here: str.splitlines would also split at a form feed in an error's text.
     lines = text.rstrip("\n").split("\n")
-    left_out = len(lines) - MOST_TRACEBACK_LINES
+    left_out = len(lines) - MAX_TRACEBACK_LINES
     if left_out > 0:
-        half = MOST_TRACEBACK_LINES // 2
+        half = MAX_TRACEBACK_LINES // 2
         lines = [*lines[:half], f"... ({left_out} more lines)", *lines[-half:]]
-    return [_INDENT + printable(line, LONGEST_LINE) for line in lines]
+    return [_INDENT + printable(line, MAX_LINE_LENGTH) for line in lines]

@@ -15,7 +15,7 @@ from rocketmq_broker.message.text.mistakes import kind_of, no_such_parameter
 _PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
 _INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
 _MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two match without a call of the abstract class
-_LONGEST_NUMBER = 9
+_MAX_NUMBER_LENGTH = 9
 """Digits of a number in a property; a longer value may come from a stranger."""
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
@@ -87,7 +87,7 @@ class Message:
     def delay_time_level(self) -> int:
         """Returns the delay level of the message; 0 for none. A redelivered message has the level of its last delay."""
         level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
-        return int(level) if len(level) <= _LONGEST_NUMBER and level.isdecimal() else 0
+        return int(level) if len(level) <= _MAX_NUMBER_LENGTH and level.isdecimal() else 0
 
     @property
     def transaction_id(self) -> str | None:
@@ -136,7 +136,7 @@ class MessageExt(Message):
     def transaction_check_times(self) -> int:
         """Returns how often the broker has checked back about the transaction, this check included."""
         times = self.properties.get(properties.TRANSACTION_CHECK_TIMES, "")
-        return int(times) if len(times) <= _LONGEST_NUMBER and times.isdecimal() else 0
+        return int(times) if len(times) <= _MAX_NUMBER_LENGTH and times.isdecimal() else 0
 
     @property
     def host_and_offset(self) -> ids.MessageId:

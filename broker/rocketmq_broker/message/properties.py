@@ -62,7 +62,7 @@ RocketMQ keeps no such room. There a message with full properties cannot be sent
 _NAME_VALUE = "\x01"
 _PROPERTY = "\x02"
 _NAME_END = b"\x01"
-_LONGEST_REMEMBERED: Final = 64
+_MAX_REMEMBERED_LENGTH: Final = 64
 _PAIR_END = b"\x02"
 
 
@@ -171,7 +171,7 @@ def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
 
 def _pattern(name: str) -> bytes:
     # Only short names are cached: a client may ask for a property of any length.
-    return _short_pattern(name) if len(name) <= _LONGEST_REMEMBERED else _PAIR_END + name.encode() + _NAME_END
+    return _short_pattern(name) if len(name) <= _MAX_REMEMBERED_LENGTH else _PAIR_END + name.encode() + _NAME_END
 
 
 @lru_cache(maxsize=256)

@@ -33,7 +33,7 @@ try:  # a third of zlib's time for 1 KB; each message is checked when it comes a
 except ImportError:  # the package has no wheel for this machine
     from zlib import crc32
 
-LONGEST_BODY: Final = 16 * 1024 * 1024
+MAX_BODY_LENGTH: Final = 16 * 1024 * 1024
 """Bytes of an uncompressed body: four times maxMessageSize's default, and the longest frame that peers accept."""
 
 MESSAGE_MAGIC: Final = -626843481
@@ -313,7 +313,7 @@ def records_of(segment: bytes | mmap) -> Iterator[Record]:
 def _claimed(segment: bytes | mmap, position: int) -> bytes:
     """Returns the bytes that a record at a position claims to have."""
     size = int.from_bytes(segment[position : position + SIZE_LENGTH], "big")
-    return segment[position : position + min(size, 2 * LONGEST_BODY)]
+    return segment[position : position + min(size, 2 * MAX_BODY_LENGTH)]
 
 
 def commit_log_offset_of(data: bytes) -> int:
@@ -331,7 +331,7 @@ def properties_of(data: bytes) -> bytes:
     return data[read_fields(data)[3] :]
 
 
-def to_message(record: Record, broker_name: str = "", *, longest_body: int = LONGEST_BODY) -> MessageExt:
+def to_message(record: Record, broker_name: str = "", *, longest_body: int = MAX_BODY_LENGTH) -> MessageExt:
     """Returns the message for a program, its body uncompressed (MessageDecoder.clientDecode).
 
     Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `longest_body` bytes.

@@ -37,7 +37,7 @@ MAX_GROUP_LENGTH: Final = 255
 MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
 """Bounded because a consumer group's name is part of its retry topic's name. RocketMQ 4.9 allows 255 letters, and loses what such
 groups send back; 5.x has this bound too."""
-MOST_QUEUES: Final = 10_000
+MAX_QUEUES: Final = 10_000
 """More than a user needs. Some answers have a line for each queue, and writing one takes up to some 40 ms."""
 
 SYSTEM_TOPICS: Final = frozenset(

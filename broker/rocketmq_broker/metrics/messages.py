@@ -15,7 +15,7 @@ from rocketmq_broker.server.clients.client_channel import ClientChannel
 from rocketmq_broker.server.statistics.traffic import Traffic
 
 _REMOTING = "remoting"
-MOST_LAGS = 10_000
+MAX_LAGS = 10_000
 _SYSTEM_GROUP = "CID_RMQ_SYS_"
 
 
@@ -126,13 +126,13 @@ def _lag(families: Families, sources: MetricsSources) -> Iterator[Metric]:
         is_system = topics.is_system_topic(topic) or _is_system_group(group)
         values.append(((group, topic, boolean(_is_retry(topic)), boolean(is_system)), lag))
     # The largest lags matter most; a scrape of all of them could be megabytes.
-    left_out = max(len(values) - MOST_LAGS, 0)
+    left_out = max(len(values) - MAX_LAGS, 0)
     if left_out:
-        values = sorted(values, key=lambda value: value[1], reverse=True)[:MOST_LAGS]
+        values = sorted(values, key=lambda value: value[1], reverse=True)[:MAX_LAGS]
     names = ("consumer_group", "topic", "is_retry", "is_system")
     text = "Messages that a group has not consumed yet"
     yield families.gauges("rocketmq_consumer_lag_messages", text, names, values)
-    text = f"Groups and topics whose lag is not told, because {MOST_LAGS} others are larger"
+    text = f"Groups and topics whose lag is not told, because {MAX_LAGS} others are larger"
     yield families.gauge("rocketmq_consumer_lag_left_out", text, left_out)
 
 
@@ -144,8 +144,8 @@ def _inflight(families: Families, sources: MetricsSources) -> Metric:
         is_system = topics.is_system_topic(topic) or _is_system_group(group)
         values.append(((group, topic, boolean(_is_retry(queue_topic)), boolean(is_system)), messages))
     names = ("consumer_group", "topic", "is_retry", "is_system")
-    text = f"Messages that a group popped and has not acknowledged yet, the {MOST_LAGS} largest"
-    largest = nlargest(MOST_LAGS, values, key=lambda value: value[1])
+    text = f"Messages that a group popped and has not acknowledged yet, the {MAX_LAGS} largest"
+    largest = nlargest(MAX_LAGS, values, key=lambda value: value[1])
     return families.gauges("rocketmq_consumer_inflight_messages", text, names, largest)
 
 

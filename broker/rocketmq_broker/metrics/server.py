@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 
 REQUEST_TIMEOUT_S: Final = 10
 """Seconds after which the server closes the connection of a stalled scraper."""
-MOST_CONNECTIONS: Final = 32
+MAX_CONNECTIONS: Final = 32
 """Connections, each with a thread. One more closes the oldest: a scrape takes milliseconds."""
 
 _BOTH_WAYS: Final = 2
@@ -54,7 +54,7 @@ class _Bounded:
         super().setup()  # type: ignore[misc]
         with self.lock:
             self.open[id(self)] = self.connection
-            oldest = self.open.pop(next(iter(self.open))) if len(self.open) > MOST_CONNECTIONS else None
+            oldest = self.open.pop(next(iter(self.open))) if len(self.open) > MAX_CONNECTIONS else None
         if oldest is not None:
             _hang_up(oldest)
 

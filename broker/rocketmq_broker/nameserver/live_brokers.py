@@ -6,7 +6,7 @@ import logging
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from rocketmq_broker.nameserver.limits import MOST_BROKERS
+from rocketmq_broker.nameserver.limits import MAX_BROKERS
 from rocketmq_broker.protocol.bodies import DataVersion
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.complaints import Complaints
@@ -16,7 +16,7 @@ BROKER_EXPIRES_MS = 120_000
 """Time without a registration after which a broker is removed; brokers register every 30 s."""
 BROKER_HOLDS_NAME_MS = 70_000
 """Time without a registration after which another broker may take the name; brokers register every 60 s at least."""
-MOST_CONNECTIONS = 8
+MAX_CONNECTIONS = 8
 """Connections that are known for one broker; a broker has one, and two while it reconnects."""
 
 logger = logging.getLogger(__name__)
@@ -60,9 +60,9 @@ class LiveBrokers:
         before = self._by_address.get(registered.address)
         if before is not None:
             others = [other for other in before.connections if other not in registered.connections]
-            registered.connections = others[-(MOST_CONNECTIONS - 1) :] + registered.connections
-        elif len(self._by_address) >= MOST_BROKERS:
-            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{MOST_BROKERS} brokers are registered, the most that may be")
+            registered.connections = others[-(MAX_CONNECTIONS - 1) :] + registered.connections
+        elif len(self._by_address) >= MAX_BROKERS:
+            raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{MAX_BROKERS} brokers are registered, the most that may be")
         self._by_address[registered.address] = registered
 
     def remove(self, address: str) -> LiveBroker | None:

@@ -119,10 +119,9 @@ def _read_registration(body: bytes, *, is_compressed: bool) -> Generator[None, N
     if not body:
         return RegisterBrokerBody()
     if is_compressed:
-        return (yield from RegisterBrokerBody.read_compressed(body, most_topics=limits.MOST_TOPICS_OF_A_BROKER))
-    if len(body) > limits.LONGEST_PLAIN_REGISTRATION:
-        remark = (
-            f"a registration of {len(body)} bytes; {limits.LONGEST_PLAIN_REGISTRATION} are the most: set compressedRegister=true"
-        )
+        return (yield from RegisterBrokerBody.read_compressed(body, most_topics=limits.MAX_TOPICS_OF_A_BROKER))
+    if len(body) > limits.MAX_PLAIN_REGISTRATION_LENGTH:
+        limit = limits.MAX_PLAIN_REGISTRATION_LENGTH
+        remark = f"registration too long: {len(body)} bytes, at most {limit}; set compressedRegister=true"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
     return RegisterBrokerBody.decode(body)

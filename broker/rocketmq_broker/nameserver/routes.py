@@ -208,7 +208,7 @@ class RouteTable:
             if number % TOPICS_AT_ONCE == 0:
                 yield
             is_new = config.topic_name not in broker.queues
-            is_full = len(broker.queues) >= limits.MOST_TOPICS_OF_A_BROKER or entries >= limits.MOST_ENTRIES
+            is_full = len(broker.queues) >= limits.MAX_TOPICS_OF_A_BROKER or entries >= limits.MAX_ENTRIES
             if not _is_sound(config) or (is_new and is_full):
                 left_out += 1
                 continue
@@ -217,7 +217,7 @@ class RouteTable:
         if left_out:
             logger.warning(
                 "%d topics that broker %r registered are left out: more than %d queues, names longer than %d, or too many topics",
-                *(left_out, name, limits.MOST_QUEUES, limits.LONGEST_NAME),
+                *(left_out, name, limits.MAX_QUEUES, limits.MAX_NAME_LENGTH),
             )
 
 
@@ -244,18 +244,18 @@ def _live_broker(connection: Hashable, registration: BrokerRegistration, now_ms:
 def _refuse_too_much(registration: BrokerRegistration) -> None:
     """Raises RequestRefused if names are too long or filter servers too many."""
     names = registration.cluster, registration.name, registration.address, registration.ha_address, *registration.filter_servers
-    if any(len(name) > limits.LONGEST_NAME for name in names):
-        remark = f"a registration with a name or an address of more than {limits.LONGEST_NAME} characters"
+    if any(len(name) > limits.MAX_NAME_LENGTH for name in names):
+        remark = f"a registration with a name or an address of more than {limits.MAX_NAME_LENGTH} characters"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-    if len(registration.filter_servers) > limits.MOST_FILTER_SERVERS:
+    if len(registration.filter_servers) > limits.MAX_FILTER_SERVERS:
         count = len(registration.filter_servers)
-        remark = f"a registration with {count} filter servers; {limits.MOST_FILTER_SERVERS} are the most"
+        remark = f"a registration with {count} filter servers; {limits.MAX_FILTER_SERVERS} are the most"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 
 def _is_sound(config: TopicConfig) -> bool:
     counts = config.read_queue_nums, config.write_queue_nums
-    return len(config.topic_name) <= limits.LONGEST_NAME and all(0 <= count <= limits.MOST_QUEUES for count in counts)
+    return len(config.topic_name) <= limits.MAX_NAME_LENGTH and all(0 <= count <= limits.MAX_QUEUES for count in counts)
 
 
 def _queue_data(broker_name: str, config: TopicConfig) -> QueueData:

@@ -13,7 +13,7 @@ from rocketmq_broker.protocol.java_properties import parse_properties
 from rocketmq_broker.remoting.tls import DEFAULT_CONFIG_FILE, ServerTls, TlsUnusable, of_config_file
 
 _HIGHEST_PORT: Final = 65_535
-_LONGEST_PORT: Final = 5
+_MAX_PORT_LENGTH: Final = 5
 
 
 class SettingsMistake(Exception):
@@ -44,7 +44,7 @@ def load_settings(path: Path | None, overrides: Mapping[str, object] | None = No
     if tls_file is not None or Path(DEFAULT_CONFIG_FILE).exists():
         properties |= of_config_file(_read(Path(tls_file or DEFAULT_CONFIG_FILE)))
     port = properties.get("listenPort", "9876")
-    if not port.isdecimal() or len(port) > _LONGEST_PORT or int(port) > _HIGHEST_PORT:
+    if not port.isdecimal() or len(port) > _MAX_PORT_LENGTH or int(port) > _HIGHEST_PORT:
         raise SettingsMistake(f"{source}: listenPort={port}: 0 to {_HIGHEST_PORT} is expected")
     try:
         tls = ServerTls.from_properties(properties)

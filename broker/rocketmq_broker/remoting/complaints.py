@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 _INTERVAL_S: Final = 60.0
-_MOST_REMEMBERED: Final = 1000
+_MAX_REMEMBERED: Final = 1000
 
 
 class Complaints:
@@ -19,7 +19,7 @@ class Complaints:
         before_s = self._made_s.get((host, cause))
         if before_s is not None and now_s - before_s < _INTERVAL_S:
             return False
-        if len(self._made_s) >= _MOST_REMEMBERED:
+        if len(self._made_s) >= _MAX_REMEMBERED:
             self._made_s.clear()
         self._made_s[host, cause] = now_s
         return True

@@ -9,7 +9,7 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.frame import MAX_FRAME_LENGTH
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
-LONGEST_ANSWER: Final = MAX_FRAME_LENGTH - 64 * 1024
+MAX_ANSWER_LENGTH: Final = MAX_FRAME_LENGTH - 64 * 1024
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -34,8 +34,8 @@ def list_in_steps(
 
 def refuse_long(length: int, advice: str) -> None:
     """Raises RequestRefused if no frame can hold an answer of that many bytes."""
-    if length > LONGEST_ANSWER:
-        remark = f"the answer has more than {LONGEST_ANSWER} bytes, which no frame can have: {advice}"
+    if length > MAX_ANSWER_LENGTH:
+        remark = f"the answer has more than {MAX_ANSWER_LENGTH} bytes, which no frame can have: {advice}"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 

@@ -18,7 +18,7 @@ from rocketmq_broker.world import Chance
 
 _Entry: TypeAlias = "MemoryFile | Literal['folder'] | None"
 """Where a name leads; None: nowhere."""
-_MOST_CHANGES: Final = 64
+_MAX_CHANGES: Final = 64
 """So many changes of names wait at most for a sync: the system brings older ones to the disk by itself."""
 
 
@@ -265,10 +265,10 @@ class MemoryFiles:
 
     def _change(self, change: dict[Path, _Entry]) -> None:
         self._changes.append(change)
-        if len(self._changes) > _MOST_CHANGES:
-            for older in self._changes[: _MOST_CHANGES // 2]:
+        if len(self._changes) > _MAX_CHANGES:
+            for older in self._changes[: _MAX_CHANGES // 2]:
                 self._make_durable(older)
-            del self._changes[: _MOST_CHANGES // 2]
+            del self._changes[: _MAX_CHANGES // 2]
 
     def _settle(self, is_synced: Callable[[Path], bool]) -> None:
         """Makes durable the changes of these names, with the earlier changes that they build on."""

@@ -38,7 +38,7 @@ from rocketmq_broker.testing.tapped import Tapped, frames
 _PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE})
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
 _LENGTH_SIZE: Final = 4
-_MOST_PULLS: Final = 1000
+_MAX_PULLS: Final = 1000
 ANSWERS_WITHIN_S: Final = 1.0
 """So long a producer elsewhere has, in real time, to answer a check-back."""
 _TOOLS: Final = "TOOLS_CONSUMER"
@@ -202,7 +202,7 @@ class Door:
     def _note_pull(self, connection: Connection, request: RemotingCommand) -> None:
         header = request.decode_header(PullMessageRequestHeader)
         if header.consumer_group != _TOOLS:
-            if len(self._pulls) >= _MOST_PULLS:
+            if len(self._pulls) >= _MAX_PULLS:
                 del self._pulls[next(iter(self._pulls))]
             self._pulls[connection.peer, request.opaque] = header.consumer_group
 

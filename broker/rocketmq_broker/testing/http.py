@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 LOOPBACK: Final = "127.0.0.1"
 _PATIENCE_S: Final = 10.0
 """How long a program may take to say its command; as long again for the body of it."""
-_LONGEST_HEAD: Final = 16 * 1024
-_LONGEST_BODY: Final = 64 * 1024
+_MAX_HEAD_LENGTH: Final = 16 * 1024
+_MAX_BODY_LENGTH: Final = 64 * 1024
 _HOSTS: Final = KnownHosts(LOOPBACK)
 
 
@@ -37,7 +37,7 @@ class ControlServer:
 
     async def start(self, port: int = 0) -> str:
         """Listens on loopback, and returns the URL. Raises OSError."""
-        self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=_LONGEST_HEAD)
+        self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=_MAX_HEAD_LENGTH)
         return f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
 
     async def stop(self) -> None:
@@ -84,8 +84,8 @@ def _parsed(head: str) -> tuple[str, str, dict[str, str]]:
 def _body_length(headers: dict[str, str]) -> int:
     """Returns the length of the body. Raises ValueError."""
     length = int(headers.get("content-length", "0"))
-    if not 0 <= length <= _LONGEST_BODY:
-        raise ValueError(f"a body of {length} bytes; {_LONGEST_BODY} are the most")
+    if not 0 <= length <= _MAX_BODY_LENGTH:
+        raise ValueError(f"a body of {length} bytes; {_MAX_BODY_LENGTH} are the most")
     return length
 
 

@@ -31,7 +31,7 @@ from rocketmq_broker.message.text.mistakes import kind_of
 NS_IN_S: Final = 1_000_000_000
 PATIENCE_S: Final = 1.0
 """Real time. A thread that works for longer is taken to wait for something that only the loop's time can bring."""
-MOST_UNASKED_S: Final = 3600
+MAX_UNASKED_S: Final = 3600
 """The most time that passes unasked: a test that waits longer waits in vain."""
 LOOK_OUTSIDE_EVERY: Final = 16
 """While time is advanced, sockets are looked at once in so many rounds: to ask the system costs more than a timer."""
@@ -262,10 +262,10 @@ class VirtualTime:
         if timeout is None or not self._is_awaited():
             return selector.select(None)
         self._unasked_ns += _ns(timeout)
-        if self._unasked_ns > MOST_UNASKED_S * NS_IN_S:
+        if self._unasked_ns > MAX_UNASKED_S * NS_IN_S:
             self._unasked_ns = 0
             raise NothingHappens(
-                f"the test has waited for {MOST_UNASKED_S} s of its own time, and nothing came: time does not bring it"
+                f"the test has waited for {MAX_UNASKED_S} s of its own time, and nothing came: time does not bring it"
             )
         self._pass(_ns(timeout))
         return []

@@ -8,7 +8,7 @@ from typing import Final
 
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 
-_MOST_STALE: Final = 4096
+_MAX_STALE: Final = 4096
 _BEFORE_ALL_MS: Final = -(1 << 62)
 _AFTER_ALL_MS: Final = 1 << 62
 
@@ -43,7 +43,7 @@ class DueTimes:
         if transaction.due_ms < self._watched_until_ms:
             self._watched_until_ms = _BEFORE_ALL_MS
             self._on_due_sooner()
-        if len(self._heap) > 2 * len(self._pending) + _MOST_STALE:
+        if len(self._heap) > 2 * len(self._pending) + _MAX_STALE:
             self._drop_stale()
 
     def take_due(self, now_ms: int, limit: int) -> list[PendingTransaction]:

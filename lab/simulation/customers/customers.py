@@ -18,7 +18,7 @@ from rocketmq_broker.world import Chance
 
 PATIENCE_S: Final = 30.0
 """A customer waits so long for an answer."""
-_LONGEST_WAY_S: Final = 0.02
+_MAX_WAY_S: Final = 0.02
 _PAUSES_S: Final = (1.0, 3.0, 10.0, 20.0, 30.0, 60.0)
 """Between a customer's tries."""
 _NOBODY: Final = ServiceAnswer(None, text="no order service listens", is_refused_connection=True)
@@ -142,7 +142,7 @@ class Customers:
         return answer
 
     async def _answer(self, request: ServiceRequest, chance: Chance) -> ServiceAnswer:
-        await asyncio.sleep(chance.random() * _LONGEST_WAY_S)
+        await asyncio.sleep(chance.random() * _MAX_WAY_S)
         services = self._shop.serving()
         if not services:
             return _NOBODY
@@ -152,7 +152,7 @@ class Customers:
         if is_lost or is_answer_lost:
             await asyncio.sleep(PATIENCE_S)
             return _LOST
-        await asyncio.sleep(chance.random() * _LONGEST_WAY_S)
+        await asyncio.sleep(chance.random() * _MAX_WAY_S)
         return answer
 
     async def _answered_by(self, service: OrderProcess, request: ServiceRequest) -> ServiceAnswer:

@@ -29,8 +29,8 @@ _BUSY_PAUSES_S: Final = (0.001, 0.002, 0.005, 0.010, 0.015, 0.020, 0.025, 0.025,
 """SQLite's own pauses while it waits for a lock."""
 _STATEMENT_WAITS: Final = 0.05
 _COMMIT_WAITS: Final = 0.5
-_LONGEST_STATEMENT_S: Final = 0.005
-_LONGEST_COMMIT_S: Final = 0.02
+_MAX_STATEMENT_S: Final = 0.005
+_MAX_COMMIT_S: Final = 0.02
 _NAMED_TABLES: Final = ("transactions", "orders", "credits", "shipments")
 _RULED_TABLES: Final = ("orders", "credits", "shipments")
 _INSERT: Final = re.compile(r"INSERT INTO (\w+) \(([^)]*)\)")
@@ -100,7 +100,7 @@ class DatabaseGate:
         """Runs a statement: it may wait, fail, or be the last one of its process."""
         with self._dying():
             self._pass(sql)
-            if pause_s := self._file.pause_s(_STATEMENT_WAITS, _LONGEST_STATEMENT_S):
+            if pause_s := self._file.pause_s(_STATEMENT_WAITS, _MAX_STATEMENT_S):
                 self._process.threads.sleep(pause_s)
             if self._faults.rules and self._faults.is_against_a_rule(_ruled(sql, parameters)):
                 raise refused_by_rule()
@@ -146,7 +146,7 @@ class DatabaseGate:
             raise broken_connection()
 
     def _wait(self, likely: float) -> None:
-        if pause_s := self._file.pause_s(likely, _LONGEST_COMMIT_S):
+        if pause_s := self._file.pause_s(likely, _MAX_COMMIT_S):
             self._process.threads.sleep(pause_s)
 
     def _unlocked(self, connection: SimulatedConnection, work: Callable[[], T]) -> T:

@@ -11,7 +11,7 @@ from lab.simulation.planted.table import as_markdown
 
 _FOUND = "lab/simulation/planted/found.py"
 _PAGE = "docs/simulation-planted.md"
-_LONGEST_LINE = 130
+_MAX_LINE_LENGTH = 130
 
 
 def write_found(root: Path, found: Mapping[str, FoundBug]) -> None:
@@ -30,4 +30,4 @@ def _row(name: str, bug: FoundBug) -> str:
     if bug.cpu_s is not None:
         values += f", {bug.cpu_s}" if bug.events is None else f", {bug.cpu_s}, {bug.events}"
     row = f'    "{name}": FoundBug({values}),'
-    return row if len(row) <= _LONGEST_LINE else f'    "{name}": FoundBug(\n        {values}\n    ),'
+    return row if len(row) <= _MAX_LINE_LENGTH else f'    "{name}": FoundBug(\n        {values}\n    ),'

@@ -16,8 +16,8 @@ from lab.simulation.search.standing import Totals
 from lab.simulation.search.worlds import FoundBroken, WorldEnd
 from rocketmq_broker.testing.simulation.history import RecordedHappening
 
-_MOST_HAPPENINGS: Final = 60
-_MOST_BROKEN: Final = 10
+_MAX_HAPPENINGS: Final = 60
+_MAX_BROKEN: Final = 10
 _IN_SHORT: Final = frozenset({"fault", "death", "start", "error", "violation"})
 
 
@@ -74,11 +74,11 @@ def tell_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> N
 def tell_broken(console: Console, title: str, broken: Sequence[FoundBroken]) -> None:
     """Prints the promises that a world broke."""
     console.print(title, style="bold red", markup=False, highlight=False)
-    for one in broken[:_MOST_BROKEN]:
+    for one in broken[:_MAX_BROKEN]:
         console.print(f"  {one.promise}", style="red", markup=False, highlight=False)
         console.print(f"    {one.text}", markup=False, highlight=False)
-    if len(broken) > _MOST_BROKEN:
-        console.print(f"  and {len(broken) - _MOST_BROKEN} more", markup=False, highlight=False)
+    if len(broken) > _MAX_BROKEN:
+        console.print(f"  and {len(broken) - _MAX_BROKEN} more", markup=False, highlight=False)
 
 
 def tell_world(console: Console, end: WorldEnd) -> None:
@@ -86,9 +86,9 @@ def tell_world(console: Console, end: WorldEnd) -> None:
     shape = ", ".join(f"{name} {value}" for name, value in sorted(end.plan.shape.items()))
     console.print(f"World {end.seed}: {len(end.plan.events)} events; {shape}", markup=False, highlight=False)
     short = [it for it in end.happenings if it.kind in _IN_SHORT]
-    for it in short[:_MOST_HAPPENINGS]:
+    for it in short[:_MAX_HAPPENINGS]:
         console.print(_line(it), markup=False, highlight=False)
-    left = len(end.happenings) - min(len(short), _MOST_HAPPENINGS)
+    left = len(end.happenings) - min(len(short), _MAX_HAPPENINGS)
     console.print(f"and {left:,} further happenings, in {end.simulated_s:,.0f} simulated seconds", markup=False, highlight=False)
     console.print(table_of_fired(end.fired, ()))
     if end.broken:

@@ -35,8 +35,8 @@ VISIBILITY_TIMEOUT_S: Final = 60.0
 TASK_TIME_LIMIT_S: Final = 30.0
 RESULT_EXPIRES_S: Final = 300.0
 _CALL_TIMEOUT_S: Final = 2.0
-_LONGEST_CALL_S: Final = 0.003
-_LONGEST_TAKING_S: Final = 0.05
+_MAX_CALL_S: Final = 0.003
+_MAX_TAKING_S: Final = 0.05
 _LOOKS_EVERY_S: Final = 10.0
 """A worker looks for unacknowledged tasks so often."""
 
@@ -161,7 +161,7 @@ class SimulatedRedis:
 
     def call(self, process: SimulatedProcess, work: Callable[[], Any]) -> Any:
         """Does a call's work after its way. Raises what redis-py raises when Redis does not answer."""
-        process.threads.sleep(self._chance.random() * _LONGEST_CALL_S)
+        process.threads.sleep(self._chance.random() * _MAX_CALL_S)
         hangs_for_s = self._hangs_until_s - self._now_s()
         if hangs_for_s <= 0:
             return work()
@@ -224,7 +224,7 @@ class SimulatedRedis:
     async def take(self) -> tuple[int, SentTask]:
         """Waits for a task, and returns it with the number of its delivery."""
         while True:
-            await asyncio.sleep(self._chance.random() * _LONGEST_TAKING_S)
+            await asyncio.sleep(self._chance.random() * _MAX_TAKING_S)
             if (hangs_for_s := self._hangs_until_s - self._now_s()) > 0:
                 self._fired("hang")
                 await asyncio.sleep(hangs_for_s)
@@ -255,7 +255,7 @@ class SimulatedRedis:
         hangs_for_s = max(self._hangs_until_s - self._now_s(), 0.0)
         if hangs_for_s:
             self._fired("hang")
-        await asyncio.sleep(hangs_for_s + self._chance.random() * _LONGEST_CALL_S)
+        await asyncio.sleep(hangs_for_s + self._chance.random() * _MAX_CALL_S)
 
     # internals
 

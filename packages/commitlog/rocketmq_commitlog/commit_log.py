@@ -28,7 +28,7 @@ from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import QueueUnits, known_end
 
 RANGE_BYTES = 64 * 1024 * 1024
-LONGEST_SEARCHED = 16 * 1024 * 1024
+MAX_SEARCHED_LENGTH = 16 * 1024 * 1024
 
 _SEGMENT_NAME = re.compile(r"[0-9]{20}")
 _MAGIC = (MESSAGE_MAGIC & 0xFFFFFFFF).to_bytes(4, "big")
@@ -291,7 +291,7 @@ def keys_in(damaged: bytes) -> tuple[str, ...]:
     The property's name tells keys from other bytes. Of very long stretches only the beginning is searched, and at most MAX_KEYS
     keys are returned.
     """
-    found = (match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:LONGEST_SEARCHED]))
+    found = (match[1].decode(errors="replace").split() for match in _KEYS.finditer(damaged[:MAX_SEARCHED_LENGTH]))
     return tuple(dict.fromkeys(islice((key for keys in found for key in keys), MAX_KEYS)))
 
 

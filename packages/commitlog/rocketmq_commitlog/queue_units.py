@@ -21,7 +21,7 @@ _UNIT: Final = struct.Struct(">qiq")
 _BLANK_SIZE: Final = 0x7FFFFFFF
 """The size of a unit that holds no message."""
 _FILE_NAME: Final = re.compile(r"[0-9]{20}")
-_MOST_QUEUES: Final = 1_000
+_MAX_QUEUES: Final = 1_000
 """Queues that are read for the end of the log: those written last."""
 
 _MAX_QUEUE_OFFSET: Final = (1 << 62) // _UNIT.size
@@ -80,7 +80,7 @@ def known_end(store: Path) -> int:
             if files := _files_of(queue):
                 last_files.append((_changed_ns(files[-1][1]), files))
     last_files.sort(key=lambda file: file[0], reverse=True)
-    ends = [_end_of(files) for _, files in last_files[:_MOST_QUEUES]]
+    ends = [_end_of(files) for _, files in last_files[:_MAX_QUEUES]]
     return max([0, _saved_progress(store), *ends])
 
 

@@ -22,7 +22,7 @@ from pipelines.sources.databases.key_ranges import KeyRange, Since
 BATCH_ROWS = 65_536
 """SQLite has no column types: its driver guesses them from the first batch, which had better be a long one."""
 
-MOST_UNREADABLE = 1_000
+MAX_UNREADABLE = 1_000
 """The most rows of a table that are listed one by one: more of them are one mistake, and not a thousand."""
 
 ROWID = "rowid"
@@ -119,7 +119,7 @@ def read_columns(
 def read_unreadable(
     address: DatabaseAddress, table: str, columns: Mapping[str, str], key: str | None, nullable: Sequence[str]
 ) -> list[str]:
-    """Returns the values of unwanted types, each with table, row and column; the first MOST_UNREADABLE rows.
+    """Returns the values of unwanted types, each with table, row and column; the first MAX_UNREADABLE rows.
 
     Raises UnreadableDatabase.
     """
@@ -141,13 +141,13 @@ def read_unreadable(
             ]
             cursor.execute(
                 f"SELECT {row} AS place, {' || '.join(parts)} AS told FROM {_plain(table)} "
-                f"WHERE {' OR '.join(wrong.values())} LIMIT {MOST_UNREADABLE}"
+                f"WHERE {' OR '.join(wrong.values())} LIMIT {MAX_UNREADABLE}"
             )
             for one in cursor.fetch_arrow_table().to_pylist():
                 found.append(f"{table} row {one['place']}: {one['told'].removeprefix('; ')}")
         if driver is Driver.SQLITE:
             found += _invalid_text(cursor, table, row, texts(columns))
-        return found[:MOST_UNREADABLE]
+        return found[:MAX_UNREADABLE]
 
 
 def known_columns(address: DatabaseAddress, table: str, columns: Mapping[str, str]) -> frozenset[str]:

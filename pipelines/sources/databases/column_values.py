@@ -16,7 +16,7 @@ from pipelines.sources.databases.database_address import Driver
 
 NUMBER: Final = "bigint"
 UNREADABLE: Final = "(unreadable)"
-_LONGEST_SHOWN: Final = 40
+_MAX_SHOWN_LENGTH: Final = 40
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 
@@ -54,8 +54,8 @@ def unreadable(driver: Driver, name: str, wanted: str, *, is_nullable: bool, is_
 def shown(driver: Driver, name: str) -> str:
     """Returns the SQL of the value's appearance."""
     if driver is Driver.SQLITE:
-        return f"typeof({name}) || ' ' || substr(quote({name}), 1, {_LONGEST_SHOWN})"
-    return f"COALESCE(left(CAST({name} AS text), {_LONGEST_SHOWN}), 'NULL')"
+        return f"typeof({name}) || ' ' || substr(quote({name}), 1, {_MAX_SHOWN_LENGTH})"
+    return f"COALESCE(left(CAST({name} AS text), {_MAX_SHOWN_LENGTH}), 'NULL')"
 
 
 def texts(columns: Mapping[str, str]) -> Sequence[str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 ROWS_PER_RANGE = 250_000
-MOST_RANGES = 2_000
+MAX_RANGES = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Since:
 def split_keys(lowest: int | None, highest: int | None, rows_per_range: int = ROWS_PER_RANGE) -> list[KeyRange]:
     """Returns ranges that together cover the keys from `lowest` to `highest` once; none for an empty table.
 
-    A range holds at most `rows_per_range` rows, unless sparse keys would need more than MOST_RANGES ranges.
+    A range holds at most `rows_per_range` rows, unless sparse keys would need more than MAX_RANGES ranges.
     """
     if lowest is None or highest is None:
         return []
     keys = highest - lowest + 1
-    step = max(rows_per_range, -(-keys // MOST_RANGES))
+    step = max(rows_per_range, -(-keys // MAX_RANGES))
     return [KeyRange(first, min(first + step - 1, highest)) for first in range(lowest, highest + 1, step)]

@@ -18,7 +18,7 @@ from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.queue_units import known_end, queue_ends
 from rocketmq_commitlog.source import CommitLogSource
 
-MOST_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
+MAX_SMALL_LOG_BYTES: Final = 64 * 1024 * 1024
 _BLOCK: Final = 1024 * 1024
 COLUMNS: Final = {
     "commit_log_offset": "bigint",
@@ -73,7 +73,7 @@ class StoreLog:
 
     def is_small(self) -> bool:
         """Returns whether the log is short enough for one process."""
-        left = MOST_SMALL_LOG_BYTES
+        left = MAX_SMALL_LOG_BYTES
         for part in split_log(self.store):
             length = part.end - part.start
             # A copied file has lost the hole behind its last record: it may be small nevertheless.

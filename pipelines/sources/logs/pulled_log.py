@@ -15,7 +15,7 @@ from pipelines.sources.reading import Reading
 from rocketmq_broker.message import topics
 from rocketmq_commitlog.record_columns import RecordKind
 
-MOST_SMALL_MESSAGES: Final = 100_000
+MAX_SMALL_MESSAGES: Final = 100_000
 NOWHERE: Final = -1
 """The commit log offset of a record that stands for several that cannot be pulled."""
 
@@ -36,7 +36,7 @@ class BrokerLog:
 
     def is_small(self) -> bool:
         """Returns whether the queues hold few enough messages for one process."""
-        return sum(part.end - part.first for part in queue_ranges(self.address)) <= MOST_SMALL_MESSAGES
+        return sum(part.end - part.first for part in queue_ranges(self.address)) <= MAX_SMALL_MESSAGES
 
     def records(self, reading: Reading) -> DataFrame:
         """Returns the pulled records, and op messages for decisions without a record."""

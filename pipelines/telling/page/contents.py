@@ -10,8 +10,8 @@ from typing import Any, Final
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.totals import SUMMED, latency_ms
 
-MOST_PERIODS: Final = 48
-MOST_BREAKS: Final = 1_000
+MAX_PERIODS: Final = 48
+MAX_BREAKS: Final = 1_000
 PERCENTILES: Final = (50, 90, 99, 100)
 AGES_S: Final = (60, 600, 3_600, 86_400)
 
@@ -82,7 +82,7 @@ class BreakShown:
 
 
 def periods_of(rows: Iterable[Row]) -> list[Period]:
-    """Returns counts by the times of orders, in some MOST_PERIODS periods of equal length, including empty ones.
+    """Returns counts by the times of orders, in some MAX_PERIODS periods of equal length, including empty ones.
 
     If the times are further apart than any history can be, it returns only periods with orders.
     """
@@ -92,9 +92,7 @@ def periods_of(rows: Iterable[Row]) -> list[Period]:
             counts[int(row["period_ms"])][_group(row)] += row["count"]
     if not counts:
         return []
-    width = next(
-        width for width in _PERIODS_MS if (max(counts) - min(counts)) // width < MOST_PERIODS or width == _PERIODS_MS[-1]
-    )
+    width = next(width for width in _PERIODS_MS if (max(counts) - min(counts)) // width < MAX_PERIODS or width == _PERIODS_MS[-1])
     together: dict[int, Counter[str]] = defaultdict(Counter)
     for begins, of_it in counts.items():
         together[begins // width * width].update(of_it)
@@ -133,7 +131,7 @@ def causes_of(rows: Iterable[Row]) -> list[CauseSum]:
     return sorted(sums, key=lambda found: (-sum(cents for _, cents in found.at_stake_cents), -found.count, found.finding))
 
 
-def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[BreakShown], int]:
+def breaks_of(rows: Iterable[Row], most: int = MAX_BREAKS) -> tuple[list[BreakShown], int]:
     """Returns the first breaks by class and order id, those of healthy classes last; and the number of all."""
     told = [row for row in rows if row["finding"] not in SUMMED]
     told.sort(key=lambda row: (row["finding"] in CONSISTENT, row["finding"], row["order_id"] or "", row["customer"] or ""))
@@ -141,8 +139,8 @@ def breaks_of(rows: Iterable[Row], most: int = MOST_BREAKS) -> tuple[list[BreakS
 
 
 def _all_or_some(begins: Collection[int], width: int) -> Iterable[int]:
-    is_plausible = (max(begins) - min(begins)) // width <= 2 * MOST_PERIODS
-    return range(min(begins), max(begins) + 1, width) if is_plausible else sorted(begins)[-MOST_PERIODS:]
+    is_plausible = (max(begins) - min(begins)) // width <= 2 * MAX_PERIODS
+    return range(min(begins), max(begins) + 1, width) if is_plausible else sorted(begins)[-MAX_PERIODS:]
 
 
 def _percentile(counts: Counter[int], percent: int) -> int:

@@ -27,7 +27,7 @@ SECRET = "a long secret"
 OWN, FOREIGN = "own", "foreign"
 STRANGER = Account(access_key="stranger-key", secret_key=SECRET, topic_perms=(f"{OWN}=PUB|SUB",), group_perms=(f"{OWN}=SUB",))
 RULES = AccessRules([STRANGER])
-MOST_IN_BINARY = (1 << 15) - 1
+MAX_IN_BINARY = (1 << 15) - 1
 """The largest request code of a header in binary: RocketMQ writes two bytes for it, so pops are asked for in JSON."""
 STORED = {145: StoredUnder("RMQ_SYS_TRANS_HALF_TOPIC", FOREIGN), 100: StoredUnder(FOREIGN, FOREIGN), 7: StoredUnder(OWN, OWN)}
 
@@ -168,7 +168,7 @@ def test_the_acl_decides_over_what_the_handler_reads(header_types: dict[int, typ
         if code not in FINDERS:
             continue
         for serializer, entries in spellings(whole(header_type)):
-            if serializer is SerializeType.ROCKETMQ and code > MOST_IN_BINARY:
+            if serializer is SerializeType.ROCKETMQ and code > MAX_IN_BINARY:
                 continue
             command = signed(code, serializer, entries)
             if command is None:
@@ -184,7 +184,7 @@ def test_the_acl_decides_over_what_the_handler_reads(header_types: dict[int, typ
                 if refusal is None:
                     wrong.append((code, entries, "let in", str(error)))
                 continue
-            if "" not in header.ext_fields().values() and code <= MOST_IN_BINARY:
+            if "" not in header.ext_fields().values() and code <= MAX_IN_BINARY:
                 plain = signed(code, SerializeType.ROCKETMQ, list(header.ext_fields().items()))
             else:
                 plain = signed(code, SerializeType.JSON, [(name, json.dumps(text)) for name, text in header.ext_fields().items()])
@@ -202,7 +202,7 @@ def test_the_handler_acts_on_the_object_that_the_acl_decided_over(header_types: 
     assert set(FINDERS) - set(header_types) == bodies_alone
     for code in set(FINDERS) - bodies_alone:
         fields = list(whole(header_types[code]).items())
-        if code > MOST_IN_BINARY:
+        if code > MAX_IN_BINARY:
             command = signed(code, SerializeType.JSON, [(name, json.dumps(text)) for name, text in fields])
         else:
             command = signed(code, SerializeType.ROCKETMQ, fields)

@@ -98,7 +98,7 @@ async def test_mistakes_are_refused_before_anything_is_sent(rocketmq: RocketMQ, 
         await asking.request("1")  # type: ignore[arg-type]
     with pytest.raises(MessageRefused, match="illegal characters"):
         await asking.request(Message.of("my quotes", "1"))
-    monkeypatch.setattr(replies, "MOST_WAITING", 0)
+    monkeypatch.setattr(replies, "MAX_WAITING", 0)
     with pytest.raises(SendFailed, match="wait for their replies already"):
         await asking.request(Message.of("quotes", "1"))
     assert not await rocketmq.messages("quotes")

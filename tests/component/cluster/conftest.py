@@ -12,7 +12,7 @@ from demo.ports import free_ports, free_ports_of_brokers
 from demo.processes import Process, Processes, prints
 from demo.system import BROKER_PORTS_APART, BROKER_SETTINGS, QUICK_CHECKS
 
-MOST_BROKERS = 3
+MAX_BROKERS = 3
 
 
 class RunningCluster:
@@ -24,7 +24,7 @@ class RunningCluster:
         (namesrv_port,) = free_ports(1)
         self.namesrv_addr = f"127.0.0.1:{namesrv_port}"
         ports = {
-            "listenPort": str(free_ports_of_brokers(MOST_BROKERS, BROKER_PORTS_APART)),
+            "listenPort": str(free_ports_of_brokers(MAX_BROKERS, BROKER_PORTS_APART)),
             "namesrvListenPort": str(namesrv_port),
         }
         self.settings = {**BROKER_SETTINGS, **QUICK_CHECKS, **ports, "storePathRootDir": str(self.folder)}

@@ -6,7 +6,7 @@ import pytest
 from celery import Celery
 
 from credit_service.adapters.celery_app import QUEUE, create_celery
-from credit_service.adapters.celery_crediting import MOST_WAITING_TASKS, CeleryCrediting
+from credit_service.adapters.celery_crediting import MAX_WAITING_TASKS, CeleryCrediting
 from credit_service.adapters.celery_tasks import CeleryTasks, Task, TaskAnswer
 from credit_service.adapters.credit_wire import WireCredit, to_wire
 from credit_service.adapters.ledger import Ledger
@@ -74,10 +74,10 @@ def test_a_batch_whose_task_was_done_while_nobody_waited_is_credited_once(side: 
 
 def test_consumers_that_start_over_and_over_do_not_fill_redis(side: CreditSide, crediting: CeleryCrediting) -> None:
     side.are_workers_up = lambda: False
-    for number in range(MOST_WAITING_TASKS + 50):
+    for number in range(MAX_WAITING_TASKS + 50):
         with pytest.raises(CreditingUnavailable):
             credit(crediting, [a_credit(str(number))])
-    assert side.most_waiting == MOST_WAITING_TASKS
+    assert side.most_waiting == MAX_WAITING_TASKS
     with pytest.raises(CreditingUnavailable, match="1000 tasks wait in Redis already: no worker takes them"):
         credit(crediting, [a_credit("one more")])
 

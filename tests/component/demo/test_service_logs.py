@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from demo.scenarios.service_logs import LOOKED_AT_BYTES, MOST_LINES, ServiceLogs
+from demo.scenarios.service_logs import LOOKED_AT_BYTES, MAX_LINES, ServiceLogs
 
 LINE = (
     "2026-01-31 12:00:00,042 ERROR credit_service.service_layer.order_listener: [order_id=o1] "
@@ -52,8 +52,8 @@ def test_lines_of_other_kinds_say_nothing(log: Path, logs: ServiceLogs) -> None:
 
 
 def test_only_the_latest_lines_of_the_end_of_a_log_count(log: Path, logs: ServiceLogs) -> None:
-    log.write_text(LINE + "\n" + "x" * LOOKED_AT_BYTES + "\n" + f"{LINE}\n" * (MOST_LINES + 3))
-    assert len(logs.events("M1")) == MOST_LINES
+    log.write_text(LINE + "\n" + "x" * LOOKED_AT_BYTES + "\n" + f"{LINE}\n" * (MAX_LINES + 3))
+    assert len(logs.events("M1")) == MAX_LINES
 
 
 def test_a_log_that_is_not_there_says_nothing(logs: ServiceLogs) -> None:

@@ -294,7 +294,7 @@ async def test_a_client_has_a_share_of_the_calls_that_wait(
 ) -> None:
     await client.send("orders", b"first", message_id="id-1")
     assert await ack(client, *await receive(client)) == [api.OK]
-    monkeypatch.setattr(waiting_pops, "MOST_OF_AN_OWNER", 1)
+    monkeypatch.setattr(waiting_pops, "MAX_OF_AN_OWNER", 1)
     first = asyncio.create_task(receive(client, poll_s=20))
     serving = rocketmq._broker._serving
     assert serving is not None

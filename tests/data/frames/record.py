@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 
 KEPT_OF_A_KIND = 3
-LONGEST_KEPT = 6000
+MAX_KEPT_LENGTH = 6000
 
 
 class Recorder:
@@ -33,7 +33,7 @@ class Recorder:
         if not is_response:
             request_codes[opaque] = code
         kind = (sender, serializer, request_code, code, is_response)
-        if self._kept[kind] < KEPT_OF_A_KIND and len(frame) <= LONGEST_KEPT:
+        if self._kept[kind] < KEPT_OF_A_KIND and len(frame) <= MAX_KEPT_LENGTH:
             self._kept[kind] += 1
             line = {"from": sender, "request_code": request_code, "code": code, "is_response": is_response, "frame": frame.hex()}
             self._output.write(json.dumps(line) + "\n")

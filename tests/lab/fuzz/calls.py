@@ -21,7 +21,7 @@ from tests.lab.fuzz.watch import Watch
 
 HONEST_EVERY = 250
 DAMAGED_SHARE = 0.5
-MOST_DEPTH = 6
+MAX_DEPTH = 6
 _PORT = 4711
 _PREFIX_BYTES = 5
 _NUMBERS = (0, 1, -1, 2, 5, 127, 999, 2**31 - 1, -(2**31))
@@ -71,7 +71,7 @@ class CallMaker:
 
     def _fill(self, message: Message, depth: int) -> None:
         for field in message.DESCRIPTOR.fields:
-            if depth > MOST_DEPTH or self._chance.random() < 0.25:
+            if depth > MAX_DEPTH or self._chance.random() < 0.25:
                 continue
             if field.is_repeated:
                 self._fill_repeated(getattr(message, field.name), field, depth)

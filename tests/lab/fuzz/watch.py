@@ -16,7 +16,7 @@ from typing import Any
 
 import psutil
 
-LONGEST_MS = 50.0
+MAX_MS = 50.0
 """The longest that one frame may keep the loop, by the processor time of the loop's thread: others share the machine."""
 
 

@@ -12,7 +12,7 @@ from redis import ConnectionPool, Redis, RedisError, ResponseError
 
 from credit_service.adapters import redis_transport
 from credit_service.adapters.celery_app import create_celery
-from credit_service.adapters.redis_transport import MOST_OWED, ReturningQoS, Transport
+from credit_service.adapters.redis_transport import MAX_OWED, ReturningQoS, Transport
 from rocketmq_broker.world import World, in_world
 
 PLACES = 2
@@ -172,7 +172,7 @@ def test_a_refused_task_gives_its_place_back_although_redis_cannot_be_told(place
 
 @pytest.mark.slow
 def test_what_is_owed_to_redis_has_a_bound(places: Places, tables: Tables) -> None:
-    for number in range(MOST_OWED + 10):
+    for number in range(MAX_OWED + 10):
         tables.error = None
         take(places, str(number))
         tables.error = ResponseError("NOPERM")

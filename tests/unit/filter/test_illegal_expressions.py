@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketmq_broker.filter import IllegalExpression, SqlFilter, compile_sql
-from rocketmq_broker.filter.parser import DEEPEST, MOST_BRACKETS, MOST_OPERANDS, MOST_TEXTS
+from rocketmq_broker.filter.parser import DEEPEST, MAX_BRACKETS, MAX_OPERANDS, MAX_TEXTS
 from rocketmq_broker.filter.sql_filter import LONGEST
 
 
@@ -55,11 +55,11 @@ def test_the_complaint_says_what_is_wrong_and_where(expression: str, complaint: 
         ("a = '" + "x" * (LONGEST - 6) + "'", "a = '" + "x" * (LONGEST - 5) + "'"),
         ("(" * DEEPEST + "a" + ")" * DEEPEST, "(" * (DEEPEST + 1) + "a" + ")" * (DEEPEST + 1)),
         ("a >" + "-" * DEEPEST + "1", "a > " + "- " * (DEEPEST + 1) + "1"),
-        (" OR ".join(["(a)"] * MOST_BRACKETS), " OR ".join(["(a)"] * (MOST_BRACKETS + 1))),
-        (" OR ".join(["a"] * MOST_OPERANDS), " OR ".join(["a"] * (MOST_OPERANDS + 1))),
-        ("a" + " IS NULL" * (MOST_OPERANDS - 1), "a" + " IS NULL" * MOST_OPERANDS),
-        ("a" + " = b" * (MOST_OPERANDS - 1), "a" + " = b" * MOST_OPERANDS),
-        ("a IN ('1'" + ",'1'" * (MOST_TEXTS - 1) + ")", "a IN ('1'" + ",'1'" * MOST_TEXTS + ")"),
+        (" OR ".join(["(a)"] * MAX_BRACKETS), " OR ".join(["(a)"] * (MAX_BRACKETS + 1))),
+        (" OR ".join(["a"] * MAX_OPERANDS), " OR ".join(["a"] * (MAX_OPERANDS + 1))),
+        ("a" + " IS NULL" * (MAX_OPERANDS - 1), "a" + " IS NULL" * MAX_OPERANDS),
+        ("a" + " = b" * (MAX_OPERANDS - 1), "a" + " = b" * MAX_OPERANDS),
+        ("a IN ('1'" + ",'1'" * (MAX_TEXTS - 1) + ")", "a IN ('1'" + ",'1'" * MAX_TEXTS + ")"),
     ],
 )
 def test_there_is_a_limit_to_everything_and_what_is_within_it_can_be_evaluated(just_allowed: str, too_large: str) -> None:

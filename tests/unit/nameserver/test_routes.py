@@ -255,7 +255,7 @@ def test_only_the_broker_itself_says_goodbye() -> None:
 
 
 def test_brokers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(live_brokers, "MOST_BROKERS", 2)
+    monkeypatch.setattr(live_brokers, "MAX_BROKERS", 2)
     routes = RouteTable()
     for number in range(2):
         register(routes, topics("orders"), name=f"broker-{number}", address=f"127.0.0.1:{number}")
@@ -266,8 +266,8 @@ def test_brokers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_topics_are_bounded_for_a_broker_and_over_all(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr(limits, "MOST_TOPICS_OF_A_BROKER", 3)
-    monkeypatch.setattr(limits, "MOST_ENTRIES", 4)
+    monkeypatch.setattr(limits, "MAX_TOPICS_OF_A_BROKER", 3)
+    monkeypatch.setattr(limits, "MAX_ENTRIES", 4)
     routes = RouteTable()
     register(routes, topics("a", "b", "c", "d"))
     register(routes, topics("a", "e", counter=2), name="broker-b", address="127.0.0.1:20911", connection="b")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.scripts.build_image import MOST_BYTES, base_of_images, refuse_image, released_image
+from deploy.scripts.build_image import MAX_BYTES, base_of_images, refuse_image, released_image
 from deploy.scripts.release_notes import CannotRelease
 
 TAG = "rocketmq-broker:1.2.0"
@@ -12,10 +12,10 @@ TOLD = "rocketmq-broker 1.2.0, compiled, CPython 3.11.2"
 
 
 def test_an_image_of_the_release_s_size_and_version_passes() -> None:
-    refuse_image(TAG, MOST_BYTES, TOLD, "1.2.0")
+    refuse_image(TAG, MAX_BYTES, TOLD, "1.2.0")
 
 
-@pytest.mark.parametrize("added", [MOST_BYTES + 1, 0, -1])
+@pytest.mark.parametrize("added", [MAX_BYTES + 1, 0, -1])
 def test_an_image_of_another_size_is_refused(added: int) -> None:
     with pytest.raises(CannotRelease, match=rf"it adds {added / 1e6:.1f} MB to its base, and may add 80"):
         refuse_image(TAG, added, TOLD, "1.2.0")
@@ -24,7 +24,7 @@ def test_an_image_of_another_size_is_refused(added: int) -> None:
 @pytest.mark.parametrize("version", ["1.2", "1.2.1", "2.0"])
 def test_an_image_of_another_version_is_refused(version: str) -> None:
     with pytest.raises(CannotRelease, match="which is not version"):
-        refuse_image(TAG, MOST_BYTES, TOLD, version)
+        refuse_image(TAG, MAX_BYTES, TOLD, version)
 
 
 def test_without_docker_the_image_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

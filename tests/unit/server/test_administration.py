@@ -369,7 +369,7 @@ async def test_a_query_that_takes_long_is_answered_later_and_others_are_served_m
 async def test_a_query_that_takes_for_ever_is_refused_with_the_reason(
     desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_processor, "MOST_SLICES", 3)
+    monkeypatch.setattr(query_processor, "MAX_SLICES", 3)
     put(desk)
     wire = Wire()
     desk.request(wire, RequestCode.QUERY_MESSAGE, QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2))
@@ -383,8 +383,8 @@ async def test_a_query_that_takes_for_ever_is_refused_with_the_reason(
 async def test_only_so_many_queries_that_take_long_wait_for_their_turn(
     desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_processor, "MOST_LONG_QUERIES", 2)
-    monkeypatch.setattr(query_processor, "MOST_SLICES", 1)
+    monkeypatch.setattr(query_processor, "MAX_LONG_QUERIES", 2)
+    monkeypatch.setattr(query_processor, "MAX_SLICES", 1)
     wire = Wire()
     header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
     for _ in range(3):
@@ -398,7 +398,7 @@ async def test_only_so_many_queries_that_take_long_wait_for_their_turn(
 async def test_one_client_has_a_share_of_the_queries_that_take_long(
     desk: Desk, in_tiny_slices: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(query_processor, "MOST_SLICES", 1)
+    monkeypatch.setattr(query_processor, "MAX_SLICES", 1)
     greedy, other = Wire("127.0.0.1:1"), Wire("127.0.0.1:2")
     header = QueryMessageRequestHeader("orders", "k", 32, 0, START_MS * 2)
     for _ in range(17):

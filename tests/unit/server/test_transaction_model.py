@@ -34,7 +34,7 @@ COMMIT, ROLLBACK, UNKNOWN = 8, 12, 0
 IMMUNITY_S = 3
 ANSWER_TIMEOUT_MS = 5000
 FOUR_DAYS_MS = 4 * 24 * 3_600_000
-LONGEST_WAIT_MS = max(POLICY.check_interval_ms, IMMUNITY_S * 1000)
+MAX_WAIT_MS = max(POLICY.check_interval_ms, IMMUNITY_S * 1000)
 PENDING, COMMITTED, ROLLED_BACK, DISCARDED, RESUMED = "pending", "committed", "rolled back", "discarded", "resumed"
 OUTCOMES = {COMMIT: COMMITTED, ROLLBACK: ROLLED_BACK}
 
@@ -376,7 +376,7 @@ class TransactionalBroker(RuleBasedStateMachine):
             assert transaction.checks_kept <= one.checks <= transaction.checks, transaction
             transaction.checks = one.checks
             transaction.due_ms = one.due_ms
-            assert one.due_ms <= broker.now_ms + LONGEST_WAIT_MS
+            assert one.due_ms <= broker.now_ms + MAX_WAIT_MS
         self._flushed(True)
 
     def _honest(self, topic: str, queue_id: int = 0) -> list[Any]:

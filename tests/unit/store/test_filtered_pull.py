@@ -84,15 +84,15 @@ def test_the_filter_sees_the_properties_as_they_are_stored(store: MessageStore, 
 
 def test_a_pull_looks_no_longer_for_messages_than_the_filter_may_take(store: MessageStore) -> None:
     send_numbered(store, *range(20))
-    dear = Wants(19, cost_ns=filtered_read.MOST_COST_NS // 4)
+    dear = Wants(19, cost_ns=filtered_read.MAX_COST_NS // 4)
     pulled = pull(store, dear)
-    assert (pulled.records, pulled.next_begin_offset, pulled.cost_ns) == ([], 5, filtered_read.MOST_COST_NS // 4 * 5)
+    assert (pulled.records, pulled.next_begin_offset, pulled.cost_ns) == ([], 5, filtered_read.MAX_COST_NS // 4 * 5)
     assert len(dear.asked) == 5
 
 
 def test_a_pull_reads_no_more_than_it_may_in_search_of_messages(store: MessageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(filtered_read, "READ_AT_ONCE", 700)
-    monkeypatch.setattr(filtered_read, "MOST_READ", 2000)
+    monkeypatch.setattr(filtered_read, "MAX_READ", 2000)
     send_numbered(store, *range(20), body=b"x" * 200)
     pulled = pull(store, Wants(19))
     assert (pulled.records, pulled.next_begin_offset) == ([], 8)
@@ -156,7 +156,7 @@ def test_units_that_claim_huge_records_do_not_let_a_pull_read_for_long(
     while offset < 8:
         del reads[:]
         pulled = pull(store, Wants(*range(8)), offset)
-        assert sum(size > filtered_read.MOST_READ for size in reads) <= 1
+        assert sum(size > filtered_read.MAX_READ for size in reads) <= 1
         seen += bodies(pulled)
         offset = pulled.next_begin_offset
     assert seen == [b"%d" % number for number in range(8)]

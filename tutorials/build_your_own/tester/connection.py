@@ -23,7 +23,7 @@ from tutorials.build_your_own.tester.layout import Record, read_records, shown
 from tutorials.build_your_own.tester.timeline import Kind, Timeline
 
 _SLICE_S: Final = 0.1
-_MOST_TOLD: Final = 6
+_MAX_TOLD: Final = 6
 """Records of one body that the timeline names."""
 
 
@@ -194,8 +194,8 @@ def _told_body(body: bytes) -> str:
         told = [shown(record.body) + _told_check(record) for record in read_records(body, "the body")]
     except Failed:
         return f", body of {len(body)} bytes"
-    more = f" and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-    return f": {', '.join(told[:_MOST_TOLD])}{more}"
+    more = f" and {len(told) - _MAX_TOLD} more" if len(told) > _MAX_TOLD else ""
+    return f": {', '.join(told[:_MAX_TOLD])}{more}"
 
 
 def _told_check(record: Record) -> str:

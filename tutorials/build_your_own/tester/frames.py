@@ -11,7 +11,7 @@ from tutorials.build_your_own.tester.failed import Failed
 
 RESPONSE_FLAG: Final = 1
 ONEWAY_FLAG: Final = 2
-LONGEST_FRAME: Final = 16 * 1024 * 1024
+MAX_FRAME_LENGTH: Final = 16 * 1024 * 1024
 CODES: Final[Mapping[str, int]] = {
     "SEND_MESSAGE": 10,
     "PULL_MESSAGE": 11,
@@ -95,7 +95,7 @@ def encode_request(code: int, opaque: int, fields: Mapping[str, str], body: byte
 def frame_length(data: bytes) -> int:
     """Returns the length of the frame at the beginning of the data, including its LENGTH. Raises Failed."""
     length = int.from_bytes(data[:4], signed=True)
-    if not 4 <= length <= LONGEST_FRAME:
+    if not 4 <= length <= MAX_FRAME_LENGTH:
         raise Failed(
             "a frame that begins with LENGTH: 4 bytes, big-endian, which count what follows them",
             f"{data[:4].hex(' ')}, which says {length} bytes follow",

@@ -12,18 +12,18 @@ from tutorials.build_your_own.tester.layout import Record, read_record
 _ROW: Final = 16
 _HALF_ROW: Final = 8
 _COLUMN: Final = 3 * _ROW + 2
-_MOST_ROWS: Final = 12
+_MAX_ROWS: Final = 12
 _TEXT_WIDTH: Final = 88
 
 
 def hex_lines(data: bytes) -> Iterator[str]:
     """Yields rows of sixteen bytes, with the characters that are printable ASCII; leaves out a long middle."""
     rows = [data[at : at + _ROW] for at in range(0, len(data), _ROW)]
-    for number, row in enumerate(rows[:_MOST_ROWS]):
+    for number, row in enumerate(rows[:_MAX_ROWS]):
         text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
         yield f"{number * _ROW:>6}  {row.hex(' '):<{_COLUMN}}{text}"
-    if len(rows) > _MOST_ROWS:
-        yield f"        … {len(data) - _MOST_ROWS * _ROW} more bytes"
+    if len(rows) > _MAX_ROWS:
+        yield f"        … {len(data) - _MAX_ROWS * _ROW} more bytes"
 
 
 def frame_lines(data: bytes) -> Iterator[str]:

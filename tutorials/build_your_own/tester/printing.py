@@ -25,8 +25,8 @@ _LABEL_WIDTH: Final = 11
 _LAST_LINES: Final = 14
 _OFTEN: Final = 3
 """An exchange that is repeated so often is shown once."""
-_LONGEST_LINE: Final = 160
-_LONGEST_FIELD: Final = 24
+_MAX_LINE_LENGTH: Final = 160
+_MAX_FIELD_LENGTH: Final = 24
 """Bytes of a field that are shown."""
 
 
@@ -100,7 +100,7 @@ class Printer:
             self._line("")
             self._line("    Your broker printed")
             for line in verdict.output.splitlines():
-                self._line(f"      {textwrap.shorten(line, _LONGEST_LINE, placeholder=' …')}", "dim")
+                self._line(f"      {textwrap.shorten(line, _MAX_LINE_LENGTH, placeholder=' …')}", "dim")
         self._line("")
 
     def _last_exchange(self, events: Sequence[Event]) -> None:
@@ -155,7 +155,7 @@ def _field_lines(field: Compared, width: int) -> Iterator[tuple[str, str]]:
 
 
 def _shown(data: bytes) -> str:
-    return (data[:_LONGEST_FIELD].hex(" ") + (" …" if len(data) > _LONGEST_FIELD else "")) or "(no byte)"
+    return (data[:_MAX_FIELD_LENGTH].hex(" ") + (" …" if len(data) > _MAX_FIELD_LENGTH else "")) or "(no byte)"
 
 
 def _as_number(data: bytes) -> str:

@@ -27,7 +27,7 @@ DISCARD_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 
 PREPARED_BIT: Final = 4
 _PULL_SUBSCRIPTION: Final = 4
-_MOST_RECORDS: Final = 1000
+_MAX_RECORDS: Final = 1000
 """Far more than any stage sends."""
 _fences = itertools.count(1)
 
@@ -215,7 +215,7 @@ def pull_all(connection: Connection, topic: str, *, queue_id: int = 0) -> list[R
     records: list[Record] = []
     while (pulled := pull(connection, topic, len(records), queue_id=queue_id)).records:
         records += pulled.records
-        if len(records) > _MOST_RECORDS:
+        if len(records) > _MAX_RECORDS:
             raise Failed(f"an end of {topic}, queue {queue_id}", f"{len(records)} records, and more with each pull")
     return records
 

@@ -29,7 +29,7 @@ PEER: Final = Path(__file__).parents[3] / "tests" / "foreign" / "apache" / "peer
 START_TIMEOUT_S: Final = 600.0
 """The first start downloads Apache's jars."""
 LEAST_REST_S: Final = 2.0
-MOST_REST_S: Final = 300.0
+MAX_REST_S: Final = 300.0
 LOOK_EVERY_S: Final = 0.5
 _SETTINGS: Final = {
     "HEAP": "512m",
@@ -130,7 +130,7 @@ class ApacheBroker(RacedBroker):
         """Waits until the broker's own group has passed all half messages, and the consumers all messages."""
         remoting = RemotingClient()
         broker = BrokerRequests(remoting, f"127.0.0.1:{self._port}")
-        end_s = self.now_s + MOST_REST_S
+        end_s = self.now_s + MAX_REST_S
         try:
             await asyncio.sleep(LEAST_REST_S)
             while self.now_s < end_s and not await _is_at_rest(broker):  # noqa: ASYNC110 (it happens in another process)

@@ -11,7 +11,7 @@ from tutorials.race.brokers.raced_broker import RacedBroker
 
 QUIET_MINUTES: Final = 5
 """Longer than a redelivery, a relay or a check-back takes to come round."""
-MOST_ROUNDS: Final = 20
+MAX_ROUNDS: Final = 20
 
 
 class OwnBroker(RacedBroker):
@@ -66,7 +66,7 @@ class OwnBroker(RacedBroker):
 
     async def come_to_rest(self) -> None:
         """Passes time until the commit log stops growing: a sender that is behind, such as a relay, lets it grow."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             records = self.count_records()
             await self._rocketmq.advance(minutes=QUIET_MINUTES)
             if not await self._rocketmq.pending() and self.count_records() == records:

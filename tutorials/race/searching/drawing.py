@@ -17,7 +17,7 @@ REDIS_EMPTIED: Final = "redis.emptied"
 
 ORDERS: Final = 20
 _ACTING_S: Final = 30.0
-_MOST_FAULTS: Final = 6
+_MAX_FAULTS: Final = 6
 _PROCESSES: Final = ("orders", "credits", "broker-a")
 _LINKS: Final = ("orders>broker-a", "broker-a>orders", "credits>broker-a", "broker-a>credits")
 
@@ -29,7 +29,7 @@ def plan_of(seed: int) -> Plan:
         PlannedEvent(_rounded(chance.uniform(1, _ACTING_S)), PLACE, "customer", parameters={"order": number})
         for number in range(ORDERS)
     ]
-    faults = list(_faults(chance, chance.randint(1, _MOST_FAULTS)))
+    faults = list(_faults(chance, chance.randint(1, _MAX_FAULTS)))
     ends_s = max([_ACTING_S, *(fault.ends_s for fault in faults)])
     return Plan(seed, {}, (), ends_s).with_events([*places, *faults])
 

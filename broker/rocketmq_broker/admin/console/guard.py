@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rocketmq_broker.admin.console.settings import ConsoleSettings
 from rocketmq_broker.known_hosts import KnownHosts
 
-MOST_BODY_BYTES: Final = 64 * 1024
+MAX_BODY_BYTES: Final = 64 * 1024
 SECURITY_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -56,7 +56,7 @@ class Guard:
 
 
 def _bounded(receive: Receive) -> Receive:
-    left = MOST_BODY_BYTES
+    left = MAX_BODY_BYTES
 
     async def receive_bounded() -> Message:
         nonlocal left

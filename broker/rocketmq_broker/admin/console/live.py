@@ -8,11 +8,11 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from difflib import SequenceMatcher
 from typing import Final
 
-MOST_STREAMS: Final = 32
+MAX_STREAMS: Final = 32
 """The most live pages at a time; further ones stand still and say so."""
 _SILENT_S: Final = 15.0
 """The longest silence before a comment is sent: it reveals closed clients, and keeps proxies from cutting the connection."""
-_MOST_LINES: Final = 4_000
+_MAX_LINES: Final = 4_000
 """A part with more lines is sent whole: comparing costs more than sending."""
 
 Change = tuple[int, int, list[str]]
@@ -22,7 +22,7 @@ Change = tuple[int, int, list[str]]
 class Streams:
     """All live pages of a console."""
 
-    def __init__(self, most: int = MOST_STREAMS) -> None:
+    def __init__(self, most: int = MAX_STREAMS) -> None:
         self.stopping = asyncio.Event()
         """Set when the console ends: all streams end then."""
         self._most = most
@@ -90,7 +90,7 @@ def server_sent_event(name: str, data: str) -> str:
 def changes_of(old: str, new: str) -> str | None:
     """Returns the changes as JSON, in the order of lines. None if the whole part is shorter."""
     before, after = old.split("\n"), new.split("\n")
-    if max(len(before), len(after)) > _MOST_LINES:
+    if max(len(before), len(after)) > _MAX_LINES:
         return None
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     changes: list[Change] = [

@@ -18,11 +18,11 @@ from rocketmq_broker.world import World
 
 PATH: Final = "/login"
 _IS_IN: Final = "is_in"
-MOST_GUESSES: Final = 5
+MAX_GUESSES: Final = 5
 _SHUT_S: Final = 60.0
-_LONGEST_SHUT_S: Final = 3600.0
-_MOST_DOUBLINGS: Final = 6
-_MOST_ADDRESSES: Final = 10_000
+_MAX_SHUT_S: Final = 3600.0
+_MAX_DOUBLINGS: Final = 6
+_MAX_ADDRESSES: Final = 10_000
 """More are forgotten, the one that guessed longest ago first."""
 
 
@@ -57,10 +57,10 @@ class LoginDoor:
         guesses = self._guesses.setdefault(network, _Guesses())
         self._guesses.move_to_end(network)
         guesses.wrong += 1
-        if guesses.wrong >= MOST_GUESSES:
-            shut_s = min(_SHUT_S * 2 ** min(guesses.wrong - MOST_GUESSES, _MOST_DOUBLINGS), _LONGEST_SHUT_S)
+        if guesses.wrong >= MAX_GUESSES:
+            shut_s = min(_SHUT_S * 2 ** min(guesses.wrong - MAX_GUESSES, _MAX_DOUBLINGS), _MAX_SHUT_S)
             guesses.shut_until_s = self._world.steady_s() + shut_s
-        if len(self._guesses) > _MOST_ADDRESSES:
+        if len(self._guesses) > _MAX_ADDRESSES:
             self._guesses.popitem(last=False)
         return False
 

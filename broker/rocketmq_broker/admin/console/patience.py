@@ -12,7 +12,7 @@ from typing import Final
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST_CONNECTIONS: Final = 200
+MAX_CONNECTIONS: Final = 200
 _THEIR_TURN: Final = (h11.IDLE, h11.SEND_BODY)
 
 
@@ -24,7 +24,7 @@ class PatientProtocol(H11Protocol):
     """
 
     to_end_request_s: float = 20.0
-    crowd: int = MOST_CONNECTIONS * 3 // 4
+    crowd: int = MAX_CONNECTIONS * 3 // 4
 
     waiting_since_s: float = 0.0
     _timer: asyncio.TimerHandle | None = None

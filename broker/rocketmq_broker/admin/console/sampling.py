@@ -20,7 +20,7 @@ from rocketmq_broker.world import World
 
 EVERY_S: Final = 2.0
 SPAN_MS: Final = 5 * 60_000
-_MOST_SAMPLES: Final = int(SPAN_MS / 1000 / EVERY_S) + 2
+_MAX_SAMPLES: Final = int(SPAN_MS / 1000 / EVERY_S) + 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Sampler:
     def __init__(self, brokers: Brokers, world: World) -> None:
         self._brokers = brokers
         self._world = world
-        self._samples: deque[Sample] = deque(maxlen=_MOST_SAMPLES)
+        self._samples: deque[Sample] = deque(maxlen=_MAX_SAMPLES)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

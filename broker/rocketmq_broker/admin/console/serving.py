@@ -13,7 +13,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from rocketmq_broker.admin.console.live import Streams
-from rocketmq_broker.admin.console.patience import MOST_CONNECTIONS, PatientProtocol
+from rocketmq_broker.admin.console.patience import MAX_CONNECTIONS, PatientProtocol
 from rocketmq_broker.admin.console.settings import ConsoleSettings, UnusableSettings
 
 _FORWARDED: Final = "FORWARDED_ALLOW_IPS"
@@ -67,7 +67,7 @@ def server_config(app: Starlette, connection: type[PatientProtocol] = PatientPro
         lifespan="on",
         ws="none",
         proxy_headers=_FORWARDED in os.environ,
-        limit_concurrency=MOST_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=_STOP_WITHIN_S,
     )
 

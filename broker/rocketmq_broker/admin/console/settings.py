@@ -12,7 +12,7 @@ from rocketmq_broker.remoting.client import split_address
 
 PASSWORD: Final = "ROCKETMQ_CONSOLE_PASSWORD"
 PASSWORD_FILE: Final = "ROCKETMQ_CONSOLE_PASSWORD_FILE"
-SHORTEST_PASSWORD: Final = 8
+MIN_PASSWORD_LENGTH: Final = 8
 
 
 class UnusableSettings(Exception):
@@ -61,8 +61,8 @@ def _password(environment: Mapping[str, str], password_file: str | None) -> str 
         given = _read(Path(path))
     if not given:
         return None
-    if len(given) < SHORTEST_PASSWORD:
-        raise UnusableSettings(f"the console's password has fewer than {SHORTEST_PASSWORD} letters: take a longer one")
+    if len(given) < MIN_PASSWORD_LENGTH:
+        raise UnusableSettings(f"the console's password has fewer than {MIN_PASSWORD_LENGTH} letters: take a longer one")
     return given
 
 

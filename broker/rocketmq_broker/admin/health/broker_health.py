@@ -23,7 +23,7 @@ from rocketmq_broker.protocol.headers import ListPendingTransactionsRequestHeade
 _WARNING_PERCENT: Final = 90
 """diskSpaceWarningLevelRatio, where a broker does not say."""
 _YOUNG_MS: Final = 60_000
-_MOST_PENDING: Final = 1000
+_MAX_PENDING: Final = 1000
 """The number of pending transactions to examine, the oldest ones."""
 
 
@@ -123,7 +123,7 @@ def _refusing_pops(subject: str, figures: Mapping[str, str]) -> Iterator[HealthF
 
 async def _waiting(subject: str, requests: BrokerRequests) -> list[HealthFinding]:
     try:
-        pending = await requests.list_pending(ListPendingTransactionsRequestHeader(max_count=_MOST_PENDING))
+        pending = await requests.list_pending(ListPendingTransactionsRequestHeader(max_count=_MAX_PENDING))
         parked = await requests.count_parked()
     except NotSupported:
         what = "It does not count pending transactions, discarded messages and dead letters: it is one of Apache's."

@@ -13,7 +13,7 @@ from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.admin.telling.numbers import is_number
 
-_MOST_MS: Final = 5_000
+_MAX_MS: Final = 5_000
 """RocketMQ's producers write the time of birth, and its brokers check back 6 s after it."""
 _RUNTIME: Final = re.compile(r"\[ ([\d,]+) days, (\d+) hours, (\d+) minutes, (\d+) seconds \]")
 _RESOLUTION_MS: Final = 1_000
@@ -48,7 +48,7 @@ def clock(subject: str, figures: Mapping[str, str], asked_ms: int, answered_ms: 
     difference = clock_difference_ms(figures, asked_ms, answered_ms)
     if difference is None:
         return fine(subject, "It does not say what its clock shows.")
-    if abs(difference) <= _MOST_MS:
+    if abs(difference) <= _MAX_MS:
         return fine(subject, "Its clock and this machine's agree.", clockDifferenceMs=difference)
     direction = "ahead of" if difference > 0 else "behind"
     what = f"Its clock is {duration_text(abs(difference))} {direction} this machine's."

@@ -11,7 +11,7 @@ from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.health.versions import Spoken, clients_found
 from rocketmq_broker.admin.progress.groups import SAME_SUBSCRIPTIONS
 
-_MOST_GROUPS: Final = 200
+_MAX_GROUPS: Final = 200
 """The most consumer groups to ask about: each takes a request."""
 
 
@@ -25,7 +25,7 @@ async def examine_clients(subject: str, requests: BrokerRequests) -> list[Health
             for producer in members
         ]
         groups = [group for group in await consumer_groups(requests) if group != TOOLS_GROUP]
-        for group in groups[:_MOST_GROUPS]:
+        for group in groups[:_MAX_GROUPS]:
             members = await consumers(requests, group)
             clients += [Spoken(f"consumer group {group}", member.version) for member in members.connection_set]
             if members.disagreement is not None:
@@ -33,6 +33,6 @@ async def examine_clients(subject: str, requests: BrokerRequests) -> list[Health
     except (CannotAsk, Refused):
         return [fine(subject, "It does not tell of its clients: brokers of Apache do so from 4.9.5 on.")]
     found = clients_found(subject, clients) + differing
-    if len(groups) > _MOST_GROUPS:
-        found.append(fine(subject, f"Only the first {_MOST_GROUPS} of its {len(groups)} consumer groups were looked at."))
+    if len(groups) > _MAX_GROUPS:
+        found.append(fine(subject, f"Only the first {_MAX_GROUPS} of its {len(groups)} consumer groups were looked at."))
     return found

@@ -12,7 +12,7 @@ from rocketmq_broker.admin.health.finding import HealthFinding, fine, wrong
 from rocketmq_broker.admin.progress.groups import QueueLag, progress_of
 from rocketmq_broker.admin.telling.durations import duration_text
 
-_MOST_GROUPS: Final = 200
+_MAX_GROUPS: Final = 200
 """The most consumer groups to ask about: each takes a request."""
 _AGAIN_AND_AGAIN: Final = 3
 """Deliveries of one message: the first attempt and the second one both ended without an acknowledgement."""
@@ -30,7 +30,7 @@ async def examine_groups(subject: str, requests: BrokerRequests, now_ms: int) ->
     findings: list[HealthFinding] = []
     try:
         groups = [group for group in await consumer_groups(requests) if group != TOOLS_GROUP]
-        for group in groups[:_MOST_GROUPS]:
+        for group in groups[:_MAX_GROUPS]:
             findings += _of_group(subject, group, await progress_of(requests, group), now_ms)
     except (CannotAsk, Refused) as error:
         findings.append(fine(subject, f"It does not tell what consumer groups have in hand: {error}."))

@@ -35,7 +35,7 @@ _UNIT_SIZE: Final = 20
 _NAME_LENGTH: Final = 20
 _FLOCK: Final = struct.Struct("hhqqi")
 """struct flock of Linux: type, whence, start, length, process id."""
-_MOST_NAMED: Final = 20
+_MAX_NAMED: Final = 20
 _FULL_PERCENT: Final = 90
 """diskSpaceWarningLevelRatio, which only broker.conf may say otherwise."""
 _BACKUP: Final = "Keep a copy of the store before the broker starts."
@@ -115,11 +115,11 @@ def _whole_log(subject: str, config: StoreConfig, report: RecoveryReport, now_ms
 
 
 def _damage(subject: str, damaged: Sequence[tuple[int, int]]) -> Iterator[HealthFinding]:
-    for offset, length in damaged[:_MOST_NAMED]:
+    for offset, length in damaged[:_MAX_NAMED]:
         what = f"{length} bytes of the commit log at offset {offset} are damaged: the messages in them are lost."
         yield wrong(subject, what, f"The broker passes over them. {_BACKUP} Look after the disk: rocketmq-admin cannot mend it.")
-    if len(damaged) > _MOST_NAMED:
-        yield wrong(subject, f"{len(damaged) - _MOST_NAMED} more stretches are damaged.", _BACKUP)
+    if len(damaged) > _MAX_NAMED:
+        yield wrong(subject, f"{len(damaged) - _MAX_NAMED} more stretches are damaged.", _BACKUP)
 
 
 def _tables(subject: str, root: Path) -> Iterator[HealthFinding]:

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.session import Session
 from rocketmq_broker.message import MessageQueue, topics
 from rocketmq_broker.message.ids import parse_offset_message_id
 
-MOST_TOPICS: Final = 1000
+MAX_TOPICS: Final = 1000
 """More topics are not searched one by one."""
 _NOT_SEARCHED: Final = frozenset({topics.OP_HALF_TOPIC, topics.SCHEDULE_TOPIC, topics.PARKED_MARK_TOPIC})
 
@@ -90,7 +90,7 @@ async def _with_word(broker: BrokerRequests, word: str, topic: str | None) -> li
     if topic is not None:
         return [content_of(record) for record in await broker.query(topic, word)]
     searched = sorted(set(await broker.topics()) | {topics.HALF_TOPIC, topics.CHECK_MAX_TIME_TOPIC})
-    if len(searched) > MOST_TOPICS:
+    if len(searched) > MAX_TOPICS:
         raise CannotAsk(
             f"broker {broker.address} has {len(searched)} topics, too many to search them all: say which with --topic"
         )

@@ -10,7 +10,7 @@ from rocketmq_broker.admin.messages.finding import FoundMessage, GroupConsumptio
 from rocketmq_broker.admin.telling.printing import print_facts, print_json_line, say, time_text
 from rocketmq_broker.message.text.printable import printable
 
-LONGEST_BODY: Final = 200
+MAX_BODY_LENGTH: Final = 200
 """Letters of a body on a line of `tail`."""
 
 
@@ -48,7 +48,7 @@ def print_line(address: str, message: MessageContent, *, as_json: bool) -> None:
         f"{message.queue_id}@{message.queue_offset}",
         f"[{' '.join(message.keys)}]" if message.keys else "",
         f"({message.tags})" if message.tags else "",
-        printable(message.body if message.body is not None else f"base64: {message.body_base64}", LONGEST_BODY),
+        printable(message.body if message.body is not None else f"base64: {message.body_base64}", MAX_BODY_LENGTH),
     ]
     say("  ".join(word for word in words if word))
 

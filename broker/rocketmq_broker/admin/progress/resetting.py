@@ -19,7 +19,7 @@ from rocketmq_broker.protocol.headers import (
 
 TO_THE_FIRST: Final = 0
 TO_THE_END: Final = -1
-MOST_SHOWN: Final = 10
+MAX_SHOWN: Final = 10
 """The most messages of a queue that a plan shows."""
 
 
@@ -35,7 +35,7 @@ class QueueMove(NamedTuple):
     skipped: int
     """The messages that this group never gets."""
     shown: list[MessageContent]
-    """The first of those messages, at most MOST_SHOWN."""
+    """The first of those messages, at most MAX_SHOWN."""
 
 
 class ResetPlan(NamedTuple):
@@ -100,7 +100,7 @@ async def _move(broker: BrokerRequests, queue: MessageQueue, present: int, exten
     target = end if time_ms == TO_THE_END else min(max(first, await _offset_at(broker, queue, time_ms)), end)
     here = min(max(first, present), end)
     low, high = sorted((here, target))
-    records = (await broker.pull(queue.topic, queue.queue_id, low, min(MOST_SHOWN, high - low)))[0] if low < high else []
+    records = (await broker.pull(queue.topic, queue.queue_id, low, min(MAX_SHOWN, high - low)))[0] if low < high else []
     shown = [content_of(record) for record in records if record.queue_offset < high]
     return QueueMove(queue.queue_id, present, target, max(0, here - target), max(0, target - here), shown)
 

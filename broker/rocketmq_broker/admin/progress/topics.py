@@ -38,8 +38,8 @@ async def create_topic(session: Session, topic: str, queues: int) -> None:
         topics.validate_topic(topic)
     except IllegalMessage as error:
         raise Refused(f"topic {topic!r}: {error}") from None
-    if not 1 <= queues <= topics.MOST_QUEUES:
-        raise Refused(f"a topic has 1 to {topics.MOST_QUEUES} queues, not {queues}")
+    if not 1 <= queues <= topics.MAX_QUEUES:
+        raise Refused(f"a topic has 1 to {topics.MAX_QUEUES} queues, not {queues}")
     for broker in session.brokers:
         # The request would change the queues of an existing topic.
         if topic in await broker.topics():

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_LONGEST_TEXT = 100
+_MAX_TEXT_LENGTH = 100
 _TO_THE_MILLISECOND_MS = 100_000
-LONGEST_MS = 100 * 365 * 86_400_000
+MAX_MS = 100 * 365 * 86_400_000
 _PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 
 
 def parse_duration_ms(text: str) -> int:
     """Parses `90s`, `5m`, `1h30m` or `2d` into milliseconds; a bare number counts seconds. Raises ValueError."""
     compact = text.replace(" ", "")
-    if len(compact) > _LONGEST_TEXT:
+    if len(compact) > _MAX_TEXT_LENGTH:
         raise ValueError(f"{len(text)} characters are no duration: 90s, 5m, 1h30m or 2d are")
     if compact.isascii() and compact.isdigit():
         compact += "s"
@@ -22,7 +22,7 @@ def parse_duration_ms(text: str) -> int:
     if not parts or "".join(number + unit for number, unit in parts) != compact:
         raise ValueError(f"{text!r} is no duration: 90s, 5m, 1h30m or 2d are")
     duration_ms = sum(int(number) * _UNITS_MS[unit] for number, unit in parts)
-    if duration_ms > LONGEST_MS:
+    if duration_ms > MAX_MS:
         raise ValueError(f"{text!r} is longer than 100 years")
     return duration_ms
 

@@ -7,11 +7,11 @@ import json
 import re
 from typing import Final, NamedTuple
 
-_LONGEST_JSON: Final = 64 * 1024
+_MAX_JSON_LENGTH: Final = 64 * 1024
 """Longer JSON is shown as it is."""
-_LONGEST_TEXT: Final = 64 * 1024
+_MAX_TEXT_LENGTH: Final = 64 * 1024
 _BYTES_ON_A_LINE: Final = 16
-_MOST_HEX_BYTES: Final = 1024
+_MAX_HEX_BYTES: Final = 1024
 _TOKENS: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 
 
@@ -29,13 +29,13 @@ def shown_body(text: str | None, in_base64: str) -> ShownBody:
         return ShownBody("hex", _hex(base64.b64decode(in_base64)))
     if is_json(text):
         return ShownBody("JSON", _indented(text))
-    cut = f"\n({len(text) - _LONGEST_TEXT:,} more characters)" if len(text) > _LONGEST_TEXT else ""
-    return ShownBody("text", text[:_LONGEST_TEXT] + cut)
+    cut = f"\n({len(text) - _MAX_TEXT_LENGTH:,} more characters)" if len(text) > _MAX_TEXT_LENGTH else ""
+    return ShownBody("text", text[:_MAX_TEXT_LENGTH] + cut)
 
 
 def is_json(text: str) -> bool:
     """Returns whether the text is a JSON object or array of a length that is shown with line breaks."""
-    if len(text) > _LONGEST_JSON or not text.lstrip().startswith(("{", "[")):
+    if len(text) > _MAX_JSON_LENGTH or not text.lstrip().startswith(("{", "[")):
         return False
     try:
         json.loads(text)
@@ -69,10 +69,10 @@ def _line(depth: int) -> str:
 
 def _hex(data: bytes) -> str:
     lines = []
-    for position in range(0, min(len(data), _MOST_HEX_BYTES), _BYTES_ON_A_LINE):
+    for position in range(0, min(len(data), _MAX_HEX_BYTES), _BYTES_ON_A_LINE):
         line = data[position : position + _BYTES_ON_A_LINE]
         readable = "".join(chr(byte) if 0x20 <= byte < 0x7F else "·" for byte in line)
         lines.append(f"{position:04x}  {line.hex(' '):<47}  {readable}")
-    if len(data) > _MOST_HEX_BYTES:
-        lines.append(f"({len(data) - _MOST_HEX_BYTES:,} more bytes)")
+    if len(data) > _MAX_HEX_BYTES:
+        lines.append(f"({len(data) - _MAX_HEX_BYTES:,} more bytes)")
     return "\n".join(lines)

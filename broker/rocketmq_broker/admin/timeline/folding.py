@@ -10,7 +10,7 @@ from typing import Final
 from rocketmq_broker.admin.telling.durations import duration_text
 from rocketmq_broker.admin.timeline.event import BROKER, Arrow, Event
 
-FEWEST_FOLDED: Final = 3
+MIN_FOLDED: Final = 3
 """Fewer alike check-backs than these, between the shown ones, are not worth a fold."""
 _SHOWN_BEFORE: Final = 2
 _SHOWN_AFTER: Final = 1
@@ -53,7 +53,7 @@ def folded(events: Sequence[Event]) -> list[Event]:
     kept: list[Event] = []
     for row in _rows(_rounds(events)):
         begin, end = _SHOWN_BEFORE, len(row) - _SHOWN_AFTER
-        is_folded = row[0].number is not None and end - begin >= FEWEST_FOLDED
+        is_folded = row[0].number is not None and end - begin >= MIN_FOLDED
         shown, hidden, last = (row[:begin], row[begin:end], row[end:]) if is_folded else (row, [], [])
         kept += [event for one in shown for event in one.events]
         if hidden:

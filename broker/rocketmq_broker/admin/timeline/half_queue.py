@@ -16,8 +16,8 @@ from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.message.record import Record
 
-_MOST_HALVES: Final = 32
-_MOST_OPS: Final = 1000
+_MAX_HALVES: Final = 32
+_MAX_OPS: Final = 1000
 
 
 class UndecidedHalf(NamedTuple):
@@ -65,7 +65,7 @@ async def _newest(broker: BrokerRequests) -> list[Record]:
     newest: list[Record] = []
     async for page in pages(broker, topics.HALF_TOPIC):
         newest += page
-        if len(newest) >= _MOST_HALVES:
+        if len(newest) >= _MAX_HALVES:
             break
     return newest
 
@@ -87,7 +87,7 @@ async def _decided(broker: BrokerRequests) -> set[int]:
             words = record.body.decode(errors="replace").split(",")
             decided.update(int(word) for word in words if is_number(word))
         seen += len(page)
-        if seen >= _MOST_OPS:
+        if seen >= _MAX_OPS:
             break
     return decided
 

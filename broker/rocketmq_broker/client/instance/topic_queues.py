@@ -8,9 +8,9 @@ from rocketmq_broker.client.errors import NoRoute
 from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
-MOST_QUEUES: Final = 65_535
+MAX_QUEUES: Final = 65_535
 """Queues of a topic at one broker. Brokers refuse more; the bound keeps a name server from filling a client's memory."""
-MOST_QUEUES_OF_A_TOPIC: Final = 4 * MOST_QUEUES
+MAX_QUEUES_OF_A_TOPIC: Final = 4 * MAX_QUEUES
 """Queues of a topic at all brokers."""
 
 
@@ -18,10 +18,10 @@ def check_queue_counts(topic: str, route: TopicRouteData) -> None:
     """Raises NoRoute if the route has impossibly many queues."""
     counts = [max(data.read_queue_nums, data.write_queue_nums) for data in route.queue_datas]
     counts += [_count(topic, part) for part in filter(None, (route.order_topic_conf or "").split(";"))]
-    if counts and (max(counts) > MOST_QUEUES or sum(counts) > MOST_QUEUES_OF_A_TOPIC):
+    if counts and (max(counts) > MAX_QUEUES or sum(counts) > MAX_QUEUES_OF_A_TOPIC):
         raise NoRoute(
             f"the name server says that topic {topic} has {sum(counts)} queues, {max(counts)} of them at one broker; "
-            f"{MOST_QUEUES_OF_A_TOPIC} and {MOST_QUEUES} are the most: correct the topic's settings"
+            f"{MAX_QUEUES_OF_A_TOPIC} and {MAX_QUEUES} are the most: correct the topic's settings"
         )
 
 

@@ -21,7 +21,7 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 
 logger = logging.getLogger(__name__)
 
-MOST_WAITING: Final = 10_000
+MAX_WAITING: Final = 10_000
 """Requests of one producer that may wait for their replies."""
 _CORRELATION_BYTES: Final = 16
 
@@ -37,8 +37,8 @@ class PendingReplies:
 
     def begin(self, message: Message, client_id: str, timeout_ms: int) -> tuple[str, Message]:
         """Returns the request's correlation id, and the message that carries it. Raises SendFailed if too many wait."""
-        if len(self._waiting) >= MOST_WAITING:
-            raise SendFailed(f"{MOST_WAITING} requests wait for their replies already: wait for some of them first")
+        if len(self._waiting) >= MAX_WAITING:
+            raise SendFailed(f"{MAX_WAITING} requests wait for their replies already: wait for some of them first")
         correlation_id = self._new_id(_CORRELATION_BYTES).hex()
         self._waiting[correlation_id] = asyncio.get_running_loop().create_future()
         request = message.with_properties(

@@ -11,7 +11,7 @@ from rocketmq_broker.client.instance.broker_calls import BrokerCalls
 from rocketmq_broker.client.instance.unreadable import messages_of, understood
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.message import MessageExt, MessageQueue
-from rocketmq_broker.message.record import LONGEST_BODY, decode_records
+from rocketmq_broker.message.record import MAX_BODY_LENGTH, decode_records
 from rocketmq_broker.protocol import pull_sysflag
 from rocketmq_broker.protocol.bodies.route import MASTER_ID
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
@@ -56,7 +56,7 @@ class PullAnswer(NamedTuple):
 class QueueRequests:
     """Pulls and offsets. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
 
-    def __init__(self, calls: BrokerCalls, *, longest_body: int = LONGEST_BODY) -> None:
+    def __init__(self, calls: BrokerCalls, *, longest_body: int = MAX_BODY_LENGTH) -> None:
         """`calls` reaches the brokers. A compressed body is read up to `longest_body` bytes."""
         self._calls = calls
         self._longest_body = longest_body

@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from rocketmq_broker.client.checks.settings_check import check_member, check_whole_number
 from rocketmq_broker.client.errors import IllegalConfiguration
-from rocketmq_broker.message.record import LONGEST_BODY
+from rocketmq_broker.message.record import MAX_BODY_LENGTH
 from rocketmq_broker.message.text.mistakes import kind_of
 from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere, MessageModel
 
@@ -56,7 +56,7 @@ class ConsumerSettings:
     """MiB of unacknowledged bodies of a queue above which pulling it pauses."""
     consume_concurrently_max_span: int = 2000
     """The distance to a queue's oldest unacknowledged message above which pulling it pauses."""
-    max_body_size: int = LONGEST_BODY
+    max_body_size: int = MAX_BODY_LENGTH
     """Bytes of a compressed body when uncompressed. A longer one goes to the dead letters."""
     max_reconsume_times: int | None = None
     """Redeliveries before the dead letters. None: 16, and without end for an orderly consumer."""

@@ -21,9 +21,9 @@ from rocketmq_broker.remoting.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
-_SHORTEST_SUSPENSION_MS = 10
+_MIN_SUSPENSION_MS = 10
 _USUAL_SUSPENSION_MS = 1_000
-_LONGEST_SUSPENSION_MS = 30_000
+_MAX_SUSPENSION_MS = 30_000
 _LOCK_IS_MISSING_S = 1.0
 _NO_THREAD_LEFT_S = 5.0
 
@@ -154,4 +154,4 @@ def _suspension_s(context: ConsumeContext) -> float:
             _USUAL_SUSPENSION_MS,
         )
         asked = _USUAL_SUSPENSION_MS
-    return min(max(asked, _SHORTEST_SUSPENSION_MS), _LONGEST_SUSPENSION_MS) / 1000
+    return min(max(asked, _MIN_SUSPENSION_MS), _MAX_SUSPENSION_MS) / 1000

@@ -20,7 +20,7 @@ from rocketmq_broker.remoting.errors import RemotingError
 
 logger = logging.getLogger(__name__)
 
-_MOST_TOPICS_NAMED = 1000
+_MAX_TOPICS_NAMED = 1000
 
 
 class _CheckQuestion(NamedTuple):
@@ -83,7 +83,7 @@ class CheckAnswers:
     def _say_unknown(self, question: _CheckQuestion) -> None:
         """Answers UNKNOWN for a topic without a listener. Another program of the group may have one: the broker asks again."""
         topic = question.message.topic
-        if topic not in self._topics_unknown and len(self._topics_unknown) < _MOST_TOPICS_NAMED:
+        if topic not in self._topics_unknown and len(self._topics_unknown) < _MAX_TOPICS_NAMED:
             self._topics_unknown.add(topic)
             logger.warning(
                 "a check-back from %s for topic %s, for which producer %s has no transaction listener; it has: %s. "

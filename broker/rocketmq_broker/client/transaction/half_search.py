@@ -13,7 +13,7 @@ from rocketmq_broker.message.record import Record, decode_records
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import QueryMessageRequestHeader
 
-_MOST_COPIES: Final = 64
+_MAX_COPIES: Final = 64
 _FOREVER_MS: Final = 1 << 50
 _TRIES: Final = 10
 _BETWEEN_TRIES_S: Final = 0.2
@@ -48,7 +48,7 @@ class HalfSearch:
         header = QueryMessageRequestHeader(
             topic=topics.HALF_TOPIC,
             key=transaction_id,
-            max_num=_MOST_COPIES,
+            max_num=_MAX_COPIES,
             begin_timestamp=0,
             end_timestamp=_FOREVER_MS,
             unique_key_query=True,

@@ -11,7 +11,7 @@ from rocketmq_broker.message import MessageExt, properties, sysflag
 from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
-LONGEST_FAILURE: Final = 300
+MAX_FAILURE_LENGTH: Final = 300
 """Letters of a failure that go to the broker."""
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,9 @@ def decision_and_failure(
     """
     if error is not None:
         logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
-        return LocalTransactionState.UNKNOWN, f"the listener raised {type(error).__name__}: {_text_of(error)}"[:LONGEST_FAILURE]
+        return LocalTransactionState.UNKNOWN, f"the listener raised {type(error).__name__}: {_text_of(error)}"[
+            :MAX_FAILURE_LENGTH
+        ]
     if not isinstance(answer, LocalTransactionState):
         answered = reprlib.repr(answer)
         logger.warning(
@@ -50,7 +52,7 @@ def decision_and_failure(
             answered,
             transaction_id,
         )
-        return LocalTransactionState.UNKNOWN, f"the listener answered {answered}"[:LONGEST_FAILURE]
+        return LocalTransactionState.UNKNOWN, f"the listener answered {answered}"[:MAX_FAILURE_LENGTH]
     return answer, None
 
 

@@ -3,7 +3,7 @@
 from django.db import models
 from django.db.models.functions import Now
 
-from rocketmq_broker.databases import MOST_CHARACTERS
+from rocketmq_broker.databases import MAX_CHARACTERS
 
 
 class TransactionOutcome(models.Model):
@@ -22,8 +22,8 @@ class TransactionOutcome(models.Model):
 class ConsumedMessage(models.Model):
     """A message that a consumer has consumed."""
 
-    consumer = models.CharField(max_length=MOST_CHARACTERS)
-    message_key = models.CharField(max_length=MOST_CHARACTERS)
+    consumer = models.CharField(max_length=MAX_CHARACTERS)
+    message_key = models.CharField(max_length=MAX_CHARACTERS)
     written_at = models.DateTimeField(db_default=Now())
 
     class Meta:

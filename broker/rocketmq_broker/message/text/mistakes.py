@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 _ALIKE = 0.7
-_SHORTEST_WORD = 4
+_MIN_WORD_LENGTH = 4
 _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -36,7 +36,7 @@ def nearest_name(name: str, known: Sequence[str]) -> str | None:
     snake = _WORD_BEGINS.sub("_", name).lower()
     if close := get_close_matches(snake, by_snake, n=1, cutoff=_ALIKE):
         return by_snake[close[0]]
-    words = [word.rstrip("s") for word in snake.split("_") if len(word) >= _SHORTEST_WORD]
+    words = [word.rstrip("s") for word in snake.split("_") if len(word) >= _MIN_WORD_LENGTH]
     shared = {candidate: sum(word in spelling for word in words) for spelling, candidate in by_snake.items()}
     best = max(shared, key=lambda candidate: (shared[candidate], -len(candidate)), default=None)
     return best if best is not None and shared[best] else None

@@ -14,7 +14,7 @@ from rocketmq_broker.protocol.body import Body, BodyPart
 from rocketmq_broker.protocol.errors import BodyError
 from rocketmq_broker.protocol.queue_table import MessageQueueData
 
-_LONGEST_BITS: Final = 4096
+_MAX_BITS: Final = 4096
 
 
 class MessageRequestMode(Enum):
@@ -44,8 +44,8 @@ class BatchAck(BodyPart):
             bits = base64.b64decode(self.bit_set, validate=True)
         except binascii.Error as error:
             raise BodyError(f"an acknowledgement without a bit set in base64: {error}") from None
-        if len(bits) > _LONGEST_BITS // 8:
-            raise BodyError(f"an acknowledgement of {len(bits) * 8} messages; {_LONGEST_BITS} are the most of one pop")
+        if len(bits) > _MAX_BITS // 8:
+            raise BodyError(f"an acknowledgement of {len(bits) * 8} messages; {_MAX_BITS} are the most of one pop")
         number = int.from_bytes(bits, "little")
         return [self.start_offset + bit for bit in range(number.bit_length()) if number >> bit & 1]
 

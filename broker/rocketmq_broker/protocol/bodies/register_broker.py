@@ -24,7 +24,7 @@ from rocketmq_broker.protocol.errors import BodyError
 
 MAX_INFLATED: Final = 8 * 1024 * 1024
 """Bytes of an inflated body: it is inflated without a pause, in some 20 ms at most."""
-MOST_TOPICS: Final = 65_536
+MAX_TOPICS: Final = 65_536
 """Topics of a compressed body."""
 
 _TOPICS_AT_ONCE: Final = 200
@@ -46,7 +46,7 @@ class RegisterBrokerBody(Body):
         return zlib.compress(b"".join(parts), 9)
 
     @classmethod
-    def read_compressed(cls, data: bytes, *, most_topics: int = MOST_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
+    def read_compressed(cls, data: bytes, *, most_topics: int = MAX_TOPICS) -> Generator[None, None, RegisterBrokerBody]:
         """Reads a compressed body in steps, because it may have very many topics. Raises BodyError."""
         reader = _SizedParts(_inflate(data))
         version = DataVersion.decode(reader.next_part())

@@ -13,7 +13,7 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 RECEIVE_BATCH_SIZE: Final = 32
 LONG_POLLING_MS: Final = 20_000
 _SEND_ATTEMPTS: Final = 3
-_FIRST_PAUSE_MS, _LONGEST_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
+_FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
 class SettingsAnswers:
@@ -53,7 +53,7 @@ class SettingsAnswers:
         answer.backoff_policy.max_attempts = _SEND_ATTEMPTS
         backoff = answer.backoff_policy.exponential_backoff
         backoff.initial.FromMilliseconds(_FIRST_PAUSE_MS)
-        backoff.max.FromMilliseconds(_LONGEST_PAUSE_MS)
+        backoff.max.FromMilliseconds(_MAX_PAUSE_MS)
         backoff.multiplier = _MULTIPLIER
 
     def _subscription(self, answer: api.Settings) -> None:

@@ -11,7 +11,7 @@ from rocketmq_broker.acl import SessionCredentials
 from rocketmq_broker.proxy.answers import CallRefused
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 
-LONGEST_CLIENT_ID: Final = 512
+MAX_CLIENT_ID_LENGTH: Final = 512
 _AUTHORIZATION: Final = re.compile(
     r"MQv2-HMAC-SHA1 +Credential=([^,/ ]+)(?:/[^,]*)?, *SignedHeaders=x-mq-date-time, *Signature=(\w+) *"
 )
@@ -52,8 +52,8 @@ def caller_of(
     Without `accounts` none is needed, and signatures are not looked at.
     """
     client_id = metadata.get("x-mq-client-id", "")
-    if not client_id.strip() or len(client_id) > LONGEST_CLIENT_ID:
-        raise CallRefused(api.CLIENT_ID_REQUIRED, f"x-mq-client-id: 1 to {LONGEST_CLIENT_ID} letters are expected")
+    if not client_id.strip() or len(client_id) > MAX_CLIENT_ID_LENGTH:
+        raise CallRefused(api.CLIENT_ID_REQUIRED, f"x-mq-client-id: 1 to {MAX_CLIENT_ID_LENGTH} letters are expected")
     credentials = _credentials(metadata, address[0], accounts) if accounts is not None else None
     remaining_ms = int(remaining_s * 1000) if remaining_s is not None else None
     return Caller(client_id, address, metadata.get("x-mq-language", ""), credentials, remaining_ms)

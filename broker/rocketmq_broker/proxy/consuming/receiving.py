@@ -27,8 +27,8 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 from rocketmq_broker.server.popping import (
-    LONGEST_INVISIBLE_MS,
     MAX_ATTEMPT_ID_LENGTH,
+    MAX_INVISIBLE_MS,
     HandleExpired,
     IllegalHandle,
     PoppedMessage,
@@ -39,7 +39,7 @@ from rocketmq_broker.store import StoreUnwritable
 
 logger = logging.getLogger(__name__)
 
-MOST_ACKED_AT_ONCE: Final = 1024
+MAX_ACKED_AT_ONCE: Final = 1024
 MIN_INVISIBLE_MS: Final = 10_000
 """Of a call that receives, as in Apache's proxy (minInvisibleTimeMillsForRecv). A change may be shorter."""
 _BEFORE_THE_DEADLINE_MS: Final = 500
@@ -99,8 +99,8 @@ class Receiving:
         """Acknowledges messages, each with its own result. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
-        if not 0 < len(request.entries) <= MOST_ACKED_AT_ONCE:
-            raise CallRefused(api.BAD_REQUEST, f"{len(request.entries)} acknowledgements; 1 to {MOST_ACKED_AT_ONCE} are allowed")
+        if not 0 < len(request.entries) <= MAX_ACKED_AT_ONCE:
+            raise CallRefused(api.BAD_REQUEST, f"{len(request.entries)} acknowledgements; 1 to {MAX_ACKED_AT_ONCE} are allowed")
         entries = await asyncio.gather(*(self._ack(group, topic, entry) for entry in request.entries))
         codes = {entry.status.code for entry in entries}
         several = api.Status(code=api.MULTIPLE_RESULTS, message="the messages have different results")
@@ -232,8 +232,8 @@ def _invisible_ms(duration: Duration, *, least_ms: int) -> int:
     # Apache's words: its tests look for them.
     if invisible_ms < least_ms:
         raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too small. min is {least_ms} ms, not {invisible_ms}")
-    if invisible_ms > LONGEST_INVISIBLE_MS:
-        reason = f"the invisibleTime is too large. max is {LONGEST_INVISIBLE_MS} ms, not {invisible_ms}"
+    if invisible_ms > MAX_INVISIBLE_MS:
+        reason = f"the invisibleTime is too large. max is {MAX_INVISIBLE_MS} ms, not {invisible_ms}"
         raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, reason)
     return invisible_ms
 

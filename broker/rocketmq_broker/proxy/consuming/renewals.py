@@ -23,7 +23,7 @@ INVISIBLE_MS: Final = 60_000
 """The invisible time of such a message, again and again: so late it comes back from a client that died."""
 LOOK_EVERY_S: Final = 5.0
 _RENEWED_BEFORE_MS: Final = 20_000
-_LONGEST_MS: Final = 3 * 3600 * 1000
+_MAX_MS: Final = 3 * 3600 * 1000
 """After so long in one client's hands a message is renewed no more, as in RocketMQ."""
 
 
@@ -62,7 +62,7 @@ class Renewals:
         """Renews what is due, and forgets what its client holds no longer. Call it every few seconds."""
         now_ms = self._clock()
         for (group, handle), renewed in list(self._renewed.items()):
-            is_held = renewed.session.can_be_asked and now_ms - renewed.since_ms <= _LONGEST_MS
+            is_held = renewed.session.can_be_asked and now_ms - renewed.since_ms <= _MAX_MS
             if is_held and renewed.due_ms <= now_ms:
                 is_held = self._renew(group, renewed, now_ms)
             if not is_held:

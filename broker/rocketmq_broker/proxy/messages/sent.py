@@ -14,13 +14,13 @@ from rocketmq_broker.proxy.messages.names import DELIVER_MS, MESSAGE_GROUP, OF_S
 from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.server.schedule.delay_levels import level_after
 
-_LONGEST_GROUP: Final = 63
+_MAX_GROUP_LENGTH: Final = 63
 """Bytes: RocketMQ refuses its maxMessageGroupSize itself."""
-_MOST_PROPERTIES: Final = 128
+_MAX_PROPERTIES: Final = 128
 _MAX_KEYS: Final = 128
-_MOST_USER_BYTES: Final = 16 * 1024
+_MAX_USER_BYTES: Final = 16 * 1024
 """Of user properties, tag and keys together (maxUserPropertySize)."""
-_LONGEST_RECOVERY_S: Final = 3600
+_MAX_RECOVERY_S: Final = 3600
 """The longest time before a transaction's first check-back (maxTransactionRecoverySecond)."""
 
 
@@ -58,8 +58,8 @@ class SentMessages:
         if system.keys:
             named[props.KEYS] = _keys(system.keys)
         if system.message_group:
-            if not system.message_group.strip() or len(system.message_group.encode()) > _LONGEST_GROUP:
-                raise CallRefused(api.ILLEGAL_MESSAGE_GROUP, f"a message group is a word of 1 to {_LONGEST_GROUP} bytes")
+            if not system.message_group.strip() or len(system.message_group.encode()) > _MAX_GROUP_LENGTH:
+                raise CallRefused(api.ILLEGAL_MESSAGE_GROUP, f"a message group is a word of 1 to {_MAX_GROUP_LENGTH} bytes")
             refuse_control_characters(system.message_group, api.ILLEGAL_MESSAGE_GROUP, "the message group")
             named[MESSAGE_GROUP] = system.message_group
         if system.trace_context:
@@ -68,8 +68,8 @@ class SentMessages:
             named[props.TRANSACTION_PREPARED] = "true"
             if system.HasField("orphaned_transaction_recovery_duration"):
                 seconds = system.orphaned_transaction_recovery_duration.seconds
-                if seconds > _LONGEST_RECOVERY_S:
-                    reason = f"a transaction recovery time of {seconds} s; {_LONGEST_RECOVERY_S} are the most"
+                if seconds > _MAX_RECOVERY_S:
+                    reason = f"a transaction recovery time of {seconds} s; {_MAX_RECOVERY_S} are the most"
                     raise CallRefused(api.BAD_REQUEST, reason)
                 named[props.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(max(0, seconds))
         if system.HasField("delivery_timestamp"):
@@ -115,9 +115,9 @@ def sys_flag_of(message: api.Message) -> int:
 
 
 def _user_properties(message: api.Message) -> dict[str, str]:
-    if len(message.user_properties) > _MOST_PROPERTIES:
+    if len(message.user_properties) > _MAX_PROPERTIES:
         count = len(message.user_properties)
-        raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, f"{count} user properties; {_MOST_PROPERTIES} are allowed")
+        raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, f"{count} user properties; {_MAX_PROPERTIES} are allowed")
     for name, value in message.user_properties.items():
         refuse_control_characters(name + value, api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"the user property {name[:100]!r}")
         if name in OF_SYSTEM:
@@ -131,8 +131,8 @@ def _refuse_size(message: api.Message) -> None:
     system = message.system_properties
     texts = (*message.user_properties.keys(), *message.user_properties.values(), system.tag, *system.keys)
     size = sum(len(text.encode()) for text in texts)
-    if size > _MOST_USER_BYTES:
-        reason = f"user properties, tag and keys have {size} bytes; {_MOST_USER_BYTES} are allowed"
+    if size > _MAX_USER_BYTES:
+        reason = f"user properties, tag and keys have {size} bytes; {_MAX_USER_BYTES} are allowed"
         raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, reason)
 
 

@@ -29,8 +29,8 @@ from rocketmq_broker.remoting.dispatcher import Handler
 logger = logging.getLogger(__name__)
 
 _SEPARATOR: Final = "/"
-_MOST_DIGITS: Final = 19
-_LONGEST_MESSAGE_ID: Final = props.MAX_PROPERTIES_LENGTH
+_MAX_DIGITS: Final = 19
+_MAX_MESSAGE_ID_LENGTH: Final = props.MAX_PROPERTIES_LENGTH
 _DECISIONS: Final[dict[int, int]] = {
     api.COMMIT: sysflag.TRANSACTION_COMMIT,
     api.ROLLBACK: sysflag.TRANSACTION_ROLLBACK,
@@ -53,7 +53,7 @@ class TransactionHandle:
     def of(cls, transaction_id: str) -> Self:
         """Returns the handle in a transaction id. Raises CallRefused for one that this broker has not made."""
         parts = transaction_id.rsplit(_SEPARATOR, 2)
-        if len(parts) != 3 or not all(part.isascii() and part.isdecimal() and len(part) <= _MOST_DIGITS for part in parts[1:]):
+        if len(parts) != 3 or not all(part.isascii() and part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts[1:]):
             raise CallRefused(api.INVALID_TRANSACTION_ID, f"no transaction id of this broker: {transaction_id[:200]!r}")
         return cls(int(parts[1]), int(parts[2]))
 
@@ -61,8 +61,8 @@ class TransactionHandle:
 async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
     """Carries out a decision, or takes the answer to a check. Raises CallRefused, where Apache's proxy does not learn of it."""
     refuse_topic(request.topic.name)
-    if len(request.message_id) > _LONGEST_MESSAGE_ID:
-        reason = f"a message id has no more than {_LONGEST_MESSAGE_ID} letters"
+    if len(request.message_id) > _MAX_MESSAGE_ID_LENGTH:
+        reason = f"a message id has no more than {_MAX_MESSAGE_ID_LENGTH} letters"
         raise CallRefused(api.ILLEGAL_MESSAGE_ID, reason)
     handle = TransactionHandle.of(request.transaction_id)
     decision = _DECISIONS.get(request.resolution)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final
 
-MOST_HANDSHAKES: Final = 500
+MAX_HANDSHAKES: Final = 500
 """Unfinished handshakes at a time, over all ports; each takes some 50 KB."""
 
 _NETWORK_GROUPS: Final = 4
@@ -16,7 +16,7 @@ _NETWORK_GROUPS: Final = 4
 class Handshakes:
     """The unfinished handshakes by address. A client finishes its own in milliseconds: those pushed out were abandoned."""
 
-    def __init__(self, most: int = MOST_HANDSHAKES) -> None:
+    def __init__(self, most: int = MAX_HANDSHAKES) -> None:
         self._most = most
         self._numbers = count()
         self._by_host: dict[str, dict[int, Callable[[], None]]] = {}

@@ -6,7 +6,7 @@ import logging
 from collections import Counter
 from typing import Final
 
-_MOST_KINDS: Final = 100
+_MAX_KINDS: Final = 100
 _LOOKS_BETWEEN_SUMMARIES: Final = 60
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ class RefusalLog:
         kind = (ip, reason[:200])
         if kind in self._counts:
             self._counts[kind] += 1
-        elif len(self._counts) < _MOST_KINDS:
+        elif len(self._counts) < _MAX_KINDS:
             self._counts[kind] = 0
             logger.warning("refused a request of code %d from %s: %r", code, ip, kind[1])
         else:

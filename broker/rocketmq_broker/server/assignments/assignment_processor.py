@@ -30,7 +30,7 @@ from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.server.shares import UnderWay
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
-MOST_ASKED_AT_ONCE: Final = 1000
+MAX_ASKED_AT_ONCE: Final = 1000
 """Questions to the name servers that are under way."""
 
 RouteOf = Callable[[str], Awaitable[TopicRouteData | None]]
@@ -55,7 +55,7 @@ class AssignmentProcessor:
         """Answers with a consumer's queues; without any if it shall keep what it has."""
         wanted = QueryAssignmentRequestBody.decode(command.body)
         refuse_as_consumer(wanted.consumer_group)
-        if self._under_way.is_full_for(connection, MOST_ASKED_AT_ONCE):
+        if self._under_way.is_full_for(connection, MAX_ASKED_AT_ONCE):
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{self._under_way.count} consumers ask for their queues: try again")
         self._under_way.begin(connection)
         reply_to = ReplyTo(command.opaque, command.serialize_type)

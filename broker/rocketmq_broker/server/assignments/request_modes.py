@@ -15,7 +15,7 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 
 FILE_NAME: Final = "messageRequestMode.json"
 _MEMBER: Final = "messageRequestModeMap"
-MOST_MODES: Final = 10_000
+MAX_MODES: Final = 10_000
 """Topics times groups. The file is written whole at each change."""
 
 
@@ -41,7 +41,7 @@ class RequestModes:
         self._topics.existing(mode.topic)
         self._groups.for_consuming(mode.consumer_group)
         key = mode.topic, mode.consumer_group
-        if key not in self._modes and len(self._modes) >= MOST_MODES:
+        if key not in self._modes and len(self._modes) >= MAX_MODES:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{len(self._modes)} modes are set, and no other can be")
         changed = {**self._modes, key: mode}
         self._file.write(_as_json(changed))

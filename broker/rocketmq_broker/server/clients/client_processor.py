@@ -26,11 +26,11 @@ from rocketmq_broker.server.topics.names import refuse_as_consumer, refuse_illeg
 from rocketmq_broker.server.topics.subscription_group_table import SubscriptionGroupTable
 from rocketmq_broker.server.topics.topic_table import TopicTable
 
-LONGEST_HEARTBEAT: Final = 1024 * 1024
+MAX_HEARTBEAT_LENGTH: Final = 1024 * 1024
 """Bytes. Two hundred consumer groups with thirty subscriptions each need no more; it is read in some 10 ms."""
-MOST_GROUPS_OF_A_CONNECTION: Final = 15_000
+MAX_GROUPS_OF_A_CONNECTION: Final = 15_000
 """A client has a handful, a proxy some hundreds. So many are forgotten in some 20 ms when the connection ends."""
-MOST_MEMBERSHIPS: Final = 200_000
+MAX_MEMBERSHIPS: Final = 200_000
 """Connections times groups, all together: every 10 s each is asked whether its heartbeats stopped."""
 
 
@@ -147,8 +147,8 @@ class ClientProcessor:
 
 def refuse_long_heartbeat(length: int) -> None:
     """Raises RequestRefused for a heartbeat longer than the limit."""
-    if length > LONGEST_HEARTBEAT:
-        remark = f"a heartbeat of {length} bytes; {LONGEST_HEARTBEAT} are the most: use several clients for so many groups"
+    if length > MAX_HEARTBEAT_LENGTH:
+        remark = f"a heartbeat of {length} bytes; {MAX_HEARTBEAT_LENGTH} are the most: use several clients for so many groups"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
 
 
@@ -160,9 +160,9 @@ def refuse_too_many_groups(
     known = len(known_producers) + len(known_consumers)
     new = len({producer.group_name for producer in data.producer_data_set} - known_producers)
     new += len({consumer.group_name for consumer in data.consumer_data_set} - known_consumers)
-    if new and known + new > MOST_GROUPS_OF_A_CONNECTION:
-        remark = f"one connection can be in {MOST_GROUPS_OF_A_CONNECTION} groups: use several clients for more"
+    if new and known + new > MAX_GROUPS_OF_A_CONNECTION:
+        remark = f"one connection can be in {MAX_GROUPS_OF_A_CONNECTION} groups: use several clients for more"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
-    if new and is_full(producers.memberships.count + consumers.memberships.count + new - 1, MOST_MEMBERSHIPS, known + new - 1):
-        remark = f"the clients of this broker are in {MOST_MEMBERSHIPS} groups, each counted for each client: no more can join"
+    if new and is_full(producers.memberships.count + consumers.memberships.count + new - 1, MAX_MEMBERSHIPS, known + new - 1):
+        remark = f"the clients of this broker are in {MAX_MEMBERSHIPS} groups, each counted for each client: no more can join"
         raise RequestRefused(ResponseCode.SYSTEM_BUSY, remark)

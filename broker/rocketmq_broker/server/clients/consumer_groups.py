@@ -24,7 +24,7 @@ from rocketmq_broker.server.clients.memberships import Memberships
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_TEXT: Final = 200
+_MAX_TEXT_LENGTH: Final = 200
 """Characters of a member's subscriptions that are kept, for comparing and for naming them."""
 
 ConsumersChanged = Callable[[str, list[Connection]], None]
@@ -72,7 +72,7 @@ class ConsumerGroup:
         )
 
     def _named(self, connection: Connection) -> str:
-        return self.channels[connection].client_id[:_LONGEST_TEXT]
+        return self.channels[connection].client_id[:_MAX_TEXT_LENGTH]
 
     def note(self, connection: Connection, subscriptions: Iterable[SubscriptionData]) -> None:
         """Notes a member's own subscriptions. Logs a warning when the members begin to differ, or to differ in another way."""
@@ -118,9 +118,9 @@ def _text(subscriptions: Iterable[SubscriptionData], retry_topic: str) -> str:
     """Returns what a member subscribes to, the same text for the same messages. A long text ends with a digest of the whole."""
     parts = sorted(f"{it.topic} ({_expression(it)})" for it in subscriptions if it.topic != retry_topic)
     text = ", ".join(parts)
-    if len(text) <= _LONGEST_TEXT:
+    if len(text) <= _MAX_TEXT_LENGTH:
         return text
-    return f"{text[:_LONGEST_TEXT]}... [{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}]"
+    return f"{text[:_MAX_TEXT_LENGTH]}... [{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}]"
 
 
 def _expression(subscription: SubscriptionData) -> str:

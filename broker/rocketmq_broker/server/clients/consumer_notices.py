@@ -11,7 +11,7 @@ from rocketmq_broker.remoting.connections.connection import Connection
 
 REST_S: Final = 0.1
 """The pause between two rounds: each notice covers all changes in it."""
-MOST_AT_ONCE: Final = 500
+MAX_AT_ONCE: Final = 500
 """Notices of one round: some 10 ms of the event loop. A group of a thousand hears of a change in two rounds."""
 
 
@@ -34,7 +34,7 @@ class ConsumerNotices:
 
     def tell(self) -> float | None:
         """Sends the oldest notices. Returns 0 if others still wait, else None."""
-        for group, connection in list(self._due)[:MOST_AT_ONCE]:
+        for group, connection in list(self._due)[:MAX_AT_ONCE]:
             del self._due[group, connection]
             if connection.is_writable:
                 header = NotifyConsumerIdsChangedRequestHeader(consumer_group=group)

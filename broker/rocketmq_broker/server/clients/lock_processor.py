@@ -15,7 +15,7 @@ from rocketmq_broker.remoting.dispatcher import Answer, Handler, RequestRefused,
 from rocketmq_broker.server.clients.queue_locks import QueueLocks, TooManyLocks
 from rocketmq_broker.server.topics.names import refuse_as_consumer
 
-LONGEST_BODY: Final = 2 * 1024 * 1024
+MAX_BODY_LENGTH: Final = 2 * 1024 * 1024
 """Bytes. Three topics with as many queues as a topic may have need no more; it is read in some 25 ms."""
 QUEUES_AT_ONCE: Final = 1000
 
@@ -75,6 +75,6 @@ def _at_once_if_short(steps: Steps, queues: int) -> Answer | Steps:
 
 
 def _refuse_long(command: RemotingCommand) -> None:
-    if len(command.body) > LONGEST_BODY:
-        remark = f"a list of {len(command.body)} bytes; {LONGEST_BODY} are the most: lock the queues in several requests"
+    if len(command.body) > MAX_BODY_LENGTH:
+        remark = f"a list of {len(command.body)} bytes; {MAX_BODY_LENGTH} are the most: lock the queues in several requests"
         raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)

@@ -12,7 +12,7 @@ from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.protocol.headers import PullMessageRequestHeader
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
-LONGEST_EXPRESSION: Final = 64 * 1024
+MAX_EXPRESSION_LENGTH: Final = 64 * 1024
 """Characters: a thousand long tags. So many are read in some 10 ms, at each pull that brings its subscription along."""
 
 
@@ -20,8 +20,8 @@ def parse_tags(expression: str | None) -> frozenset[int] | None:
     """Returns the hash codes of the wanted tags; None for all messages. Raises RequestRefused."""
     if not expression or expression == SUBSCRIBE_ALL:
         return None
-    if len(expression) > LONGEST_EXPRESSION:
-        remark = f"a subscription of {len(expression)} characters; {LONGEST_EXPRESSION} are the most"
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        remark = f"a subscription of {len(expression)} characters; {MAX_EXPRESSION_LENGTH} are the most"
         raise RequestRefused(ResponseCode.SUBSCRIPTION_PARSE_FAILED, remark)
     tags = [tag.strip() for tag in expression.split("||")]
     codes = frozenset(tags_code(tag) for tag in tags if tag)

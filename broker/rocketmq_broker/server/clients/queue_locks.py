@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar
 from rocketmq_broker.server.shares import is_full
 
 LOCK_EXPIRES_MS = 60_000
-MOST_LOCKS: Final = 200_000
+MAX_LOCKS: Final = 200_000
 """Queues times groups that are consumed in order at one time."""
 MAX_OF_A_GROUP: Final = 50_000
 
@@ -30,7 +30,7 @@ class _Lock:
 class QueueLocks(Generic[Queue]):
     """Locks by group and queue. A lock ends when its holder releases it, or after 60 s without renewal."""
 
-    def __init__(self, most_locks: int = MOST_LOCKS) -> None:
+    def __init__(self, most_locks: int = MAX_LOCKS) -> None:
         self._locks: dict[str, dict[Queue, _Lock]] = {}
         self._most_locks = most_locks
         self.count = 0

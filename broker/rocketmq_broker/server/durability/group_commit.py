@@ -25,11 +25,11 @@ from rocketmq_broker.store import FlushDiskType, MessageStore, StoreUnwritable
 
 logger = logging.getLogger(__name__)
 
-MOST_UNFLUSHED_BYTES: Final = 128 << 20
+MAX_UNFLUSHED_BYTES: Final = 128 << 20
 """Beyond it sends are refused. Enough for two seconds of a disk that takes 64 MB/s; who sends waits no longer than three."""
 FLUSHED_AT_BYTES: Final = 16 << 20
 """With ASYNC_FLUSH so many bytes do not wait for the interval: until they are flushed they are kept in memory, too."""
-MOST_UNPUBLISHED: Final = 100_000
+MAX_UNPUBLISHED: Final = 100_000
 """The same for messages, each of which takes memory until consumers can see it."""
 _FLUSH_TIMES_S: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 5)
 
@@ -234,11 +234,11 @@ class GroupCommit:
         """Refuses messages while too many wait for the disk. This bounds their number, their memory and the loss by a crash."""
         store = self._store
         unflushed, unpublished = store.written_position - store.flushed_position, store.unpublished
-        if unflushed > MOST_UNFLUSHED_BYTES or unpublished > MOST_UNPUBLISHED or self._no_flusher is not None:
+        if unflushed > MAX_UNFLUSHED_BYTES or unpublished > MAX_UNPUBLISHED or self._no_flusher is not None:
             store.writability.note_busy(
                 self._no_flusher or f"{unpublished} messages, {unflushed} bytes, wait for a disk that is slow or hangs"
             )
-        elif store.writability.is_busy and unflushed <= MOST_UNFLUSHED_BYTES // 2 and unpublished <= MOST_UNPUBLISHED // 2:
+        elif store.writability.is_busy and unflushed <= MAX_UNFLUSHED_BYTES // 2 and unpublished <= MAX_UNPUBLISHED // 2:
             store.writability.note_busy(None)
 
 

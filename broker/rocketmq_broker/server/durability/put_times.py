@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import Final
 
-_LONGEST_MS: Final = 60_000
+_MAX_MS: Final = 60_000
 """Longer times are counted as this: a bound for memory."""
 _CLASSES: Final = (
     "<=0ms", "0~10ms", "10~50ms", "50~100ms", "100~200ms", "200~500ms", "500ms~1s",
@@ -29,7 +29,7 @@ class PutTimes:
         milliseconds = int(seconds * 1000)
         if milliseconds > self.longest_ms:
             self.longest_ms = milliseconds
-        kept = min(milliseconds, _LONGEST_MS)
+        kept = min(milliseconds, _MAX_MS)
         self._counts[kept] = self._counts.get(kept, 0) + count
 
     def begin_minute(self) -> None:

@@ -92,7 +92,7 @@ def _fail(future: asyncio.Future[None], remark: str) -> None:
         future.set_exception(StoreUnwritable(remark))
 
 
-_SHORTEST_WATCH_S: Final = 0.1
+_MIN_WATCH_S: Final = 0.1
 _SLICE_S: Final = 0.005
 _REQUESTS_SHOWN_AT_ONCE: Final = 200
 
@@ -203,7 +203,7 @@ class Showing:
         overdue_to, next_began_s = self._batches.overdue(loop.time() - self._overdue_after_s)
         if next_began_s is not None:
             due_in_s = next_began_s + self._overdue_after_s - loop.time()
-            self._overdue = loop.call_later(max(due_in_s, _SHORTEST_WATCH_S), self._answer_overdue)
+            self._overdue = loop.call_later(max(due_in_s, _MIN_WATCH_S), self._answer_overdue)
         self._waiting.time_out(overdue_to, f"the flush takes longer than {self._overdue_after_s:g} s")
 
 

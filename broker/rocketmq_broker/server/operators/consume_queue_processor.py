@@ -14,7 +14,7 @@ from rocketmq_broker.remoting.dispatcher import Handler, RequestRefused
 from rocketmq_broker.server.clients.consumer_groups import ConsumerGroups
 from rocketmq_broker.store import MessageStore
 
-MOST_UNITS: Final = 1024
+MAX_UNITS: Final = 1024
 _NO_FILTER: Final = "null"
 """RocketMQ's answer for a group that filters only by tags."""
 
@@ -37,7 +37,7 @@ class ConsumeQueueProcessor:
         name, topic = header.topic or "", (header.topic or "").encode()
         if header.queue_id not in self._store.queues().get(topic, ()):
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"{header.queue_id}@{name} is not exist!")
-        units = self._store.consume_queue_units(topic, header.queue_id, header.index, min(header.count, MOST_UNITS))
+        units = self._store.consume_queue_units(topic, header.queue_id, header.index, min(header.count, MAX_UNITS))
         if units is None:
             remark = f"Index {header.index} of {header.queue_id}@{name} is not exist!"
             return encode_response(command, ResponseCode.SUCCESS, remark=remark)

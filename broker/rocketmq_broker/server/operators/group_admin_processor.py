@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from rocketmq_broker.message.topics import MOST_QUEUES
+from rocketmq_broker.message.topics import MAX_QUEUES
 from rocketmq_broker.protocol.bodies import (
     ClientConnection,
     ConsumerConnection,
@@ -65,7 +65,7 @@ class GroupAdminProcessor:
     def update_group(self, connection: Connection, command: RemotingCommand) -> bytes:
         """Creates or changes a consumer group."""
         config = SubscriptionGroupBody.decode(command.body)
-        if not 0 <= config.retry_queue_nums <= MOST_QUEUES:
+        if not 0 <= config.retry_queue_nums <= MAX_QUEUES:
             remark = f"a group cannot have {config.retry_queue_nums} retry queues"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
         self._groups.update(config)

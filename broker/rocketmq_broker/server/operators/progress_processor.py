@@ -42,7 +42,7 @@ from rocketmq_broker.store import ConsumerOffsets, MessageStore
 
 _LONG_MAX: Final = (1 << 63) - 1
 
-MOST_QUEUES_SHOWN: Final = 15_000
+MAX_QUEUES_SHOWN: Final = 15_000
 """Queues in one answer. A topic may have 10,000."""
 NAMES_AT_ONCE: Final = 500
 QUEUES_ENCODED_AT_ONCE: Final = 500
@@ -193,8 +193,8 @@ class ProgressProcessor:
             config = self._topics.get(name) if name else None
             if name is None or config is None or not self._concerns(group, name):
                 continue
-            if len(stats.offset_table) + config.read_queue_nums > MOST_QUEUES_SHOWN:
-                remark = f"the group[{group}] consumes more than {MOST_QUEUES_SHOWN} queues: ask for one topic at a time"
+            if len(stats.offset_table) + config.read_queue_nums > MAX_QUEUES_SHOWN:
+                remark = f"the group[{group}] consumes more than {MAX_QUEUES_SHOWN} queues: ask for one topic at a time"
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, remark)
             for queue_id in range(config.read_queue_nums):
                 offsets = self._offsets_of(group, name, queue_id)

@@ -9,7 +9,7 @@ import msgspec
 
 from rocketmq_broker.message import MessageQueue
 from rocketmq_broker.message.configs import TopicConfig
-from rocketmq_broker.message.topics import MOST_QUEUES
+from rocketmq_broker.message.topics import MAX_QUEUES
 from rocketmq_broker.protocol.bodies import GroupList, TopicList, TopicOffset, TopicStatsTable
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand, ReplyTo, encode_response
@@ -80,7 +80,7 @@ class TopicAdminProcessor:
         """Creates or changes a topic."""
         header = command.decode_header(CreateTopicRequestHeader)
         for count in (header.read_queue_nums, header.write_queue_nums):
-            if not 0 <= count <= MOST_QUEUES:
+            if not 0 <= count <= MAX_QUEUES:
                 raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"a topic cannot have {count} queues")
         self._topics.update(
             TopicConfig(

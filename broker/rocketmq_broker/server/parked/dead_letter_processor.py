@@ -28,7 +28,7 @@ from rocketmq_broker.world import Chance
 
 logger = logging.getLogger(__name__)
 
-MOST_MARKS: Final = 1000
+MAX_MARKS: Final = 1000
 
 
 class DeadLetterProcessor:
@@ -75,7 +75,7 @@ class DeadLetterProcessor:
         if header.history:
             marks = self._parked.marks(topic, header.queue_id, first)
         else:
-            offsets = range(first, first + max(0, min(header.count, MOST_MARKS)))
+            offsets = range(first, first + max(0, min(header.count, MAX_MARKS)))
             latest = (self._parked.latest_mark(topic, header.queue_id, offset) for offset in offsets)
             marks = [mark for mark in latest if mark is not None]
         body = MarkList(marks=[_info(mark) for mark in marks])

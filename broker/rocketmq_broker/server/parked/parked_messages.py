@@ -37,7 +37,7 @@ DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
 AT_MOST_AT_ONCE: Final = 100
 """Records looked at before others get their turn on the event loop."""
-MOST_MARKS_SHOWN: Final = 64
+MAX_MARKS_SHOWN: Final = 64
 
 _OF_INTEREST: Final = (DEAD_LETTERS, DISCARD_TOPIC, MARK_TOPIC)
 _PULL_MESSAGES: Final = 32
@@ -135,7 +135,7 @@ class ParkedMessages:
         """Returns all marks of a message that can be read, the latest first."""
         found: list[Mark] = []
         mark = self.latest_mark(topic, queue_id, queue_offset)
-        while mark is not None and len(found) < MOST_MARKS_SHOWN:
+        while mark is not None and len(found) < MAX_MARKS_SHOWN:
             found.append(mark)
             mark = self._mark_at(mark.previous)
         return found

@@ -7,9 +7,9 @@ from rocketmq_broker.server.popping.in_hand import InHand
 from rocketmq_broker.server.popping.next_messages import MAX_ATTEMPT_ID_LENGTH
 from rocketmq_broker.server.popping.popped import PoppedMessage
 from rocketmq_broker.server.popping.popping import REST_S, Popping
-from rocketmq_broker.server.popping.receipt_handle import LONGEST_INVISIBLE_MS
+from rocketmq_broker.server.popping.receipt_handle import MAX_INVISIBLE_MS
 
 __all__ = [
-    "LONGEST_INVISIBLE_MS", "MAX_ATTEMPT_ID_LENGTH", "REST_S", "HandleExpired", "IllegalHandle", "InHand", "PopError",
+    "MAX_ATTEMPT_ID_LENGTH", "MAX_INVISIBLE_MS", "REST_S", "HandleExpired", "IllegalHandle", "InHand", "PopError",
     "PoppedMessage", "Popping", "TooManyPops", "build_popping",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from rocketmq_broker.server.popping.pop_log import AckEntry, GroupQueue, PopEntr
 from rocketmq_broker.server.topics.offset_commits import OffsetCommits
 from rocketmq_broker.store import ConsumerOffsets
 
-MOST_ENTRIES_KEPT: Final = 50_000
+MAX_ENTRIES_KEPT: Final = 50_000
 """Of the pop log, for the next start to read. Older ones that still hide a message are written again."""
 _WRITTEN_AGAIN_AT_ONCE: Final = 500
 
@@ -130,7 +130,7 @@ class CheckPoints:
         self._offsets.commit(topics.REVIVE_GROUP, topics.POP_LOG_TOPIC, 0, self._needed_from)
         live = self.hidden.live()
         self._needed_from = live[0].log_offset if live else end
-        if end - self._needed_from > MOST_ENTRIES_KEPT:
+        if end - self._needed_from > MAX_ENTRIES_KEPT:
             for check_point in live[:_WRITTEN_AGAIN_AT_ONCE]:
                 self._write_again(check_point)
 

@@ -26,7 +26,7 @@ from rocketmq_broker.server.topics.names import refuse_offsets
 from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 from rocketmq_broker.world import Chance
 
-MOST_MESSAGES: Final = 32
+MAX_MESSAGES: Final = 32
 """Of one pop, as in RocketMQ."""
 MAX_ATTEMPT_ID_LENGTH: Final = 255
 """Characters. Apache's clients send a UUID."""
@@ -35,9 +35,9 @@ RETRIES_FIRST_PERCENT: Final = 20
 _MOVED: Final = (
     GetMessageStatus.OFFSET_TOO_SMALL, GetMessageStatus.OFFSET_OVERFLOW_BADLY, GetMessageStatus.OFFSET_FOUND_NULL,
 )  # fmt: skip
-_MOST_FILTERING_NS: Final = 10_000_000
+_MAX_FILTERING_NS: Final = 10_000_000
 """Of one pop's expression: no other client waits longer for it."""
-_MOST_QUEUES: Final = 1_000
+_MAX_QUEUES: Final = 1_000
 """Queues that one pop looks into; it begins with any of them."""
 
 
@@ -76,7 +76,7 @@ class NextMessages:
         popped = Popped(self._clock(), request.invisible_ms, room=request.max_messages, bytes_left=self._max_bytes)
         for topic, queue_id, is_retry in self._order(request, queues):
             queue = GroupQueue(request.group, topic, queue_id)
-            if popped.filtering_ns > _MOST_FILTERING_NS:
+            if popped.filtering_ns > _MAX_FILTERING_NS:
                 popped.is_unfinished = True
                 break
             if not popped.room or popped.bytes_left <= 0:
@@ -106,7 +106,7 @@ class NextMessages:
             yield request.topic, request.queue_id, False
         else:
             first = self._random.randrange(queues)
-            for number in range(min(queues, _MOST_QUEUES)):
+            for number in range(min(queues, _MAX_QUEUES)):
                 yield request.topic, (first + number) % queues, False
         if has_retries and chance >= RETRIES_FIRST_PERCENT:
             yield retry_topic, 0, True
@@ -208,8 +208,8 @@ class NextMessages:
         """Returns the number of the topic's queues. Raises RequestRefused unless the group may pop there."""
         refuse_offsets(request.group, request.topic)
         queues = self._rules.refuse_forbidden(request.group, request.topic, max(request.queue_id, 0), verb="popping")
-        if not 1 <= request.max_messages <= MOST_MESSAGES:
-            remark = f"{request.max_messages} messages in one pop; 1 to {MOST_MESSAGES} are possible"
+        if not 1 <= request.max_messages <= MAX_MESSAGES:
+            remark = f"{request.max_messages} messages in one pop; 1 to {MAX_MESSAGES} are possible"
             raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
         refuse_invisible_time(request.invisible_ms, least_ms=1)
         if len(request.attempt_id or "") > MAX_ATTEMPT_ID_LENGTH:

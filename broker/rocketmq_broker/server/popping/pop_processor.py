@@ -30,7 +30,7 @@ from rocketmq_broker.server.popping.receipt_handle import ORDERED, ReceiptHandle
 from rocketmq_broker.server.popping.waiting_pops import PopRequest
 from rocketmq_broker.server.ports import Durability
 
-MOST_ACKS: Final = 1000
+MAX_ACKS: Final = 1000
 """Messages that one BATCH_ACK_MESSAGE acknowledges; each costs a record."""
 _AT_THE_END: Final = 1
 """ConsumeInitMode.MAX."""
@@ -124,8 +124,8 @@ class PopProcessor:
         """Acknowledges messages of several pops. Passes over those whose invisible time was over, as RocketMQ does."""
         body = BatchAckMessageRequestBody.decode(command.body)
         acks = [(ack, offset) for ack in body.acks for offset in ack.offsets()]
-        if len(acks) > MOST_ACKS:
-            raise RequestRefused(PopResponseCode.INVALID_PARAMETER, f"{len(acks)} messages; {MOST_ACKS} are the most at once")
+        if len(acks) > MAX_ACKS:
+            raise RequestRefused(PopResponseCode.INVALID_PARAMETER, f"{len(acks)} messages; {MAX_ACKS} are the most at once")
         end_position = None
         for ack, offset in acks:
             is_ordered, is_retry = ack.revive_queue_id == ORDERED, ack.retry == retry_mark(is_retry=True)

@@ -22,12 +22,12 @@ from rocketmq_broker.server.popping.errors import TooManyPops
 from rocketmq_broker.server.popping.handed_out import HandedOut
 from rocketmq_broker.server.popping.hidden_messages import Hidden
 from rocketmq_broker.server.popping.in_hand import InHand
-from rocketmq_broker.server.popping.next_messages import MOST_MESSAGES, NextMessages
+from rocketmq_broker.server.popping.next_messages import MAX_MESSAGES, NextMessages
 from rocketmq_broker.server.popping.pop_log import GroupQueue
 from rocketmq_broker.server.popping.popped import Popped, PoppedMessage
 from rocketmq_broker.server.popping.receipt_handle import ReceiptHandle
 from rocketmq_broker.server.popping.reviver import Reviver
-from rocketmq_broker.server.popping.waiting_pops import LONGEST_POLL_MS, PopRequest, WaitingPop, WaitingPops
+from rocketmq_broker.server.popping.waiting_pops import MAX_POLL_MS, PopRequest, WaitingPop, WaitingPops
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.statistics.statistics import BrokerStatistics
 from rocketmq_broker.store import StoreUnwritable
@@ -93,7 +93,7 @@ class Popping:
         topic: str,
         *,
         queue_id: int = -1,
-        max_messages: int = MOST_MESSAGES,
+        max_messages: int = MAX_MESSAGES,
         invisible_ms: int = 60_000,
         poll_ms: int = 0,
         expression: str | None = None,
@@ -180,7 +180,7 @@ class Popping:
         if popped.is_answer or poll_ms <= 0:
             deliver(popped if popped.is_answer else None)
             return None
-        deadline_ms = self._clock.steady_ms() + min(poll_ms, LONGEST_POLL_MS)
+        deadline_ms = self._clock.steady_ms() + min(poll_ms, MAX_POLL_MS)
         retry_topic = topics.pop_retry_topic(request.group, request.topic)
         names = (request.topic,) if request.is_ordered else dict.fromkeys((request.topic, retry_topic))
         waiting = WaitingPop(request, tuple(name.encode() for name in names), deadline_ms, deliver, owner)

@@ -20,7 +20,7 @@ ORDERED: Final = 999
 """The revive queue of orderly pops (KeyBuilder.POP_ORDER_REVIVE_QUEUE)."""
 LONGEST: Final = 1024
 """Characters. The longest broker name leaves a handle far below it."""
-LONGEST_INVISIBLE_MS: Final = 12 * 3600 * 1000
+MAX_INVISIBLE_MS: Final = 12 * 3600 * 1000
 """Twelve hours, as RocketMQ's proxy allows at most: far less than messages are kept."""
 
 _NORMAL, _RETRY = "0", "1"
@@ -78,8 +78,8 @@ class ReceiptHandle:
 
 def refuse_invisible_time(invisible_ms: int, *, least_ms: int) -> None:
     """Raises RequestRefused for an invisible time that no pop or change may ask for."""
-    if not least_ms <= invisible_ms <= LONGEST_INVISIBLE_MS:
-        remark = f"an invisible time of {invisible_ms} ms; {least_ms} to {LONGEST_INVISIBLE_MS} are possible"
+    if not least_ms <= invisible_ms <= MAX_INVISIBLE_MS:
+        remark = f"an invisible time of {invisible_ms} ms; {least_ms} to {MAX_INVISIBLE_MS} are possible"
         raise RequestRefused(PopResponseCode.INVALID_PARAMETER, remark)
 
 

@@ -13,12 +13,12 @@ from rocketmq_broker.server.popping.errors import TooManyPops
 from rocketmq_broker.server.popping.popped import Popped
 from rocketmq_broker.server.shares import is_full
 
-MOST_WAITING: Final = 100_000
+MAX_WAITING: Final = 100_000
 """RocketMQ's maxPopPollingSize."""
-MOST_OF_AN_OWNER: Final = 8_192
+MAX_OF_AN_OWNER: Final = 8_192
 MAX_EXPRESSIONS_LENGTH: Final = 1 << 20
 """Characters of all expressions by which the waiting pops of an owner filter."""
-LONGEST_POLL_MS: Final = 120_000
+MAX_POLL_MS: Final = 120_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class WaitingPops:
     def hold(self, pop: WaitingPop) -> None:
         """Adds a pop. Raises TooManyPops."""
         of_owner = self._of_owner[pop.owner]
-        if of_owner >= MOST_OF_AN_OWNER or is_full(self.count, MOST_WAITING, of_owner):
+        if of_owner >= MAX_OF_AN_OWNER or is_full(self.count, MAX_WAITING, of_owner):
             raise TooManyPops(f"{self.count} pops wait for messages, {of_owner} of this client: no other can")
         expression_length = pop.request.message_filter.expression_length
         if self._expression_lengths[pop.owner] + expression_length > MAX_EXPRESSIONS_LENGTH:

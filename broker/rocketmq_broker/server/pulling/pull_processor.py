@@ -28,8 +28,8 @@ from rocketmq_broker.server.topics.subscription_group_table import SubscriptionG
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import GetMessageStatus, MessageStore, PulledMessages
 
-LONGEST_SUSPENSION_MS: Final = 120_000
-MOST_FILTERING_NS: Final = 10_000_000
+MAX_SUSPENSION_MS: Final = 120_000
+MAX_FILTERING_NS: Final = 10_000_000
 """The approximate limit for the expressions of waiting pulls in one go."""
 TRIED_AT_ONCE: Final = 256
 """Pulls that waited and are answered in one turn of the event loop: some 10 ms."""
@@ -153,7 +153,7 @@ class PullProcessor:
         """Answers pulls that waited, or holds them again. After long filtering by expressions it tells the rest to pull again."""
         cost_ns = 0
         for pull in pulls:
-            if cost_ns > MOST_FILTERING_NS and pull.message_filter.sql is not None:
+            if cost_ns > MAX_FILTERING_NS and pull.message_filter.sql is not None:
                 pull.connection.send(self._answer(pull, ResponseCode.PULL_RETRY_IMMEDIATELY, self._nothing_looked_at(pull)))
             else:
                 cost_ns += self._try_one_again(pull, may_wait_on=may_wait_on)
@@ -209,7 +209,7 @@ class PullProcessor:
     def _suspension_ms(self, header: PullMessageRequestHeader) -> int:
         if self._short_polling_ms is not None:
             return self._short_polling_ms
-        return max(0, min(header.suspend_timeout_millis, LONGEST_SUSPENSION_MS))
+        return max(0, min(header.suspend_timeout_millis, MAX_SUSPENSION_MS))
 
     def _message_filter(self, header: PullMessageRequestHeader) -> MessageFilter:
         """Returns the filter of the pull itself, or of the group's heartbeats. Raises RequestRefused."""

@@ -17,14 +17,14 @@ from rocketmq_broker.remoting.tasks import Tasks
 from rocketmq_broker.store import MessageStore, QueriedMessages, UnreadableRecord
 
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
-MOST_BY_UNIQUE_KEY: Final = 32
-MOST_MESSAGES: Final = 1024
-MOST_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
+MAX_BY_UNIQUE_KEY: Final = 32
+MAX_MESSAGES: Final = 1024
+MAX_BYTES: Final = MAX_FRAME_LENGTH - 64 * 1024
 """A longer answer would cost the client its connection."""
 SLICE_S: Final = 0.01
-MOST_SLICES: Final = 1000
+MAX_SLICES: Final = 1000
 """Of one query: enough for some twenty million index entries, a whole file of them."""
-MOST_LONG_QUERIES: Final = 64
+MAX_LONG_QUERIES: Final = 64
 MAX_LONG_QUERIES_OF_A_CONNECTION: Final = 16
 """They take turns, so one client lets the others wait for so many of its own at most."""
 
@@ -54,15 +54,15 @@ class QueryProcessor:
         """
         header = command.decode_header(QueryMessageRequestHeader)
         is_unique_key = command.ext_fields().get(UNIQUE_KEY_QUERY, "").lower() == "true"
-        most = MOST_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MOST_MESSAGES))
+        most = MAX_BY_UNIQUE_KEY if is_unique_key else max(1, min(header.max_num, MAX_MESSAGES))
         topic, begin_ms, end_ms = header.topic.encode(), header.begin_timestamp, header.end_timestamp
-        steps = self._store.query_in_steps(topic, header.key, most, begin_ms, end_ms, MOST_BYTES)
+        steps = self._store.query_in_steps(topic, header.key, most, begin_ms, end_ms, MAX_BYTES)
         found = _slice(steps, self._steady_ns)
         reply_to = ReplyTo(command.opaque, command.serialize_type)
         if found is not None:
             return _answer(reply_to, found)
         under_way = self._long_queries.total()
-        if under_way >= MOST_LONG_QUERIES or self._long_queries[connection] >= MAX_LONG_QUERIES_OF_A_CONNECTION:
+        if under_way >= MAX_LONG_QUERIES or self._long_queries[connection] >= MAX_LONG_QUERIES_OF_A_CONNECTION:
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, f"{under_way} queries that take long are under way already")
         self._long_queries[connection] += 1
         self._tasks.start("a query that takes long", self._answer_later(steps, connection, reply_to))
@@ -72,7 +72,7 @@ class QueryProcessor:
         """Searches for one query at a time, so that other requests are served as well."""
         try:
             async with self._turn:
-                for _ in range(MOST_SLICES):
+                for _ in range(MAX_SLICES):
                     await asyncio.sleep(0)
                     if (found := _slice(steps, self._steady_ns)) is not None:
                         connection.send(_answer(reply_to, found))

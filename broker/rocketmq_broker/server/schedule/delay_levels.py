@@ -9,14 +9,14 @@ from rocketmq_broker.message.errors import IllegalMessage
 SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 
 _UNITS_MS: Final = {"s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_MOST_DIGITS: Final = len(str(topics.MOST_QUEUES))
+_MAX_DIGITS: Final = len(str(topics.MAX_QUEUES))
 _DELAY: Final = properties.beginning(properties.DELAY_TIME_LEVEL)
 TIMER: Final = b"TIMER_D"
 """What the names of the timer's properties begin with, and hardly any other name does."""
 _UNITS_OF_DELAYS_MS: Final = {"TIMER_DELAY_SEC": 1000, "TIMER_DELAY_MS": 1}
 _DELIVER_MS: Final = "TIMER_DELIVER_MS"
 _RECALLED: Final = "TIMER_DEL_UNIQKEY"
-_MOST_DIGITS_OF_A_TIME: Final = 18
+_MAX_DIGITS_OF_A_TIME: Final = 18
 
 
 class Place(NamedTuple):
@@ -78,7 +78,7 @@ def _wait_ms(encoded_properties: bytes, now_ms: int) -> int:
 
 
 def _number(name: str, text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > _MOST_DIGITS_OF_A_TIME:
+    if not text.isascii() or not text.isdecimal() or len(text) > _MAX_DIGITS_OF_A_TIME:
         raise IllegalMessage(
             f"the property {name} is {text[:100]!r}; a number of {'s' if name.endswith('SEC') else 'ms'} is expected"
         )
@@ -101,7 +101,7 @@ def final_place(waiting_properties: bytes) -> Place:
     """
     topic = properties.find(waiting_properties, properties.REAL_TOPIC) or ""
     text = properties.find(waiting_properties, properties.REAL_QUEUE_ID) or ""
-    queue_id = int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
-    if not topics.takes_sent_messages(topic) or not 0 <= queue_id < topics.MOST_QUEUES:
+    queue_id = int(text) if text.isdecimal() and len(text) <= _MAX_DIGITS else -1
+    if not topics.takes_sent_messages(topic) or not 0 <= queue_id < topics.MAX_QUEUES:
         raise IllegalMessage(f"a delayed message cannot be for topic {topic[:200]!r}, queue {text[:20]!r}")
     return Place(topic.encode(), queue_id, waiting_properties)

@@ -18,7 +18,7 @@ from rocketmq_broker.server.schedule.clock_of_queue import ClockOfQueue
 from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC, Place, final_place
 from rocketmq_broker.store import CorruptRecord, DelayOffsets, MessageStore, StoreUnwritable
 
-MOST_AT_ONCE: Final = 500
+MAX_AT_ONCE: Final = 500
 """Messages delivered in one go; the event loop breathes in between."""
 REST_S: Final = 0.005
 UNWRITABLE_MS: Final = 100
@@ -95,7 +95,7 @@ class DelayedDelivery:
     def deliver_due(self) -> float | None:
         """Delivers due messages. Returns in how many seconds the next one is due; None if no message waits."""
         now_ms = self._clock()
-        room = MOST_AT_ONCE
+        room = MAX_AT_ONCE
         for level in self._levels:
             if level.next_due_ms is not None and level.next_due_ms <= now_ms and room > 0:
                 try:

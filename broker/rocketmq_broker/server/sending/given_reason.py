@@ -7,7 +7,7 @@ from typing import Final
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
 
-LONGEST_REASON: Final = 1000
+MAX_REASON_LENGTH: Final = 1000
 """Characters. It shares 32 KiB with the other properties of the message that keeps it."""
 
 
@@ -16,9 +16,9 @@ def acceptable_reason(reason: str, *, what_for: str) -> str:
     reason = reason.strip()
     if not reason:
         raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, f"{what_for} needs a reason")
-    if len(reason) > LONGEST_REASON:
+    if len(reason) > MAX_REASON_LENGTH:
         raise RequestRefused(
-            ResponseCode.MESSAGE_ILLEGAL, f"the reason has {len(reason)} characters; {LONGEST_REASON} are allowed"
+            ResponseCode.MESSAGE_ILLEGAL, f"the reason has {len(reason)} characters; {MAX_REASON_LENGTH} are allowed"
         )
     if not reason.isprintable():
         raise RequestRefused(ResponseCode.MESSAGE_ILLEGAL, "the reason holds control characters or line breaks")

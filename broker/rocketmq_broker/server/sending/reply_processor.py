@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 PUSH_TIMEOUT_MS: Final = 10_000
 """The time for a requester to confirm the reply (Broker2Client.callClient)."""
-MOST_UNDER_WAY: Final = 10_000
+MAX_UNDER_WAY: Final = 10_000
 """The most replies under way at a time, as many as Apache's broker queues (replyThreadPoolQueueCapacity)."""
 NOT_STORED_ID: Final = "0"
 """Clients cannot read an answer without a message id."""
@@ -130,7 +130,7 @@ class ReplyProcessor:
     def _pass_on(self, connection: Connection, command: RemotingCommand, header: SendHeader) -> None:
         topic, queue_id, _ = self._destination.of(header)
         sys_flag = stored_sys_flag(header.sys_flag, is_transactional=True)  # a reply begins no transaction, whatever its flag
-        if self._under_way.is_full_for(connection, MOST_UNDER_WAY):
+        if self._under_way.is_full_for(connection, MAX_UNDER_WAY):
             raise RequestRefused(ResponseCode.SYSTEM_BUSY, "[OVERLOAD]system busy, start flow control for a while")
         encoded = without_brokers_own(header.properties.encode())
         refuse_too_much(header.topic, encoded)

@@ -101,7 +101,7 @@ BATCH_AT_ONCE_BYTES: Final = 2048
 """A batch no longer than this is stored in one go: it has a hundred messages at most."""
 BATCHED_AT_ONCE: Final = 32
 """Messages of a longer batch that are stored in one step, which takes a millisecond."""
-MOST_BATCHED: Final = 65_536
+MAX_BATCHED: Final = 65_536
 """Messages in a batch. The answer names each of them, and is written in one go: of 190,000 empty ones that took 40 to 70 ms."""
 _DEAD_LETTERS: Final = topics.DEAD_LETTER_PREFIX.encode()
 
@@ -211,8 +211,8 @@ class SendProcessor:
         of_batch = self._properties.of_batch(header.properties.encode())
         batch_size = BatchSize(self._store.config.max_message_size)
         for number, message in enumerate(split_batch(command.body)):
-            if number >= MOST_BATCHED:
-                raise IllegalMessage(f"the batch has more than {MOST_BATCHED} messages: send several batches")
+            if number >= MAX_BATCHED:
+                raise IllegalMessage(f"the batch has more than {MAX_BATCHED} messages: send several batches")
             encoded = of_batch.of(message.properties)
             refuse_in_batch(place.topic, encoded)
             batch_size.add(encoded, message.properties)

@@ -29,15 +29,15 @@ BROKERS_OWN: Final = (
 itself leaves them in it. So they are left out, and the message is stored.
 """
 
-MOST_KEYS: Final = 1000
+MAX_KEYS: Final = 1000
 """Keys of one message. Each is an entry of the index: of 16,000 in one message the broker would make them in one go."""
-MOST_KEYS_OF_A_BATCH: Final = 262_144
+MAX_KEYS_OF_A_BATCH: Final = 262_144
 """Keys of all messages of one batch: four for each message of the longest batch."""
-MOST_PROPERTIES_OF_A_BATCH: Final = 64
+MAX_PROPERTIES_OF_A_BATCH: Final = 64
 """Properties of a batch as a whole, each of which is looked for in each of its messages. Apache's clients set three."""
 ADDED_TO_EACH_BYTES: Final = 128
 """The bytes that those properties may always add to each message: more than an id, WAIT, the instance and the cluster take."""
-_UNCOUNTED_BYTES: Final = 2 * MOST_KEYS
+_UNCOUNTED_BYTES: Final = 2 * MAX_KEYS
 """So short properties hold no more keys than a message may have."""
 _KEYS: Final = props.beginning(props.KEYS)
 _WAIT: Final = props.beginning(props.WAIT_STORE_MSG_OK)
@@ -94,8 +94,8 @@ class BatchProperties:
 
     def __init__(self, named: Mapping[str, str]) -> None:
         """`named` are the batch's properties. Raises IllegalMessage if there are too many."""
-        if len(named) > MOST_PROPERTIES_OF_A_BATCH:
-            count, most = len(named), MOST_PROPERTIES_OF_A_BATCH
+        if len(named) > MAX_PROPERTIES_OF_A_BATCH:
+            count, most = len(named), MAX_PROPERTIES_OF_A_BATCH
             raise IllegalMessage(f"the batch as a whole has {count} properties; {most} are allowed: give them to its messages")
         self._pairs = [(name, props.encode({name: value})) for name, value in named.items()]
 
@@ -126,8 +126,8 @@ class BatchSize:
         keys = count_keys(encoded)
         _refuse_keys(keys)
         self._keys += keys
-        if self._keys > MOST_KEYS_OF_A_BATCH:
-            raise IllegalMessage(f"the batch has more than {MOST_KEYS_OF_A_BATCH} keys: send several batches")
+        if self._keys > MAX_KEYS_OF_A_BATCH:
+            raise IllegalMessage(f"the batch has more than {MAX_KEYS_OF_A_BATCH} keys: send several batches")
 
 
 def without_brokers_own(encoded: bytes) -> bytes:
@@ -162,8 +162,8 @@ def refuse_too_much(topic: str, encoded: bytes) -> None:
 
 
 def _refuse_keys(count: int) -> None:
-    if count > MOST_KEYS:
-        raise IllegalMessage(f"the message has {count} keys; {MOST_KEYS} are allowed")
+    if count > MAX_KEYS:
+        raise IllegalMessage(f"the message has {count} keys; {MAX_KEYS} are allowed")
 
 
 def _refuse_length(encoded: bytes) -> None:

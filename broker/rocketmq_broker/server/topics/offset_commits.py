@@ -12,7 +12,7 @@ from rocketmq_broker.server.topics.subscription_group_table import SubscriptionG
 from rocketmq_broker.server.topics.topic_table import TopicTable
 from rocketmq_broker.store import ConsumerOffsets
 
-MOST_OFFSETS: Final = 200_000
+MAX_OFFSETS: Final = 200_000
 """Queues times groups: a thousand groups that consume two hundred queues each. A restart reads them all."""
 MAX_OFFSETS_OF_A_GROUP: Final = 50_000
 
@@ -25,7 +25,7 @@ class OffsetCommits:
         offsets: ConsumerOffsets,
         topic_table: TopicTable,
         subscription_groups: SubscriptionGroupTable,
-        most_offsets: int = MOST_OFFSETS,
+        most_offsets: int = MAX_OFFSETS,
     ) -> None:
         self._offsets = offsets
         self._topics = topic_table

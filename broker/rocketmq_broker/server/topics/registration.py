@@ -18,13 +18,13 @@ from rocketmq_broker.remoting.errors import RemotingError
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot
 from rocketmq_broker.server.topics.identity import BrokerIdentity
 from rocketmq_broker.server.topics.name_server_link import NameServerLink
-from rocketmq_broker.server.topics.registration_body import MOST_PLAIN_TOPICS, EncodedRegistration, encode_registration
+from rocketmq_broker.server.topics.registration_body import MAX_PLAIN_TOPICS, EncodedRegistration, encode_registration
 from rocketmq_broker.server.topics.topic_table import TopicTable
 
 TIMEOUT_MS: Final = 3000
 GOODBYE_TIMEOUT_MS: Final = 500
 FIRST_PAUSE_S: Final = 0.5
-LONGEST_PAUSE_S: Final = 5.0
+MAX_PAUSE_S: Final = 5.0
 """The longest pause, also the first one, before the next try of an unreachable name server."""
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class Registration:
         topic_table: TopicTable,
         broker_permission: int,
         period_s: float,
-        new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, LONGEST_PAUSE_S),
+        new_backoff: Callable[[], Backoff] = lambda: Backoff(FIRST_PAUSE_S, MAX_PAUSE_S),
     ) -> None:
         """`period_s` is the time between registrations without a change."""
         self._client = client
@@ -159,7 +159,7 @@ class Registration:
 
     async def _encoded(self) -> EncodedRegistration:
         snapshot = TopicsSnapshot.of(self._topics.configs)
-        if len(snapshot.configs) <= MOST_PLAIN_TOPICS:
+        if len(snapshot.configs) <= MAX_PLAIN_TOPICS:
             encoded = encode_registration(snapshot, self._broker_permission)
         else:
             encoded = await asyncio.to_thread(encode_registration, snapshot, self._broker_permission)

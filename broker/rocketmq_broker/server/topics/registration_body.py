@@ -9,11 +9,11 @@ from rocketmq_broker.message.topics import OP_HALF_TOPIC
 from rocketmq_broker.protocol.bodies import RegisterBrokerBody
 from rocketmq_broker.server.topics.config_bodies import TopicsSnapshot, registered_topics, topics_body
 
-MOST_PLAIN_TOPICS: Final = 1000
+MAX_PLAIN_TOPICS: Final = 1000
 """With more topics the registration is compressed: JSON for 80,000 topics or more would be longer than a frame, and no name
 server would hear of the broker. Compressed it omits topicSysFlag and order, which hardly anyone reads.
 """
-MOST_REGISTERED: Final = 60_000
+MAX_REGISTERED: Final = 60_000
 """Topics. Our name server takes 65,536. The limits for clients stay far below it; older stores may have more."""
 
 
@@ -35,10 +35,10 @@ def encode_registration(topics: TopicsSnapshot, broker_permission: int) -> Encod
     """
     everything = topics_body(topics, broker_permission=broker_permission)
     everything.topic_config_table.pop(OP_HALF_TOPIC, None)
-    registered = registered_topics(everything, MOST_REGISTERED)
+    registered = registered_topics(everything, MAX_REGISTERED)
     left_out = len(everything.topic_config_table) - len(registered.topic_config_table)
     body = RegisterBrokerBody(topic_config_serialize_wrapper=registered)
-    if len(registered.topic_config_table) <= MOST_PLAIN_TOPICS:
+    if len(registered.topic_config_table) <= MAX_PLAIN_TOPICS:
         return EncodedRegistration(body.encode(), is_compressed=False, crc32=0, left_out=left_out)
     compressed = body.encode_compressed()
     return EncodedRegistration(compressed, is_compressed=True, crc32=body_crc(compressed), left_out=left_out)

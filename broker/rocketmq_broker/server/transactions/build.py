@@ -14,7 +14,7 @@ from rocketmq_broker.server.durability.group_commit import GroupCommit
 from rocketmq_broker.server.parked import ParkedMessages
 from rocketmq_broker.server.schedule.broker_clock import BrokerClock
 from rocketmq_broker.server.transactions.check_requests import CheckRequests, Producers
-from rocketmq_broker.server.transactions.check_service import SHORTEST_SLEEP_S, CheckService
+from rocketmq_broker.server.transactions.check_service import MIN_SLEEP_S, CheckService
 from rocketmq_broker.server.transactions.end_transaction_processor import EndTransactionProcessor
 from rocketmq_broker.server.transactions.resume_processor import ResumeProcessor
 from rocketmq_broker.server.transactions.transaction_admin_processor import TransactionAdminProcessor
@@ -56,7 +56,7 @@ class Transactions:
             "check-back",
             check_service.look_now,
             check_service.alarm,
-            rest_s=SHORTEST_SLEEP_S,
+            rest_s=MIN_SLEEP_S,
             due_s=check_service.due_s,
         )
         tasks.start("notes of transactions", self.notes.keep())

@@ -22,7 +22,7 @@ HELD_BACK_MS = 1_000
 """The pause before the next look if no producer of the group can be asked, or the half message is on its way to the disk."""
 UNWRITABLE_MS = 1_000
 """The pause before the next try if the store could not be written."""
-SHORTEST_SLEEP_S = 0.02
+MIN_SLEEP_S = 0.02
 
 
 class CheckService:

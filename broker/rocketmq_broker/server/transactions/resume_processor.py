@@ -27,7 +27,7 @@ from rocketmq_broker.transaction.resumption import refuse_if_not_resumable
 
 logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE: Final = 1024
+MAX_AT_ONCE: Final = 1024
 """Half messages looked at before others get their turn on the event loop."""
 
 
@@ -98,7 +98,7 @@ class ResumeProcessor:
 
     def _search_on(self, connection: Connection, discarded: HalfMessage, alike: Iterator[HalfMessage]) -> bool:
         """Searches the next few messages; returns whether that was all. Raises NotResumable, CorruptRecord, StoreUnwritable."""
-        some = list(islice(alike, MOST_AT_ONCE))
+        some = list(islice(alike, MAX_AT_ONCE))
         try:
             refuse_if_not_resumable(discarded, some)
         except AlreadyResumed:
@@ -107,7 +107,7 @@ class ResumeProcessor:
             if not self._parked.is_being_treated(place) and self._parked.latest_mark(*place[:3]) is None:
                 self._mark_resumed(place, connection)
             raise
-        return len(some) < MOST_AT_ONCE
+        return len(some) < MAX_AT_ONCE
 
     def _resume(self, connection: Connection, reply_to: ReplyTo, message_id: str, discarded: HalfMessage) -> None:
         """Begins the new transaction, and answers when it is durable. Raises RequestRefused, StoreUnwritable."""

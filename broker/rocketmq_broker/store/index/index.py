@@ -34,10 +34,10 @@ MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _CHANGING_LENGTH: Final = 8
 """The last characters of a key, which change from key to key: the counter and half of the time in an id."""
-_LONGEST_REMEMBERED: Final = 512
-_MOST_REMEMBERED: Final = 512
+_MAX_REMEMBERED_LENGTH: Final = 512
+_MAX_REMEMBERED: Final = 512
 """Bytes and number of the texts whose hash codes are remembered: a client chooses the number and the length of its keys."""
-_FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_LONGEST_REMEMBERED)]
+_FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_MAX_REMEMBERED_LENGTH)]
 """The factor of the part before a key, by the key's length."""
 _LAST_MS: Final = 253_402_214_400_000
 """A time on the last day of the year 9999."""
@@ -272,8 +272,8 @@ def _add_hashes(hashes: list[int], request: DispatchRequest) -> None:
     if partial_hashes is None:
         partial_hashes = [_partial_hash(key) for key in _keys(properties)]
         # A half message and its message have the same properties, and so do all op messages.
-        if len(properties) <= _LONGEST_REMEMBERED:
-            if len(_remembered_hashes) >= _MOST_REMEMBERED:
+        if len(properties) <= _MAX_REMEMBERED_LENGTH:
+            if len(_remembered_hashes) >= _MAX_REMEMBERED:
                 _remembered_hashes.clear()
             _remembered_hashes[properties] = partial_hashes
     if partial_hashes:
@@ -317,7 +317,7 @@ def _absolute(code: int) -> int:
 def _topic_hash(topic: bytes) -> int:
     code = _topic_hashes.get(topic)
     if code is None:
-        if len(_topic_hashes) >= _MOST_REMEMBERED:
+        if len(_topic_hashes) >= _MAX_REMEMBERED:
             _topic_hashes.clear()
         code = _topic_hashes[topic] = java_hash_code(topic.decode(errors="replace") + "#") & _MASK
     return code
@@ -338,7 +338,7 @@ def _hash_of_beginning(beginning: bytes) -> int:
     """Remembers the hash codes: most keys of a client differ only in their last characters."""
     code = _hashes_of_beginnings.get(beginning)
     if code is None:
-        if len(_hashes_of_beginnings) >= _MOST_REMEMBERED:
+        if len(_hashes_of_beginnings) >= _MAX_REMEMBERED:
             _hashes_of_beginnings.clear()
         code = _hashes_of_beginnings[beginning] = _hash_on(0, beginning)
     return code

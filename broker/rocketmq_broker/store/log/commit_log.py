@@ -30,7 +30,7 @@ from rocketmq_broker.store.log.segments import Segments
 BLANK_MIN_SIZE = 8
 
 _FIRST_READ = 4096
-_MOST_KEPT: Final = 512 << 10
+_MAX_KEPT: Final = 512 << 10
 """Bytes of the block: all that it takes of the memory."""
 _TIMES_AHEAD: Final = 4
 """How many times the bytes asked for are read where reading goes on in the block or at its end."""
@@ -212,7 +212,7 @@ class LogBlock:
         if 0 <= offset <= len(block):
             if offset + length <= len(block):
                 return block, begin
-            ahead = min(max(length, min(_TIMES_AHEAD * length, _MOST_KEPT)), written - position)
+            ahead = min(max(length, min(_TIMES_AHEAD * length, _MAX_KEPT)), written - position)
         else:
             ahead = 0
         data = b""
@@ -222,7 +222,7 @@ class LogBlock:
                 data = segments.read(position, ahead)
         if len(data) < length:
             data = segments.read(position, length)
-        if 0 < len(data) <= _MOST_KEPT and position + len(data) <= written:
+        if 0 < len(data) <= _MAX_KEPT and position + len(data) <= written:
             self._block, self._begin = data, position
         return data, position
 

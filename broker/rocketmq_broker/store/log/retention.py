@@ -10,7 +10,7 @@ from rocketmq_broker.store.settings import StoreConfig
 
 _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
-_LONGEST_DAY_MS = 26 * _HOUR_MS
+_MAX_DAY_MS = 26 * _HOUR_MS
 _BATCH = 10
 """Segments deleted at a time, as in RocketMQ, so that nobody waits long."""
 
@@ -76,7 +76,7 @@ def next_removal_ms(log: CommitLog, config: StoreConfig, now_ms: int, used_ratio
     to_be_deleted_ms = expired_ms
     while not _is_time_to_delete(config.delete_when, to_be_deleted_ms):
         to_be_deleted_ms += _MINUTE_MS - to_be_deleted_ms % _MINUTE_MS
-        if to_be_deleted_ms > expired_ms + _LONGEST_DAY_MS:
+        if to_be_deleted_ms > expired_ms + _MAX_DAY_MS:
             return None  # deleteWhen names no hour
     return to_be_deleted_ms
 

@@ -14,7 +14,7 @@ from rocketmq_broker.message.tags import tags_code
 
 _SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 _TAGS: Final = message_properties.beginning(message_properties.TAGS)
-_LONGEST_REMEMBERED: Final = 255
+_MAX_REMEMBERED_LENGTH: Final = 255
 """Characters of tags whose code is cached: a client chooses the length of its tags."""
 
 
@@ -60,7 +60,7 @@ def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_
     if _TAGS not in properties:
         return 0
     tags = message_properties.find(properties, message_properties.TAGS)
-    return _remembered_tags_code(tags) if tags is None or len(tags) <= _LONGEST_REMEMBERED else tags_code(tags)
+    return _remembered_tags_code(tags) if tags is None or len(tags) <= _MAX_REMEMBERED_LENGTH else tags_code(tags)
 
 
 @lru_cache(maxsize=4096)

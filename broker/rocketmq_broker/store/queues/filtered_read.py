@@ -16,9 +16,9 @@ from rocketmq_broker.store.queues.unit_read import read_units
 
 READ_AT_ONCE: Final = 256 << 10
 """Bytes of one read, unless one record has more."""
-MOST_READ: Final = 4 << 20
+MAX_READ: Final = 4 << 20
 """Bytes that one pull reads in search of matches."""
-MOST_COST_NS: Final = 10_000_000
+MAX_COST_NS: Final = 10_000_000
 """Cost of the filter in one pull, during which other work waits."""
 
 
@@ -60,12 +60,12 @@ def find_wanted(
                 if wanted and wanted_bytes > max_bytes:
                     return FilteredRecords(wanted, place, cost_ns=cost_ns)
                 wanted.append(record)
-            if len(wanted) >= max_messages or cost_ns > MOST_COST_NS:
+            if len(wanted) >= max_messages or cost_ns > MAX_COST_NS:
                 return FilteredRecords(wanted, place + 1, cost_ns=cost_ns)
         read_bytes += min(size, MAX_SIZE)
         if read.stopped_at is not None:
             return FilteredRecords(wanted, read.stopped_at, read.is_damaged, cost_ns)
-        if read_bytes > MOST_READ:
+        if read_bytes > MAX_READ:
             return FilteredRecords(wanted, end, cost_ns=cost_ns)
     return FilteredRecords(wanted, len(units) // UNIT_SIZE, cost_ns=cost_ns)
 

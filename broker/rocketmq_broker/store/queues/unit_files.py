@@ -10,7 +10,7 @@ from rocketmq_broker.store.log.segments import Segments
 
 UNIT_SIZE: Final = 20
 _TAIL_LIMIT: Final = 64 * 1024
-MOST_REFUSED_UNITS: Final = 1024
+MAX_REFUSED_UNITS: Final = 1024
 """Mended units kept in memory where the disk refuses them."""
 
 
@@ -84,7 +84,7 @@ class UnitFiles:
                 return
         except OSError:
             pass
-        if len(self._refused) >= MOST_REFUSED_UNITS:
+        if len(self._refused) >= MAX_REFUSED_UNITS:
             del self._refused[next(iter(self._refused))]
         self._refused[queue_offset] = unit
 

@@ -11,9 +11,9 @@ from rocketmq_broker.store.log.record_check import MAX_SIZE, intact_size
 from rocketmq_broker.store.queues.consume_queue import SIZE_AT, ConsumeQueue
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
-MOST_PASSED_OVER: Final = 8 << 10
+MAX_PASSED_OVER: Final = 8 << 10
 """Bytes of other queues' records between two wanted ones: reading them too takes less time than a second read."""
-LONGEST_RUN: Final = 512 << 10
+MAX_RUN_LENGTH: Final = 512 << 10
 """Bytes of one read, unless one record has more."""
 
 
@@ -63,10 +63,10 @@ def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tup
     """
     begin: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
     most = begin - begin % segment_size + segment_size - begin
-    most = min(most, LONGEST_RUN)
+    most = min(most, MAX_RUN_LENGTH)
     behind = len(wanted)
     length = _end_of(units, wanted[behind - 1]) - begin
-    if 0 < length <= most and length <= (behind - number) * MOST_PASSED_OVER:
+    if 0 < length <= most and length <= (behind - number) * MAX_PASSED_OVER:
         return length, behind
     length, behind = max(_end_of(units, wanted[number]) - begin, 0), number + 1
     while behind < len(wanted):
@@ -74,7 +74,7 @@ def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tup
         passed_over = read_i64_be(units, at) - begin - length
         # A damaged unit may name any place, and must not shorten the read for the units before it.
         end = _end_of(units, wanted[behind]) - begin
-        if not 0 <= passed_over <= MOST_PASSED_OVER or end > most:
+        if not 0 <= passed_over <= MAX_PASSED_OVER or end > most:
             break
         length = max(end, length)
         behind += 1

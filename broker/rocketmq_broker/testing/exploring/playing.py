@@ -44,7 +44,7 @@ _LOOK_AGAIN_S: Final = 10.0
 _SELDOMEST_LOOK_S: Final = 300.0
 _PATIENCE_S: Final = 1800.0
 """So long a world may wait while no message is delayed."""
-_LONGEST_DELAY_S: Final = 6 * 3600.0
+_MAX_DELAY_S: Final = 6 * 3600.0
 """A message that fails each time comes back for four hours and three quarters."""
 
 
@@ -150,7 +150,7 @@ class ExploredPlay:
             wait_s, seen = (wait_s * 1.5, None) if found else (_LOOK_AGAIN_S, running)
             if self._broker.is_ready.is_set() and self._broker.inspection.count_delayed():
                 since_s = self.simulated_s
-            if self.simulated_s - since_s > _PATIENCE_S or self.simulated_s - begun_s > _LONGEST_DELAY_S:
+            if self.simulated_s - since_s > _PATIENCE_S or self.simulated_s - begun_s > _MAX_DELAY_S:
                 break
             await self._pass(min(wait_s, _SELDOMEST_LOOK_S))
         waited_s = self.simulated_s - begun_s

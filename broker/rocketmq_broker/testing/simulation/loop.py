@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol
 
 NS_IN_S: Final = 1_000_000_000
 _BEGINS_S: Final = 1_000_000
-_FEWEST_CANCELLED: Final = 100
+_MIN_CANCELLED: Final = 100
 """So many cancelled timers may wait before they are taken out."""
 
 
@@ -232,7 +232,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Notes that a timer was cancelled. Takes all cancelled ones out when they are many."""
         self._cancelled_timers += 1
         timers: list[_Due] = self._scheduled  # type: ignore[attr-defined]
-        if self._cancelled_timers > max(_FEWEST_CANCELLED, len(timers) // 2):
+        if self._cancelled_timers > max(_MIN_CANCELLED, len(timers) // 2):
             for _, _, timer in timers:
                 timer._scheduled = not timer._cancelled
             timers[:] = [due for due in timers if due[2]._scheduled]

@@ -20,7 +20,7 @@ _SLICE_S: Final = 0.5
 """How late a wait notices, at most, that what it waits for has come."""
 
 
-_MOST_WAITS_AT_END: Final = 10
+_MAX_WAITS_AT_END: Final = 10
 """So often a thread that ends may try to wait in a `finally`."""
 
 
@@ -109,7 +109,7 @@ class SimulatedThreads:
         Left to the garbage collector, a greenlet would be unwound in the middle of other work.
         """
         for thread in list(self._alive):
-            for _ in range(_MOST_WAITS_AT_END):
+            for _ in range(_MAX_WAITS_AT_END):
                 if not thread:
                     break
                 thread.throw(GreenletExit)

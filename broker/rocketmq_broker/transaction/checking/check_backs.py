@@ -10,9 +10,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
-MOST_CHECK_BACKS: Final = 10_000
+MAX_CHECK_BACKS: Final = 10_000
 """Check-backs kept for all transactions together: some 4 MB. One costs 3 µs."""
-LONGEST_FAILURE: Final = 300
+MAX_FAILURE_LENGTH: Final = 300
 """Letters kept of a failure: a listener that fails at each check-back costs some 4 MB more at most."""
 
 
@@ -33,7 +33,7 @@ class CheckBack:
 class CheckBacks:
     """The latest check-backs. The commit log offset of its first half message identifies a transaction."""
 
-    def __init__(self, most: int = MOST_CHECK_BACKS) -> None:
+    def __init__(self, most: int = MAX_CHECK_BACKS) -> None:
         """Keeps at most `most` check-backs: drops first the transactions that were not asked about for longest."""
         self._most = most
         self._count = 0
@@ -53,7 +53,7 @@ class CheckBacks:
         for check_back in self._by_transaction.get(commit_log_offset, ()):
             if check_back.producer == producer and check_back.answer is None:
                 check_back.answer, check_back.answered_ms = answer, now_ms
-                check_back.failure = failure[:LONGEST_FAILURE] if failure else None
+                check_back.failure = failure[:MAX_FAILURE_LENGTH] if failure else None
                 return
 
     def of(self, commit_log_offset: int) -> tuple[CheckBack, ...]:

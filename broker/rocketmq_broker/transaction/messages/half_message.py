@@ -99,7 +99,7 @@ class HalfMessage:
     def destination(self) -> tuple[bytes, int]:
         """Returns the message's topic and queue id. Raises NotAHalfMessage if they are missing or impossible."""
         topic, queue_id = self.text(props.REAL_TOPIC), self.number(props.REAL_QUEUE_ID)
-        if not topic or queue_id is None or not 0 <= queue_id < topics.MOST_QUEUES:
+        if not topic or queue_id is None or not 0 <= queue_id < topics.MAX_QUEUES:
             raise NotAHalfMessage(f"the half message at {self.commit_log_offset} does not say which topic and queue it is for")
         if not topics.takes_transactions(topic):
             raise NotAHalfMessage(

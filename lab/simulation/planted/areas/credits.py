@@ -21,7 +21,7 @@ from order_messages.states import EntryKind
 from service_runtime.database.database_errors import DatabaseFailure
 
 _LEDGER: Final = "credit_service.adapters.ledger:Ledger"
-_LONGEST_OUTAGE_S: Final = 60.0
+_MAX_OUTAGE_S: Final = 60.0
 
 
 def _add_duplicates_to_balances(patches: Patches) -> None:
@@ -78,7 +78,7 @@ def _end_a_long_hold(patches: Patches) -> None:
     def _try(self: Any, part: Any, credits: Sequence[Credit], held: Any, context: Any) -> Any:
         result = attempt(self, part, credits, held, context)
         holding = self.holds.state()
-        if isinstance(result, _Failure) and holding is not None and holding.held_for_s > _LONGEST_OUTAGE_S:
+        if isinstance(result, _Failure) and holding is not None and holding.held_for_s > _MAX_OUTAGE_S:
             return [CreditOutcome.ALREADY_CREDITED] * (part.end - part.begin)
         return result
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from rocketmq_broker.admin.console import ConsoleSettings, create_console
-from rocketmq_broker.admin.console.guard import MOST_BODY_BYTES
+from rocketmq_broker.admin.console.guard import MAX_BODY_BYTES
 from rocketmq_broker.admin.console.login import LoginDoor, path_within
 from rocketmq_broker.admin.session import Target
 from rocketmq_broker.world import World
@@ -78,7 +78,7 @@ def test_a_form_is_never_sent_by_a_link(client: TestClient) -> None:
 
 
 def test_a_form_that_is_too_long_is_refused(client: TestClient) -> None:
-    assert client.post("/discarded/resume", data={"message": "x" * (MOST_BODY_BYTES + 1)}).status_code == 413
+    assert client.post("/discarded/resume", data={"message": "x" * (MAX_BODY_BYTES + 1)}).status_code == 413
 
 
 def test_without_the_password_every_page_leads_to_the_login_page(guarded: Visitor) -> None:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from demo.recording.cast import Cast, Line, NoCast, read_cast, record
-from demo.recording.picture import LONGEST_PAUSE_S, ROWS, SHORTEST_PAUSE_S, picture, shown_at
+from demo.recording.picture import MAX_PAUSE_S, MIN_PAUSE_S, ROWS, picture, shown_at
 
 DOCS = Path(__file__).parents[4] / "docs"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -63,7 +63,7 @@ def test_an_animation_begins_with_its_end() -> None:
 
 def test_pauses_are_neither_too_long_nor_too_short() -> None:
     times = shown_at([Line(0, ""), Line(0, ""), Line(0.5, ""), Line(60, "")])
-    assert [round(after - before, 3) for before, after in pairwise(times)] == [SHORTEST_PAUSE_S, 0.5, LONGEST_PAUSE_S]
+    assert [round(after - before, 3) for before, after in pairwise(times)] == [MIN_PAUSE_S, 0.5, MAX_PAUSE_S]
 
 
 def test_the_picture_in_the_documentation_is_drawn_from_the_recording_beside_it() -> None:

@@ -341,11 +341,11 @@ async def test_what_waits_behind_a_flush_that_hangs_is_answered_in_time_too(tmp_
         assert codes[-1] == ResponseCode.SUCCESS
 
 
-@pytest.mark.parametrize("bound", ["MOST_UNPUBLISHED", "MOST_UNFLUSHED_BYTES"])
+@pytest.mark.parametrize("bound", ["MAX_UNPUBLISHED", "MAX_UNFLUSHED_BYTES"])
 async def test_behind_a_flush_that_hangs_only_so_much_waits_and_then_sends_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bound: str
 ) -> None:
-    monkeypatch.setattr(group_commit, bound, 40 if bound == "MOST_UNPUBLISHED" else 4000)
+    monkeypatch.setattr(group_commit, bound, 40 if bound == "MAX_UNPUBLISHED" else 4000)
     async with stage(tmp_path, flush_timeout_s=600) as it:
         os.kill(it.flusher_pid, signal.SIGSTOP)
         with pytest.raises(StoreUnwritable, match=r"\d+ messages, \d+ bytes, wait for a disk that is slow or hangs"):  # noqa: PT012

@@ -95,7 +95,7 @@ async def test_a_start_long_after_reads_only_what_hides_a_message(rocketmq: Rock
 async def test_an_old_check_point_is_written_again(
     rocketmq: RocketMQ, pops: Pops, send: Send, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(check_points, "MOST_ENTRIES_KEPT", 3)
+    monkeypatch.setattr(check_points, "MAX_ENTRIES_KEPT", 3)
     await send("old", "2", "3", "4", "5")
     old, *others = await pops().pop("credits", "orders", invisible_ms=3_600_000)
     for message in others:

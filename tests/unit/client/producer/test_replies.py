@@ -119,7 +119,7 @@ async def test_nobody_replies_in_time() -> None:
 
 
 async def test_what_nobody_waits_for_any_more_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replies, "MOST_WAITING", 1)
+    monkeypatch.setattr(replies, "MAX_WAITING", 1)
     pending = PendingReplies(os.urandom)
     one, _ = request(pending)
     with pytest.raises(SendFailed, match="1 requests wait for their replies already"):

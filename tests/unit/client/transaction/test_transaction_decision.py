@@ -4,7 +4,7 @@ import pytest
 
 from rocketmq_broker.client import LocalTransactionState, SendResult, SendStatus
 from rocketmq_broker.client.transaction.transaction_decision import (
-    LONGEST_FAILURE,
+    MAX_FAILURE_LENGTH,
     commit_log_offset_of,
     decision_and_failure,
     end_after_check,
@@ -93,7 +93,7 @@ def test_an_answer_that_cannot_be_shown_means_unknown_too() -> None:
 
 @pytest.mark.parametrize(("answer", "error"), [(None, ValueError("x" * 10_000)), ("x" * 10_000, None)])
 def test_a_failure_is_bounded(answer: object, error: BaseException | None) -> None:
-    assert len(decision_and_failure(answer, error, "T")[1] or "") <= LONGEST_FAILURE
+    assert len(decision_and_failure(answer, error, "T")[1] or "") <= MAX_FAILURE_LENGTH
 
 
 @pytest.mark.parametrize("state", list(LocalTransactionState))

@@ -3,7 +3,7 @@
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.totals import LATENCY_STEPS, latency_ms
 from pipelines.telling.page.contents import (
-    MOST_PERIODS,
+    MAX_PERIODS,
     CauseSum,
     Period,
     ages_of,
@@ -25,7 +25,7 @@ def test_orders_are_counted_minute_by_minute_and_empty_minutes_are_shown() -> No
 def test_a_long_history_has_longer_periods() -> None:
     rows = [matched(1, latency_step=0, ago_ms=hours * HOUR_MS) for hours in range(1_000)]
     periods = periods_of(rows)
-    assert 10 < len(periods) <= MOST_PERIODS + 1
+    assert 10 < len(periods) <= MAX_PERIODS + 1
     assert sum(period.total for period in periods) == 1_000
 
 

@@ -119,7 +119,7 @@ def test_a_connection_in_too_many_groups_can_join_no_more_but_stays_in_those(des
 
 
 def test_a_client_joins_its_groups_though_others_are_in_all_that_may_be(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_processor, "MOST_MEMBERSHIPS", 100)
+    monkeypatch.setattr(client_processor, "MAX_MEMBERSHIPS", 100)
 
     def heartbeat(wire: Wire, groups: int) -> RemotingCommand:
         named = [ProducerData(group_name=f"{number}") for number in range(groups)]

@@ -40,7 +40,7 @@ def test_a_change_after_the_notice_is_told_again() -> None:
 
 
 def test_more_members_than_one_round_tells_are_told_in_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(consumer_notices, "MOST_AT_ONCE", 2)
+    monkeypatch.setattr(consumer_notices, "MAX_AT_ONCE", 2)
     notices = ConsumerNotices()
     members = [Wire(f"127.0.0.1:{number}") for number in range(1, 4)]
     notices.group_changed("g", members)

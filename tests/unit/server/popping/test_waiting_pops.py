@@ -52,7 +52,7 @@ def test_the_pops_of_an_owner_are_forgotten_together() -> None:
 
 
 def test_an_owner_can_have_only_so_many_pops_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_pops, "MOST_OF_AN_OWNER", 2)
+    monkeypatch.setattr(waiting_pops, "MAX_OF_AN_OWNER", 2)
     pops = WaitingPops()
     owner = object()
     for _ in range(2):
@@ -63,7 +63,7 @@ def test_an_owner_can_have_only_so_many_pops_waiting(monkeypatch: pytest.MonkeyP
 
 
 def test_a_client_with_few_pops_waits_though_others_fill_the_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting_pops, "MOST_WAITING", 100)
+    monkeypatch.setattr(waiting_pops, "MAX_WAITING", 100)
     pops, greedy, owner = WaitingPops(), object(), object()
     for _ in range(100):
         pops.hold(waiting(owner=greedy))

@@ -14,7 +14,7 @@ from rocketmq_broker.message.properties import DELAY_TIME_LEVEL, REAL_QUEUE_ID, 
 from rocketmq_broker.message.record import host_bytes
 from rocketmq_broker.message.sysflag import STORE_HOST_V6
 from rocketmq_broker.server.schedule.delay_levels import SCHEDULE_TOPIC
-from rocketmq_broker.server.schedule.delayed_delivery import MOST_AT_ONCE
+from rocketmq_broker.server.schedule.delayed_delivery import MAX_AT_ONCE
 from rocketmq_broker.store import MessageStore
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk
 
@@ -116,7 +116,7 @@ async def test_a_message_that_is_to_wait_wakes_the_timer(desk: Desk) -> None:
 
 
 def test_more_messages_than_are_delivered_in_one_go_keep_the_timer_awake(desk: Desk) -> None:
-    for number in range(MOST_AT_ONCE + 1):
+    for number in range(MAX_AT_ONCE + 1):
         put_waiting(desk, f"A{number}")
     desk.clock.now_ms += DELAY_MS
 

@@ -271,7 +271,7 @@ def test_nobody_sends_back_as_a_group_of_the_brokers(desk: Desk) -> None:
 def test_the_room_that_is_kept_at_the_send_holds_all_that_brokers_and_consumers_add() -> None:
     topic, group, number = "t" * topics.MAX_TOPIC_LENGTH, "g" * topics.MAX_GROUP_LENGTH, str((1 << 63) - 1)
     encoded = b"k\x01" + b"x" * (properties.MAX_SENT_PROPERTIES_LENGTH - 2)
-    encoded = half_properties(encoded, topic.encode(), topics.MOST_QUEUES, group)
+    encoded = half_properties(encoded, topic.encode(), topics.MAX_QUEUES, group)
     added = {
         properties.CLUSTER: group,
         properties.TRANSACTION_CHECK_TIMES: number,
@@ -292,5 +292,5 @@ def test_the_room_that_is_kept_at_the_send_holds_all_that_brokers_and_consumers_
     }
     for name, value in added.items():
         encoded = properties.put(encoded, name, value)
-    place = waiting_place(Place(topic.encode(), topics.MOST_QUEUES, encoded), (1 << 31) - 1, (1 << 31) - 1)
+    place = waiting_place(Place(topic.encode(), topics.MAX_QUEUES, encoded), (1 << 31) - 1, (1 << 31) - 1)
     assert len(place.properties) <= properties.MAX_PROPERTIES_LENGTH

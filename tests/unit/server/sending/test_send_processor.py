@@ -14,8 +14,8 @@ from rocketmq_broker.message.configs import TopicConfig
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode, SerializeType
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import SendMessageRequestHeader, SendMessageRequestHeaderV2, SendMessageResponseHeader
-from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MOST_BATCHED
-from rocketmq_broker.server.sending.sent_properties import MOST_KEYS, MOST_KEYS_OF_A_BATCH, MOST_PROPERTIES_OF_A_BATCH
+from rocketmq_broker.server.sending.send_processor import BATCHED_AT_ONCE, MAX_BATCHED
+from rocketmq_broker.server.sending.sent_properties import MAX_KEYS, MAX_KEYS_OF_A_BATCH, MAX_PROPERTIES_OF_A_BATCH
 from rocketmq_broker.transaction.errors import DelayedTransaction
 from rocketmq_broker.transaction.transitions import half_properties
 from tests.unit.server.conftest import IDENTITY, START_MS, Desk, Wire
@@ -356,11 +356,11 @@ def test_a_long_batch_that_is_torn_at_its_end_is_refused_as_a_whole(desk: Desk) 
 
 
 def test_a_batch_of_too_many_messages_is_refused_as_a_whole(desk: Desk) -> None:
-    body = batch(*[b""] * (MOST_BATCHED + 1))
+    body = batch(*[b""] * (MAX_BATCHED + 1))
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), body)
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,
-        f"the batch has more than {MOST_BATCHED} messages: send several batches",
+        f"the batch has more than {MAX_BATCHED} messages: send several batches",
     )
     assert desk.messages("orders") == []
 
@@ -402,18 +402,18 @@ def keys(count: int) -> bytes:
 
 
 def test_a_message_has_so_many_keys_and_no_more(desk: Desk) -> None:
-    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MOST_KEYS).decode()), b"one")
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MAX_KEYS).decode()), b"one")
     assert answer.code == ResponseCode.SUCCESS
-    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MOST_KEYS + 1).decode()), b"two")
+    answer = desk.ask(RequestCode.SEND_MESSAGE_V2, v2(properties=keys(MAX_KEYS + 1).decode()), b"two")
     assert (answer.code, answer.remark) == (ResponseCode.MESSAGE_ILLEGAL, "the message has 1001 keys; 1000 are allowed")
-    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"three", encoded=keys(MOST_KEYS + 1)))
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True), batch(b"three", encoded=keys(MAX_KEYS + 1)))
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
     assert [record.body for record in desk.messages("orders")] == [b"one"]
 
 
 def test_the_keys_of_a_batch_as_a_whole_do_not_become_millions(desk: Desk) -> None:
-    body = batch(*[b""] * (MOST_KEYS_OF_A_BATCH // MOST_KEYS + 1), encoded=b"")
-    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=keys(MOST_KEYS).decode()), body)
+    body = batch(*[b""] * (MAX_KEYS_OF_A_BATCH // MAX_KEYS + 1), encoded=b"")
+    answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=keys(MAX_KEYS).decode()), body)
     assert answer.code == ResponseCode.MESSAGE_ILLEGAL
     assert "more than 262144 keys: send several batches" in (answer.remark or "")
     assert desk.messages("orders") == []
@@ -439,7 +439,7 @@ def test_what_apaches_clients_give_a_batch_as_a_whole_fits_the_longest_batch(mak
 
 
 def test_a_batch_as_a_whole_has_few_properties(desk: Desk) -> None:
-    many = "\x02".join(f"{number}\x01v" for number in range(MOST_PROPERTIES_OF_A_BATCH))
+    many = "\x02".join(f"{number}\x01v" for number in range(MAX_PROPERTIES_OF_A_BATCH))
     answer = desk.ask(RequestCode.SEND_BATCH_MESSAGE, v2(batch=True, properties=many), batch(b"one"))
     assert (answer.code, answer.remark) == (
         ResponseCode.MESSAGE_ILLEGAL,

@@ -232,7 +232,7 @@ def test_a_store_with_more_topics_than_a_registration_has_room_for_leaves_out_wh
 ) -> None:
     with_topics(desk, *(f"%DLQ%g{number}" for number in range(3)), *(f"%RETRY%g{number}" for number in range(3)), "orders")
     others = len(desk.topics.configs) - 6
-    monkeypatch.setattr(registration_body, "MOST_REGISTERED", others + 2)
+    monkeypatch.setattr(registration_body, "MAX_REGISTERED", others + 2)
     encoded = encode_registration(TopicsSnapshot.of(desk.topics.configs), 6)
     table = RegisterBrokerBody.decode(encoded.body).topic_config_serialize_wrapper.topic_config_table
     assert encoded.left_out == 4

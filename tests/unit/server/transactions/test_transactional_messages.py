@@ -11,7 +11,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.record import QUEUE_OFFSET_POSITION, decode_record
 from rocketmq_broker.protocol.codes import ResponseCode
 from rocketmq_broker.remoting.dispatcher import RequestRefused
-from rocketmq_broker.server.transactions.resume_processor import MOST_AT_ONCE
+from rocketmq_broker.server.transactions.resume_processor import MAX_AT_ONCE
 from rocketmq_broker.store import Appended, StoreUnwritable
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.transaction.decision import Refusal
@@ -350,7 +350,7 @@ def discarded_before_many(broker: TransactionBroker, producer: Producer) -> str:
     for _ in range(broker.policy.check_max + 1):
         broker.tick(5000)
     (discarded,) = broker.records(DISCARD_TOPIC)
-    for number in range(MOST_AT_ONCE):
+    for number in range(MAX_AT_ONCE):
         broker.send(producer, f"B{number}", flush=False)
     broker.flush()
     return offset_message_id(STORE_HOST, discarded.commit_log_offset)

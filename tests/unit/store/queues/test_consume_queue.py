@@ -137,7 +137,7 @@ def test_mended_units_that_the_disk_refuses_are_kept_in_memory_but_not_all_of_th
     long_queue: ConsumeQueue, disk: CrashDisk
 ) -> None:
     disk.refuse_writes_after = 0
-    for offset in range(5, 6 + unit_files.MOST_REFUSED_UNITS):
+    for offset in range(5, 6 + unit_files.MAX_REFUSED_UNITS):
         long_queue.mend(offset, Unit(9, 9, offset), may_write=True)
     assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 0, 6, 7, 8]
     disk.refuse_writes_after = None

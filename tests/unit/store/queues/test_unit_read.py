@@ -48,21 +48,21 @@ def test_messages_of_queues_that_take_turns_come_in_one_read(store: MessageStore
 
 
 def test_what_lies_far_apart_is_not_read_along(store: MessageStore, reads: list[int]) -> None:
-    send_in_turn(store, 4, body_of_others=bytes(unit_read.MOST_PASSED_OVER))
+    send_in_turn(store, 4, body_of_others=bytes(unit_read.MAX_PASSED_OVER))
     assert pulled_bodies(store, 4) == [b"0", b"1", b"2", b"3"]
     assert len(reads) == 4
-    assert sum(reads) < unit_read.MOST_PASSED_OVER
+    assert sum(reads) < unit_read.MAX_PASSED_OVER
 
 
 def test_one_read_has_a_bound(store: MessageStore, reads: list[int]) -> None:
     send_in_turn(store, 100, body_of_others=bytes(2000))
     assert pulled_bodies(store, 100) == [b"%d" % number for number in range(100)]
     assert len(reads) == 2
-    assert max(reads) <= unit_read.LONGEST_RUN
+    assert max(reads) <= unit_read.MAX_RUN_LENGTH
 
 
 def test_a_message_longer_than_the_bound_comes_whole(store: MessageStore) -> None:
-    long = bytes(unit_read.LONGEST_RUN + 1)
+    long = bytes(unit_read.MAX_RUN_LENGTH + 1)
     send(store, b"short", long, b"short too")
     assert pulled_bodies(store, 3) == [b"short", long, b"short too"]
 

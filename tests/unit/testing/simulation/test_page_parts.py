@@ -6,7 +6,7 @@ import pytest
 
 from rocketmq_broker.testing.simulation.history import History
 from rocketmq_broker.testing.simulation.page import ToldHappening, told_happenings
-from rocketmq_broker.testing.simulation.page.connecting import MOST_NEIGHBOURS, connected_keys
+from rocketmq_broker.testing.simulation.page.connecting import MAX_NEIGHBOURS, connected_keys
 from rocketmq_broker.testing.simulation.page.markup import counted, listed, moment_text, wait_text
 from tests.unit.testing.simulation.told_worlds import at
 
@@ -21,13 +21,13 @@ def test_names_are_connected_over_several_steps() -> None:
 
 
 def test_a_name_common_to_many_orders_leads_to_none_of_them() -> None:
-    happenings = [about(f"order-{number}", "ann") for number in range(MOST_NEIGHBOURS + 1)]
+    happenings = [about(f"order-{number}", "ann") for number in range(MAX_NEIGHBOURS + 1)]
     assert connected_keys(happenings, ["order-3"]) == {"order-3", "ann"}
 
 
 def test_a_broken_promise_about_a_common_name_leads_to_all_its_orders() -> None:
-    happenings = [about(f"order-{number}", "ann") for number in range(MOST_NEIGHBOURS + 1)]
-    assert len(connected_keys(happenings, ["ann"])) == MOST_NEIGHBOURS + 2
+    happenings = [about(f"order-{number}", "ann") for number in range(MAX_NEIGHBOURS + 1)]
+    assert len(connected_keys(happenings, ["ann"])) == MAX_NEIGHBOURS + 2
 
 
 def test_a_name_that_nothing_is_about_leads_nowhere() -> None:

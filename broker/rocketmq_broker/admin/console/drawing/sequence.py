@@ -21,11 +21,11 @@ _LONG_WAIT_MS: Final = 1_000
 _LOOP_WIDTH: Final = 26
 _LETTER_WIDTH: Final = 8
 """At most, for a letter of a label: a label behind a loop of the last life line widens the picture."""
-_LONGEST_LABEL: Final = 25
+_MAX_LABEL_LENGTH: Final = 25
 """Letters that fit above an arrow between neighbours."""
-_LONGEST_LOOP_LABEL: Final = 32
+_MAX_LOOP_LABEL_LENGTH: Final = 32
 """Letters beside a loop: nothing else stands in its row."""
-_LONGEST_NAME: Final = 20
+_MAX_NAME_LENGTH: Final = 20
 
 
 class Lane(NamedTuple):
@@ -106,7 +106,7 @@ def sequence_diagram(events: Sequence[Event]) -> Diagram:
             y += _WAIT_HEIGHT
             waits.append(WaitMark(y - _WAIT_HEIGHT // 2, f"{event.count} check-backs, {event.pace}"))
             last_ms = event.until_ms if event.until_ms is not None else last_ms
-    lanes = [Lane(_cut(name, _LONGEST_NAME), name, x) for name, x in places.items()]
+    lanes = [Lane(_cut(name, _MAX_NAME_LENGTH), name, x) for name, x in places.items()]
     ends = [row.label_x + len(row.label) * _LETTER_WIDTH for row in rows if row.is_loop]
     width = max(_TIMES_WIDTH + max(1, len(lanes)) * _LANE_WIDTH, *ends, 0)
     return Diagram(width, y + _FOOT_HEIGHT, _HEAD_HEIGHT, _LOOP_WIDTH, lanes, rows, waits)
@@ -120,7 +120,7 @@ def _row(event: Event, arrow: Arrow, y: int, places: Mapping[str, int], begun_ms
         begin_x=begin_x,
         end_x=end_x,
         label_x=begin_x + _LOOP_WIDTH + 6 if is_loop else (begin_x + end_x) // 2,
-        label=_cut(arrow.label, _LONGEST_LOOP_LABEL if is_loop else _LONGEST_LABEL),
+        label=_cut(arrow.label, _MAX_LOOP_LABEL_LENGTH if is_loop else _MAX_LABEL_LENGTH),
         what=event.what,
         time="" if event.at_ms is None else since_text(event.at_ms - begun_ms),
         is_lost=arrow.is_lost,

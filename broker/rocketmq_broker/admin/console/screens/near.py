@@ -18,9 +18,9 @@ from rocketmq_broker.message import topics
 
 NEWEST: Final = 32
 """The messages of each queue that are looked at."""
-MOST_TOPICS: Final = 30
-MOST_FOUND: Final = 20
-_MOST_ALIKE: Final = 5
+MAX_TOPICS: Final = 30
+MAX_FOUND: Final = 20
+_MAX_ALIKE: Final = 5
 _ALIKE: Final = 0.7
 """The least likeness of a key: 1 for the same one, 0 for one without a common letter."""
 
@@ -42,9 +42,9 @@ async def near_messages(session: Session, word: str) -> list[NearMessage]:
     looked_at = sorted(await _newest(session), key=lambda message: message.stored_ms, reverse=True)
     found = [NearMessage(one, why) for one in looked_at if (why := _place_of(word.lower(), one)) is not None]
     if not found:
-        alike = set(get_close_matches(word, {key for one in looked_at for key in one.keys}, _MOST_ALIKE, _ALIKE))
+        alike = set(get_close_matches(word, {key for one in looked_at for key in one.keys}, _MAX_ALIKE, _ALIKE))
         found = [NearMessage(one, "a key like it") for one in looked_at if not alike.isdisjoint(one.keys)]
-    return list(_each_once(found))[:MOST_FOUND]
+    return list(_each_once(found))[:MAX_FOUND]
 
 
 async def _newest(session: Session) -> list[MessageContent]:
@@ -54,7 +54,7 @@ async def _newest(session: Session) -> list[MessageContent]:
         {(one.newest_ms or 0, one.topic) for _, figures in of_programs for one in figures if one.messages}, reverse=True
     )
     found = [half for _, ones in halves for half in ones]
-    for _, topic in holding[:MOST_TOPICS]:
+    for _, topic in holding[:MAX_TOPICS]:
         found += [message for _, message in await newest_messages(session, topic, NEWEST)]
     return found
 

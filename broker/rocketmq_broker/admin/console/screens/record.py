@@ -12,7 +12,7 @@ from rocketmq_broker.admin.console.visit import Visit
 from rocketmq_broker.admin.telling.records import MarkedField, marked_fields
 
 _BYTES_ON_A_LINE: Final = 16
-_MOST_LINES: Final = 256
+_MAX_LINES: Final = 256
 MARKS: Final = 6
 """The number of colours that distinguish neighbouring fields."""
 
@@ -51,8 +51,8 @@ async def find(visit: Visit) -> RecordFacts:
     data = await broker.view_bytes(offset)
     with understood(broker.address):
         fields = [(field, index % MARKS) for index, field in enumerate(marked_fields(data))]
-    lines = list(_lines(fields, min(len(data), _MOST_LINES * _BYTES_ON_A_LINE)))
-    return RecordFacts(broker.address, offset, len(data), fields, lines, len(data) > _MOST_LINES * _BYTES_ON_A_LINE)
+    lines = list(_lines(fields, min(len(data), _MAX_LINES * _BYTES_ON_A_LINE)))
+    return RecordFacts(broker.address, offset, len(data), fields, lines, len(data) > _MAX_LINES * _BYTES_ON_A_LINE)
 
 
 def _lines(fields: Sequence[tuple[MarkedField, int]], end: int) -> Iterator[RecordLine]:

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.messages.content import MessageContent
 from rocketmq_broker.admin.messages.finding import find_messages
 from rocketmq_broker.admin.timeline.evidence import gather
 
-LONGEST_WORD: Final = 200
+MAX_WORD_LENGTH: Final = 200
 
 
 class SearchHit(NamedTuple):
@@ -52,8 +52,8 @@ def screen(finders: Sequence[Finder]) -> Screen:
     async def find(visit: Visit) -> SearchFacts:
         """Searches for the word. Raises CannotAsk, Refused."""
         word, session = visit.word("word"), await visit.session()
-        if len(word) > LONGEST_WORD:
-            raise Refused(f"a word has at most {LONGEST_WORD} letters")
+        if len(word) > MAX_WORD_LENGTH:
+            raise Refused(f"a word has at most {MAX_WORD_LENGTH} letters")
         if not word:
             return SearchFacts(word, [], [])
         if any(found for _, found in await session.ask_each(lambda broker: gather(broker, word))):

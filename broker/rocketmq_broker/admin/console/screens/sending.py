@@ -33,7 +33,7 @@ class NewTopicFacts(NamedTuple):
 
     brokers: list[str]
     queues: int = QUEUES
-    most_queues: int = topics.MOST_QUEUES
+    most_queues: int = topics.MAX_QUEUES
 
 
 async def find_topics_to_send_to(visit: Visit) -> SendFacts:

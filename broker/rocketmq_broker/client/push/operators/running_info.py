@@ -112,7 +112,7 @@ def _text(value: object) -> str:
 
 
 _NAME_WIDTH: Final = 40
-_MOST_CHARACTERS: Final = 256 * 1024
+_MAX_CHARACTERS: Final = 256 * 1024
 
 
 def thread_dump() -> str:
@@ -126,4 +126,4 @@ def thread_dump() -> str:
         lines.append(f"{name:<{_NAME_WIDTH}}TID: {identifier} STATE: RUNNING")
         calls = reversed(traceback.extract_stack(frame))
         lines += [f"{name:<{_NAME_WIDTH}}{call.name}({call.filename}:{call.lineno})" for call in calls]
-    return "\n".join(lines)[:_MOST_CHARACTERS]
+    return "\n".join(lines)[:_MAX_CHARACTERS]

@@ -12,8 +12,8 @@ from rocketmq_broker.testing.memory_network import connection_reset
 from rocketmq_broker.testing.simulation.network.connection import SimulatedTransport
 
 _FIRST_WAIT_S: Final = 0.2
-_LONGEST_WAIT_S: Final = 120.0
-_MOST_TRIES: Final = 15
+_MAX_WAIT_S: Final = 120.0
+_MAX_TRIES: Final = 15
 """Linux's tcp_retries2: after 924.6 s the connection fails."""
 
 
@@ -50,8 +50,8 @@ class Retransmission:
             return
         if self._is_answered():
             self._end.incoming.send(connection_reset())
-        elif self._tries > _MOST_TRIES:
+        elif self._tries > _MAX_TRIES:
             self._end.break_now(timed_out())
         else:
-            self._try_in(min(_FIRST_WAIT_S * 2**self._tries, _LONGEST_WAIT_S))
+            self._try_in(min(_FIRST_WAIT_S * 2**self._tries, _MAX_WAIT_S))
             self._tries += 1

@@ -8,7 +8,7 @@ from typing import Final
 
 from rocketmq_broker.testing.simulation.page.told import ToldHappening
 
-MOST_NEIGHBOURS: Final = 8
+MAX_NEIGHBOURS: Final = 8
 """A name beside more names than this is common to many orders (a customer, a queue). It leads no further."""
 
 
@@ -27,7 +27,7 @@ def connected_keys(happenings: Sequence[ToldHappening], keys: Iterable[str]) -> 
     while left:
         key = left.pop()
         beside = neighbours[key] - {key}
-        if key in given or len(beside) <= MOST_NEIGHBOURS:
+        if key in given or len(beside) <= MAX_NEIGHBOURS:
             left += beside - found
             found |= beside
     return frozenset(found)

@@ -11,16 +11,16 @@ from rocketmq_broker.testing.simulation.page.told import ToldHappening
 
 LONG_WAIT_NS: Final = 1_000_000_000
 """A wait of this length gets a mark."""
-MOST_BYTES: Final = 400_000
+MAX_BYTES: Final = 400_000
 """The space on a page for the lines of all folds together."""
-_LONGEST_LINE: Final = 160
-_MOST_KINDS: Final = 4
+_MAX_LINE_LENGTH: Final = 160
+_MAX_KINDS: Final = 4
 
 
 class Folds:
     """Writes the folds of one page. It lists happenings while there is space, and counts the others."""
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_BYTES) -> None:
         """`most_bytes` is the space for lines."""
         self._left = most_bytes
 
@@ -50,7 +50,7 @@ class Folds:
 
 def _line(happening: ToldHappening) -> str:
     way = f"{happening.process} → {happening.to}" if happening.to else happening.process
-    return f"{moment_text(happening.at_ns)}  {escaped(f'{way}: {happening.text}', _LONGEST_LINE)}"
+    return f"{moment_text(happening.at_ns)}  {escaped(f'{way}: {happening.text}', _MAX_LINE_LENGTH)}"
 
 
 def _kinds(happenings: Sequence[ToldHappening]) -> str:
@@ -58,5 +58,5 @@ def _kinds(happenings: Sequence[ToldHappening]) -> str:
     if len(counts) == 1:
         return escaped(next(iter(counts)))
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{escaped(kind)} {count:,}" for kind, count in most[:_MOST_KINDS]]
-    return ", ".join(told) + (", …" if len(most) > _MOST_KINDS else "")
+    told = [f"{escaped(kind)} {count:,}" for kind, count in most[:_MAX_KINDS]]
+    return ", ".join(told) + (", …" if len(most) > _MAX_KINDS else "")

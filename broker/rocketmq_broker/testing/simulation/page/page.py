@@ -18,8 +18,8 @@ from rocketmq_broker.testing.simulation.page.summary import beside_sentence, bro
 from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldKind, ToldWorld
 
 _HERE: Final = Path(__file__).parent
-_LONGEST_PLAN: Final = 60_000
-_MOST_OTHERS: Final = 20
+_MAX_PLAN_LENGTH: Final = 60_000
+_MAX_OTHERS: Final = 20
 BROKEN: Final = "broken"
 """The id of the first broken promise."""
 
@@ -95,11 +95,9 @@ def _others(told: ToldWorld) -> str:
     others = sorted(told.violations, key=lambda broken: broken.at_ns)[1:]
     if not others:
         return ""
-    items = [
-        f"<li>{moment_text(one.at_ns)} “{escaped(one.promise)}”: {escaped(one.text)}</li>\n" for one in others[:_MOST_OTHERS]
-    ]
-    if len(others) > _MOST_OTHERS:
-        items.append(f"<li>and {len(others) - _MOST_OTHERS:,} more</li>\n")
+    items = [f"<li>{moment_text(one.at_ns)} “{escaped(one.promise)}”: {escaped(one.text)}</li>\n" for one in others[:_MAX_OTHERS]]
+    if len(others) > _MAX_OTHERS:
+        items.append(f"<li>and {len(others) - _MAX_OTHERS:,} more</li>\n")
     return f"<h2>Promises that broke after the first one</h2>\n<ul>\n{''.join(items)}</ul>\n"
 
 
@@ -110,7 +108,7 @@ def _origin(told: ToldWorld) -> str:
     return (
         f'<h2 id="repeat">Play it again</h2>\n{command}{digest if told.digest else ""}'
         f"<details><summary>The plan: what customers do, and what goes wrong</summary>\n"
-        f'<pre class="plan" tabindex="0">{_lines(plan, _LONGEST_PLAN)}</pre></details>\n'
+        f'<pre class="plan" tabindex="0">{_lines(plan, _MAX_PLAN_LENGTH)}</pre></details>\n'
     )
 
 

@@ -9,7 +9,7 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.connecting import connected_keys
 from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
 
-MOST_SHOWN: Final = 300
+MAX_SHOWN: Final = 300
 _FIRST_SHOWN: Final = 40
 """How many of the first happenings stay if there are too many; the last ones fill the rest."""
 _LEADING_UP: Final = 40
@@ -50,8 +50,8 @@ def scene_of(world: ToldWorld, broken: BrokenPromise | None) -> Scene:
     """
     happenings = with_violations(world)
     mattering = sorted(_concerning_all(happenings) | _concerning(broken, happenings))
-    if len(mattering) > MOST_SHOWN:
-        mattering = [*mattering[:_FIRST_SHOWN], *mattering[_FIRST_SHOWN - MOST_SHOWN :]]
+    if len(mattering) > MAX_SHOWN:
+        mattering = [*mattering[:_FIRST_SHOWN], *mattering[_FIRST_SHOWN - MAX_SHOWN :]]
     shown: list[ShownHappening] = []
     next_place = 0
     for place in mattering:
@@ -87,7 +87,7 @@ def _concerning_all(happenings: Sequence[ToldHappening]) -> set[int]:
 
 def _concerning(broken: BrokenPromise | None, happenings: Sequence[ToldHappening]) -> set[int]:
     if broken is None:
-        return set(range(len(happenings))) if len(happenings) <= MOST_SHOWN else set()
+        return set(range(len(happenings))) if len(happenings) <= MAX_SHOWN else set()
     if not broken.keys:
         return set([place for place, one in enumerate(happenings) if one.at_ns <= broken.at_ns][-_LEADING_UP:])
     names = connected_keys(happenings, broken.keys)

@@ -8,7 +8,7 @@ from typing import Final
 from rocketmq_broker.testing.simulation.page.markup import counted, escaped, listed, moment_text
 from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
 
-MOST_FAULTS: Final = 5
+MAX_FAULTS: Final = 5
 """How many faults the second sentence names."""
 
 
@@ -31,9 +31,9 @@ def faults_sentence(world: ToldWorld, links: Mapping[ToldHappening, str]) -> str
     if not faults:
         return f"{when}, no fault happened."
     told = [
-        f'<a href="#{links[fault]}">{_named(fault)}</a>' if fault in links else _named(fault) for fault in faults[-MOST_FAULTS:]
+        f'<a href="#{links[fault]}">{_named(fault)}</a>' if fault in links else _named(fault) for fault in faults[-MAX_FAULTS:]
     ]
-    if len(faults) <= MOST_FAULTS:
+    if len(faults) <= MAX_FAULTS:
         return f"{when}, {counted(len(faults), 'fault')} happened: {listed(told)}."
     return f"{when}, {counted(len(faults), 'fault')} happened, the last ones of them: {listed(told)}."
 

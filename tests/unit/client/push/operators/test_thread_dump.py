@@ -38,5 +38,5 @@ def test_each_thread_is_named_with_its_state_and_its_calls_the_innermost_first()
 
 
 def test_a_dump_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_MOST_CHARACTERS", 100)
+    monkeypatch.setattr(module, "_MAX_CHARACTERS", 100)
     assert len(thread_dump()) == 100

@@ -3,7 +3,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.sources.databases.key_ranges import MOST_RANGES, KeyRange, split_keys
+from pipelines.sources.databases.key_ranges import MAX_RANGES, KeyRange, split_keys
 
 
 def test_an_empty_table_has_no_ranges() -> None:
@@ -24,4 +24,4 @@ def test_ranges_cover_every_key_once_and_are_not_too_many(lowest: int, span: int
     assert ranges[0].first == lowest
     assert ranges[-1].last == lowest + span
     assert all(left.last + 1 == right.first for left, right in pairwise(ranges))
-    assert len(ranges) <= MOST_RANGES
+    assert len(ranges) <= MAX_RANGES
