@@ -2,9 +2,9 @@
 
 import sys
 
-from rocketmq_broker.told_to_stop import end_at_once_when_told
+from rocketmq_broker.stop_signals import exit_at_once_on_stop_signals
 
-end_at_once_when_told()
+exit_at_once_on_stop_signals()
 
 from order_service.entrypoints.process import SERVICE  # noqa: E402
 

@@ -5,7 +5,7 @@ import os
 
 from pipelines.commands.command_line import application
 from rocketmq_broker.logs import log_to_stderr
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 if __name__ == "__main__":
     log_to_stderr(logging.WARNING)

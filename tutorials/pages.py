@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 FOLDER: Final = Path(__file__).parent
 _BLOCK: Final = re.compile(

@@ -9,7 +9,7 @@ from rich.box import MARKDOWN
 from rich.console import Console
 from rich.table import Table
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 
 def query(file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)], statement: str) -> None:

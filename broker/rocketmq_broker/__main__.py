@@ -1,9 +1,9 @@
 """The broker's command line: `python -m rocketmq_broker -c broker.conf`."""
 
 if __name__ == "__main__":
-    from rocketmq_broker.told_to_stop import end_at_once_when_told
+    from rocketmq_broker.stop_signals import exit_at_once_on_stop_signals
 
-    end_at_once_when_told()
+    exit_at_once_on_stop_signals()
 
 import asyncio
 import gc

@@ -2,13 +2,13 @@
 
 import sys
 
-from rocketmq_broker.told_to_stop import end_at_once_when_told
+from rocketmq_broker.stop_signals import exit_at_once_on_stop_signals
 
 if "--check" in sys.argv[1:]:
     # This import avoids Celery and the database, which take longer to import than a health check may.
     from credit_service.worker.check import main
 else:
-    end_at_once_when_told()
+    exit_at_once_on_stop_signals()
     from credit_service.worker.process import main
 
 sys.exit(main())

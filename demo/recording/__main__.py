@@ -16,7 +16,7 @@ from rich.text import Text
 
 from demo.recording.cast import NoCast, read_cast, record
 from demo.recording.picture import picture
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 WIDTH = 110
 COULD_NOT_WRITE = 2

@@ -6,9 +6,9 @@ Exit code 0, or 2 with the reason why it cannot start.
 from __future__ import annotations
 
 if __name__ == "__main__":
-    from rocketmq_broker.told_to_stop import end_at_once_when_told
+    from rocketmq_broker.stop_signals import exit_at_once_on_stop_signals
 
-    end_at_once_when_told()
+    exit_at_once_on_stop_signals()
 
 import logging
 import os
@@ -28,7 +28,7 @@ from demo.up.running import Wanted, run
 from rocketmq_broker.admin.console import UnusableSettings
 from rocketmq_broker.logs import log_to_stderr
 from rocketmq_broker.message.text.printable import printable
-from rocketmq_broker.told_to_stop import STOP_SIGNALS
+from rocketmq_broker.stop_signals import STOP_SIGNALS
 
 COULD_NOT_START: Final = 2
 

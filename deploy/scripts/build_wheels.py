@@ -19,7 +19,7 @@ import typer
 
 from deploy.scripts.release_notes import with_links
 from rocketmq_broker import __version__
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 CHECKOUT: Final = Path(__file__).resolve().parents[2]
 COMPILE_LOCK: Final = CHECKOUT / "deploy" / "docker" / "compile.lock"

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from deploy.scripts.chromium import find_chromium
 from deploy.scripts.site_diagrams import DRAWINGS, SCHEMES, Diagram, diagrams_of_site
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 MERMAID: Final = "@mermaid-js/tiny@12.0.0"
 CHECKSUM: Final = "ZW9YXy+3tSLPscBT+NnQO0K0qYH7BGES5nExl6Snoygey7xd2N0cO7Nq30N5k/u7gIeYoCrldyVy+VTCMWrNDQ=="

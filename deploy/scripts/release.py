@@ -24,7 +24,7 @@ from deploy.scripts.build_image import released_image
 from deploy.scripts.build_wheels import CHECKOUT, CannotBuildWheel, broker_environment, built, locked_environment, run
 from deploy.scripts.release_notes import CannotRelease, address_of, notes_of, with_links
 from rocketmq_broker import __version__
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 RELEASE_LOCK: Final = CHECKOUT / "deploy" / "docker" / "release.lock"
 SUMS: Final = "SHA256SUMS"

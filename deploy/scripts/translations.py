@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 CODE: Final = re.compile(r"(?:^<!-- \S+\.\w+(?: \w+)? -->\n)?^```.*?^```$", re.DOTALL | re.MULTILINE)

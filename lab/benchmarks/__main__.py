@@ -36,7 +36,7 @@ from lab.benchmarks.side_by_side.plan import (
 )
 from lab.benchmarks.side_by_side.report import Results
 from lab.benchmarks.side_by_side.sample import Sample
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 BROKER = Path(rocketmq_broker.__file__).parent

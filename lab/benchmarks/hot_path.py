@@ -26,8 +26,8 @@ from lab.benchmarks.recorded_frames import RecordedTransaction
 from rocketmq_broker.protocol.codes import SerializeType
 from rocketmq_broker.protocol.frame import FrameDecoder
 from rocketmq_broker.protocol.headers import SendMessageResponseHeader
+from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.store import FlushDiskType
-from rocketmq_broker.told_to_stop import until_interrupted
 
 TOPIC = "hot-path"
 PROFILED_FUNCTIONS = 50

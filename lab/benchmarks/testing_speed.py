@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final
 
 from rocketmq_broker.client import LocalTransactionState, Message, MessageExt
+from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.testing import RocketMQ, SyncRocketMQ
-from rocketmq_broker.told_to_stop import until_interrupted
 
 ROUNDS: Final = 15
 ISOLATED_TESTS: Final = 200

@@ -34,8 +34,8 @@ from order_service.adapters.tables import MIGRATIONS
 from order_service.entrypoints.http import create_app
 from order_service.service_layer.transaction_listener import transaction_listeners
 from rocketmq_broker.client import ConsumeContext, ConsumeStatus, EventLoopThread, LocalTransactionState, Message, MessageExt
+from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.testing import RocketMQ
-from rocketmq_broker.told_to_stop import until_interrupted
 from rocketmq_broker.world import current_world
 from service_runtime.database.opening import open_database
 

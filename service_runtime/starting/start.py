@@ -15,7 +15,7 @@ from pydantic_settings import CliApp
 
 import rocketmq_broker.logs
 from rocketmq_broker.message.text.printable import printable
-from rocketmq_broker.told_to_stop import STOP_SIGNALS
+from rocketmq_broker.stop_signals import STOP_SIGNALS
 from service_runtime.database.engine import DatabaseUnusable
 from service_runtime.observing.log_format import set_log_format
 from service_runtime.settings.common import NamedSettings

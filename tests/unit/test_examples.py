@@ -17,7 +17,7 @@ from order_messages import credit_refused, order_cancelled, order_created, stock
 ROOT = Path(__file__).resolve().parents[2]
 RECIPES = sorted(page.parent for page in (ROOT / "tutorials" / "recipes").glob("*/README.md"))
 MAX_LINES = 150
-PUBLIC = ("rocketmq_broker.client", "rocketmq_broker.databases", "rocketmq_broker.testing", "rocketmq_broker.told_to_stop")
+PUBLIC = ("rocketmq_broker.client", "rocketmq_broker.databases", "rocketmq_broker.testing", "rocketmq_broker.stop_signals")
 OURS = {path.name for path in ROOT.iterdir() if (path / "__init__.py").exists()} | {
     "tests",
     "rocketmq_broker",

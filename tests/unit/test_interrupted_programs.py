@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from rocketmq_broker.told_to_stop import INTERRUPTED, until_interrupted
+from rocketmq_broker.stop_signals import INTERRUPTED, until_interrupted
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("broker/rocketmq_broker", "demo", "deploy", "lab", "pipelines", "tutorials")

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 import typer
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.build_your_own.curriculum import STAGES, Stage
 from tutorials.build_your_own.tester.failed import Interrupted
 from tutorials.build_your_own.tester.printing import Printer

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from rocketmq_broker.config import ConfigError
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.kills.cells import Moment, Victim
 from tutorials.kills.playing import Outcome, play
 

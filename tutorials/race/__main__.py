@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.race.brokers import BrokerCannotRun
 from tutorials.race.brokers.apache import ApacheBroker, missing_for_apache
 from tutorials.race.entries import NoSuchEntry, cells, ways_with

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 RECIPES = sorted(page.parent.name for page in Path(__file__).parent.glob("*/README.md"))
 

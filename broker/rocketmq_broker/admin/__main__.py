@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 
 if __name__ == "__main__" and "console" in sys.argv[1:]:
-    from rocketmq_broker.told_to_stop import end_at_once_when_told
+    from rocketmq_broker.stop_signals import exit_at_once_on_stop_signals
 
-    end_at_once_when_told()
+    exit_at_once_on_stop_signals()
 
 import logging
 from functools import partial

@@ -12,7 +12,7 @@ from rocketmq_broker.admin.errors import AdminError, CannotAsk
 from rocketmq_broker.admin.session import Session, Target, opened_remoting, session_with
 from rocketmq_broker.admin.telling.printing import complain
 from rocketmq_broker.remoting.client import RemotingClient
-from rocketmq_broker.told_to_stop import INTERRUPTED
+from rocketmq_broker.stop_signals import INTERRUPTED
 
 REFUSED: Final = 1
 CANNOT_ASK: Final = 2

@@ -16,7 +16,7 @@ import os
 import selectors
 from time import perf_counter
 
-from rocketmq_broker.told_to_stop import STOP_SIGNALS
+from rocketmq_broker.stop_signals import STOP_SIGNALS
 
 Ready = list[tuple[selectors.SelectorKey, int]]
 

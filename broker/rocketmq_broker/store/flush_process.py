@@ -14,8 +14,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from rocketmq_broker.stop_signals import STOP_SIGNALS
 from rocketmq_broker.store import flush_helper
-from rocketmq_broker.told_to_stop import STOP_SIGNALS
 
 _INT32 = struct.Struct(">i")
 _PATIENCE_S = 5.0

@@ -22,7 +22,7 @@ from lab.benchmarks.orders.sample import Case, Sample, Way
 from lab.benchmarks.orders.system import NoPostgresql
 from lab.benchmarks.side_by_side.environment import environment
 from lab.benchmarks.side_by_side.generator import CannotBuild
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 PROJECT_ROOT = Path(__file__).resolve().parents[3]
 RESULTS = PROJECT_ROOT / "data" / "benchmarks"

@@ -19,7 +19,7 @@ from lab.benchmarks.reconciliation.report import faults_table, growth_table, tim
 from lab.benchmarks.reconciliation.runs import Run, RunFailed, reconcile
 from lab.benchmarks.reconciliation.two_tables.rounds import TwoTables, compared_in_turn
 from lab.benchmarks.reconciliation.two_tables.tools import Tool, ToolRun, compare, how_to_get, tools_here
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 BYTES_PER_ORDER = 1_400
 CANNOT_MEASURE = 2

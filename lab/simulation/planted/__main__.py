@@ -18,8 +18,8 @@ from lab.simulation.search.code_version import code_version
 from lab.simulation.search.player import Told, play_one
 from lab.simulation.search.worlds import WorldEnd, Worlds
 from lab.simulation.world import play
+from rocketmq_broker.stop_signals import until_interrupted
 from rocketmq_broker.testing.simulation.plan import Plan
-from rocketmq_broker.told_to_stop import until_interrupted
 
 app = typer.Typer(add_completion=False)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tests.lab.fuzz.calls import fuzz_calls
 from tests.lab.fuzz.clients import fuzz_answers, fuzz_requests
 from tests.lab.fuzz.servers import fuzz_servers

@@ -14,7 +14,7 @@ from rocketmq_broker.admin.errors import AdminError, CannotAsk, Refused
 from rocketmq_broker.admin.running import CANNOT_ASK, REFUSED
 from rocketmq_broker.admin.session import Session, Target
 from rocketmq_broker.protocol.bodies.route import BrokerData, ClusterInfo
-from rocketmq_broker.told_to_stop import INTERRUPTED
+from rocketmq_broker.stop_signals import INTERRUPTED
 from tests.unit.client.peers import Peer, Peers, answer, success
 
 HERE = Target(broker_addr="a:1")

@@ -14,7 +14,7 @@ BASE = [str(path) for path in ALWAYS]
         ("tests/unit/acl/test_plain_acl.py", ["tests/unit/acl/test_plain_acl.py"]),
         ("tests/unit/server/conftest.py", ["tests/unit/server"]),
         ("tests/component/test_tour.py", []),
-        ("broker/rocketmq_broker/told_to_stop.py", []),
+        ("broker/rocketmq_broker/stop_signals.py", []),
         ("tests/unit/acl/test_that_was_deleted.py", []),
         ("Makefile", []),
     ],

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.race.entries import find_way
 from tutorials.race.searching.finding import FoundHarm, Harm, SearchedWay, search
 from tutorials.race.ways import WAYS

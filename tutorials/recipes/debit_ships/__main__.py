@@ -5,7 +5,7 @@ from tempfile import TemporaryDirectory
 
 import uvicorn
 
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.recipes.debit_ships.application import create_app
 
 with until_interrupted(), TemporaryDirectory() as folder:

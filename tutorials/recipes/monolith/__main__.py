@@ -6,7 +6,7 @@ from time import sleep
 from sqlalchemy import create_engine, func, select
 
 from rocketmq_broker.client import ConsumeFromWhere, EventLoopThread, PushConsumer, TransactionProducer
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.recipes.monolith.split import TOPIC, OrderListener, credit_listener, in_transaction
 from tutorials.recipes.monolith.whole import Base, Credit, Order, create_app
 

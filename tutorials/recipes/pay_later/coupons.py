@@ -11,7 +11,7 @@ from sqlmodel import Field, Session, create_engine
 
 from rocketmq_broker.client import ConsumeContext, ConsumeFromWhere, ConsumeStatus, MessageExt, PushConsumer
 from rocketmq_broker.databases.sqlalchemy import once
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 from tutorials.recipes.pay_later.shop import TOPIC, Base
 
 REDIS_URL = os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")

@@ -7,7 +7,7 @@ import django
 from django.core.management import call_command
 
 from rocketmq_broker.client import ConsumeFromWhere, EventLoopThread, PushConsumer
-from rocketmq_broker.told_to_stop import until_interrupted
+from rocketmq_broker.stop_signals import until_interrupted
 
 with until_interrupted(), TemporaryDirectory() as folder, EventLoopThread() as loop:
     os.environ["DJANGO_SETTINGS_MODULE"] = "tutorials.recipes.payment_points.settings"

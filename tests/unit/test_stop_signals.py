@@ -1,4 +1,4 @@
-"""A program is deaf to no signal for as long as it can be: the first thing that its process imports is what listens."""
+"""Each program imports its signal handling first, so that a stop signal ends it cleanly during the other imports."""
 
 import ast
 from pathlib import Path
@@ -12,7 +12,7 @@ PROGRAMS = [
     path
     for folder in ("broker", "order_service", "credit_service", "inventory_service", "demo", "simulation")
     for path in (ROOT / folder).rglob("__main__.py")
-    if "end_at_once_when_told" in path.read_text()
+    if "exit_at_once_on_stop_signals" in path.read_text()
 ]
 
 
@@ -28,7 +28,7 @@ def test_nothing_long_is_imported_before_a_signal_ends_the_program(program: Path
     before = [path for folder in program.parents if (path := folder / "__init__.py").exists() for _ in imports(path)]
     assert before == [], "python -m imports these packages first: their __init__.py imports nothing"
     first = next(module for it in imports(program) if (module := names(it)) not in ("__future__", "sys"))
-    assert first == "rocketmq_broker.told_to_stop"
+    assert first == "rocketmq_broker.stop_signals"
 
 
 def names(statement: ast.Import | ast.ImportFrom) -> str | None:

@@ -1,20 +1,20 @@
-"""SIGTERM and SIGINT: during a program's start, most of which its imports take, and Ctrl-C while a tool works."""
+"""Handles SIGTERM and SIGINT while a program starts, and Ctrl-C while a command runs. Imports take most of a start."""
 
 import os
 import signal
 import sys
 from types import FrameType, TracebackType
 
-# Nothing more is imported: until `end_at_once_when_told` is called a signal ends the program with a traceback.
+# Import nothing else here: before `exit_at_once_on_stop_signals` is called, a signal ends the program with a traceback.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 INTERRUPTED = 130
 """The exit status of a program that Ctrl-C ended."""
 
 
-def end_at_once_when_told() -> None:
-    """Lets SIGTERM and SIGINT end the program at once with exit code 0, until the program sets its own handlers.
+def exit_at_once_on_stop_signals() -> None:
+    """Makes SIGTERM and SIGINT end the program at once with exit code 0, until the program sets its own handlers.
 
-    Call it first, before the imports. A signal that the program was started to ignore stays ignored.
+    Call it before all other imports. A signal that is ignored when the program starts stays ignored.
     """
     for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -22,10 +22,9 @@ def end_at_once_when_told() -> None:
 
 
 class until_interrupted:
-    """A block that Ctrl-C ends with a sentence on stderr and exit status 130, never with a traceback.
+    """Context manager that ends the program on Ctrl-C with a message on stderr and exit status 130, without a traceback.
 
-    A program that has said its own sentence, and ended by another exception, says no second one. Typer turns
-    Ctrl-C into a silent exit: that is told too.
+    The message is also printed when Typer turns Ctrl-C into a silent exit. Other exceptions pass unchanged.
     """
 
     def __init__(self, sentence: str = "Stopped.") -> None:
@@ -41,7 +40,7 @@ class until_interrupted:
 
 
 def _is_silent_exit(error: BaseException | None) -> bool:
-    """Is it Typer's, which raises its own exit from the interruption?"""
+    """Returns True for Typer's exit, which Typer raises from the KeyboardInterrupt."""
     exits = error.__context__ if isinstance(error, SystemExit) else None
     return exits is not None and isinstance(exits.__cause__, KeyboardInterrupt)
 
