@@ -1,6 +1,6 @@
-"""Access control: accounts, their permissions, a request's signature (RocketMQ's module acl). Pure: no file, no socket.
+"""Access control: accounts, their permissions and request signatures (RocketMQ's module acl). Opens no file and no socket.
 
-`rocketmq_broker.acl.plain_acl_text` reads and writes plain_acl.yml. Who needs no accounts imports neither it nor YAML.
+`rocketmq_broker.acl.plain_acl_text` parses and formats plain_acl.yml. It alone needs YAML, so this package does not import it.
 """
 
 from rocketmq_broker.acl.access import AccessRules

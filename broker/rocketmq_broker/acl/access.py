@@ -1,4 +1,4 @@
-"""The check of each incoming request (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
+"""Checks each incoming request (RocketMQ's PlainPermissionManager.validate and checkPerm)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from rocketmq_broker.acl.account import Account, by_access_key
 from rocketmq_broker.acl.credentials import SessionCredentials
 from rocketmq_broker.acl.errors import AccessDenied
-from rocketmq_broker.acl.needs import Needs, TopicAt, is_a_look, needs_of, needs_of_consumer
+from rocketmq_broker.acl.needs import Needs, TopicAt, is_read_only, needs_of, needs_of_consumer
 from rocketmq_broker.acl.permission import Permission
 from rocketmq_broker.acl.remote_address import RemoteAddresses
 from rocketmq_broker.acl.signature import ACCESS_KEY, is_signed
@@ -20,7 +20,7 @@ class AccessRules:
     """Accounts and trusted addresses. A request from a trusted address needs neither signature nor permission, as in RocketMQ."""
 
     def __init__(self, accounts: Iterable[Account] = (), global_white_addresses: Iterable[RemoteAddresses] = ()) -> None:
-        """Raises AccountMistake if two accounts have one key."""
+        """Raises AccountMistake if two accounts have the same access key."""
         self._accounts = by_access_key(accounts)
         self._white_addresses = tuple(global_white_addresses)
 
@@ -29,10 +29,10 @@ class AccessRules:
         return len(self._accounts)
 
     def check(self, command: RemotingCommand, remote_ip: str, topic_at: TopicAt) -> str | None:
-        """Returns the account's access key, or None where the address is trusted.
+        """Returns the account's access key, or None if the address is trusted.
 
-        Raises AccessDenied, or ProtocolError if the header or body that the check needs cannot be read.
-        The signature is checked before the body is read, so that a request without an account costs no more.
+        Raises AccessDenied, or ProtocolError if the header or body that the check needs cannot be decoded.
+        The signature is checked before the body is decoded, so that unauthenticated requests stay cheap.
         """
         if self.is_trusted(remote_ip):
             return None
@@ -43,7 +43,7 @@ class AccessRules:
         if not is_signed(fields, command.body, account.secret_key):
             raise AccessDenied(f"Check signature failed for accessKey={account.access_key}")
         needs = needs_of(command, topic_at)
-        if not (account.auditor and is_a_look(command)):
+        if not (account.auditor and is_read_only(command)):
             _check_permissions(account, command.code, needs)
         return account.access_key
 
@@ -53,7 +53,7 @@ class AccessRules:
         return account is not None and (_is_all_allowed(account) or _allows(account, topic, Permission.PUB))
 
     def check_consumer(self, access_key: str | None, remote_ip: str, topic: str, group: str) -> None:
-        """Raises AccessDenied unless the account, whose signature is checked already, may consume the topic in the group."""
+        """Raises AccessDenied unless the account may consume the topic in the group. The signature has been checked before."""
         if self.is_trusted(remote_ip):
             return
         account = self._account(access_key)
@@ -80,7 +80,7 @@ class AccessRules:
 
 def _check_permissions(account: Account, code: int, needs: Needs) -> None:
     if needs.resources.get(TRACE_TOPIC) == Permission.PUB:
-        return  # every client may store its traces
+        return  # every client may send its message traces
     if needs.is_admin_needed and not account.admin:
         raise AccessDenied(f"Need admin permission for request code={code}, but accessKey={account.access_key} is not")
     if _is_all_allowed(account):

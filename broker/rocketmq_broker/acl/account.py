@@ -1,4 +1,4 @@
-"""One account of plain_acl.yml (RocketMQ's PlainAccessConfig and PlainAccessResource)."""
+"""An account of plain_acl.yml (RocketMQ's PlainAccessConfig and PlainAccessResource)."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from rocketmq_broker.acl.permission import Permission, parse_named_permission, p
 from rocketmq_broker.acl.remote_address import RemoteAddresses, parse_remote_addresses
 from rocketmq_broker.message.topics import retry_topic
 
-_KEYS_ARE_LONGER_THAN: Final = 6
+_MIN_KEY_LENGTH: Final = 7
 
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """A checked account, as text of the file. Raises AccountMistake. The secret key is never printed."""
+    """A validated account, with values as written in the file. The secret key is never printed. Raises AccountMistake."""
 
     access_key: str
     secret_key: str = field(repr=False)
     white_remote_address: str = ""
     admin: bool = False
     default_topic_perm: str = ""
-    """Blank means DENY."""
+    """Empty means DENY."""
     default_group_perm: str = ""
     topic_perms: tuple[str, ...] = ()
-    """Each `topicA=PUB|SUB`."""
+    """Entries such as `topicA=PUB|SUB`."""
     group_perms: tuple[str, ...] = ()
     auditor: bool = False
-    """Whether the account may read everything and change nothing. An addition: Apache's brokers ignore the name."""
+    """Whether the account may read everything and change nothing. Apache's brokers ignore this property."""
 
     def __post_init__(self) -> None:
         for name, key in (("accessKey", self.access_key), ("secretKey", self.secret_key)):
-            if len(key) <= _KEYS_ARE_LONGER_THAN:
-                raise AccountMistake(f"its {name} has to be longer than {_KEYS_ARE_LONGER_THAN} characters")
+            if len(key) < _MIN_KEY_LENGTH:
+                raise AccountMistake(f"its {name} must have at least {_MIN_KEY_LENGTH} characters")
             if not key.isprintable() or key != key.strip():
                 raise AccountMistake(
-                    f"its {name} has a blank at an end, or a character that nobody sees, such as a tab or a line separator: "
-                    "the file could not give it back as it is"
+                    f"its {name} begins or ends with a blank, or contains an invisible character such as a tab: "
+                    "the file could not store it unchanged"
                 )
         _ = self.white_addresses, self.permissions, self.default_topic, self.default_group
 
@@ -50,7 +50,7 @@ class Account:
 
     @cached_property
     def permissions(self) -> dict[str, Permission]:
-        """Returns permissions by topic; a group's permission stands under its retry topic, as in RocketMQ."""
+        """Returns permissions by topic. A group's permission is stored under its retry topic, as in RocketMQ."""
         by_topic = dict(parse_named_permission(text) for text in self.topic_perms)
         by_group = dict(parse_named_permission(text) for text in self.group_perms)
         return {**{retry_topic(group): permission for group, permission in by_group.items()}, **by_topic}
@@ -67,11 +67,11 @@ class Account:
 
 
 def by_access_key(accounts: Iterable[Account]) -> dict[str, Account]:
-    """Returns the accounts by their keys. Raises AccountMistake if two have one key."""
+    """Returns the accounts by access key. Raises AccountMistake if two accounts have the same key."""
     table: dict[str, Account] = {}
     for account in accounts:
         if account.access_key in table:
-            raise AccountMistake(f"there are two accounts {account.access_key!r}")
+            raise AccountMistake(f"duplicate account {account.access_key!r}")
         table[account.access_key] = account
     return table
 

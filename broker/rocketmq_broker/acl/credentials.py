@@ -11,20 +11,20 @@ from rocketmq_broker.acl.signature import ACCESS_KEY, SECURITY_TOKEN, SIGNATURE,
 
 @dataclass(frozen=True, slots=True)
 class SessionCredentials:
-    """Access key and secret key of an account, and a cloud's security token if it gave one. The secret is never printed."""
+    """The keys of an account, and the security token that a cloud provider may issue. Secret key and token are never printed."""
 
     access_key: str
     secret_key: str = field(repr=False)
     security_token: str | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Raises IllegalCredentials if a key is blank."""
+        """Raises IllegalCredentials if a key is empty."""
         if not self.access_key or not self.secret_key:
             missing = "access key" if not self.access_key else "secret key"
-            raise IllegalCredentials(f"credentials without {missing}: both keys of the account are needed")
+            raise IllegalCredentials(f"{missing} is empty: credentials need an access key and a secret key")
 
     def signed(self, fields: Mapping[str, str], body: bytes) -> dict[str, str]:
-        """Returns the request's extension fields, with those that sign it and the body."""
+        """Returns the request's extension fields together with the fields that sign them and the body."""
         complete = {**fields, ACCESS_KEY: self.access_key}
         if self.security_token is not None:
             complete[SECURITY_TOKEN] = self.security_token

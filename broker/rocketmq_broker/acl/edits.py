@@ -1,4 +1,4 @@
-"""Changes of accounts by an operator's request (RocketMQ's PlainPermissionManager.updateAccessConfig and its like). Pure."""
+"""Changes to accounts that an operator requests (RocketMQ's PlainPermissionManager.updateAccessConfig). Pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rocketmq_broker.acl.remote_address import parse_remote_addresses
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountUpdate:
-    """The fields that an operator sets on an account. None keeps the account's value; `admin` is always set."""
+    """The fields that an operator sets on an account. None keeps the current value; `admin` is always set."""
 
     access_key: str
     secret_key: str = dataclasses.field(repr=False)
@@ -26,16 +26,16 @@ class AccountUpdate:
     group_perms: tuple[str, ...] | None = None
 
     def applied(self, account: Account | None) -> Account:
-        """Returns the account with the update's fields; a new account for None. Raises AccountMistake."""
-        said = {field.name: value for field in dataclasses.fields(self) if (value := getattr(self, field.name)) is not None}
+        """Returns the account with this update applied, or a new account if `account` is None. Raises AccountMistake."""
+        values = {field.name: value for field in dataclasses.fields(self) if (value := getattr(self, field.name)) is not None}
         try:
-            return dataclasses.replace(account, **said) if account is not None else Account(**said)
+            return dataclasses.replace(account, **values) if account is not None else Account(**values)
         except AccountMistake as error:
             raise AccountMistake(f"account {self.access_key!r}: {error}") from None
 
 
 def file_of(files: Mapping[str, PlainAcl], access_key: str) -> str | None:
-    """Returns the path of the file that holds the account; None if no file does."""
+    """Returns the path of the file that contains the account; None if no file contains it."""
     return next((path for path, acl in files.items() if any(one.access_key == access_key for one in acl.accounts)), None)
 
 
@@ -54,7 +54,7 @@ def without_account(acl: PlainAcl, access_key: str, now_ms: int) -> PlainAcl:
 
 
 def with_white_addresses(acl: PlainAcl, addresses: tuple[str, ...], now_ms: int) -> PlainAcl:
-    """Returns the file with these trusted addresses and no others. Raises AccountMistake."""
+    """Returns the file with its trusted addresses replaced by these. Raises AccountMistake."""
     for address in addresses:
         parse_remote_addresses(address)
     return _next_version(acl, now_ms, global_white_addresses=addresses)

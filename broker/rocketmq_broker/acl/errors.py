@@ -1,17 +1,17 @@
-"""The errors of accounts and of those who claim to have one."""
+"""The errors of access control."""
 
 
 class AclError(Exception):
-    """Base of the errors of this package."""
+    """Base class of the errors of this package."""
 
 
 class AccessDenied(AclError):
-    """A request that its sender may not make. The text is that of RocketMQ's PlainPermissionManager; it holds no secret."""
+    """Raised for a request that is not permitted. The message is that of RocketMQ's PlainPermissionManager, without secrets."""
 
 
 class AccountMistake(AclError):
-    """An account or an address that cannot be used; the text names it. It holds no secret."""
+    """Raised for an invalid account or address. The message names it and contains no secret."""
 
 
 class IllegalCredentials(AclError):
-    """An access key without a secret key, or the reverse."""
+    """Raised for credentials in which the access key or the secret key is missing."""

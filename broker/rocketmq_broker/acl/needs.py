@@ -1,8 +1,8 @@
-"""The permissions that a request needs on topics and groups, or an admin's account (RocketMQ's PlainAccessValidator).
+"""Determines the permissions that a request needs on topics and groups (RocketMQ's PlainAccessValidator).
 
-docs/access.md, "What each request needs", has the table, beside what Apache 4.9.7 asks for; tests/unit/acl/test_needs_page.py
-compares it with this module. A request that names a topic of the broker itself, or a group CID_RMQ_SYS_*, needs an admin;
-an auditor may read them.
+docs/access.md, "What each request needs", has the table and compares it with Apache 4.9.7; tests/unit/acl/test_needs_page.py
+checks that the table matches this module. A request that names a system topic, or a group CID_RMQ_SYS_*, needs an admin
+account. An auditor may read these topics and groups.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.command_header import CommandHeader
 
 Resources = dict[str, Permission]
-"""Permissions by topic; a group's permission stands under its retry topic."""
+"""Permissions by topic. A group's permission is stored under its retry topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredUnder:
-    """The topic of a stored message, and its real topic: a half message waits in a topic of the broker itself."""
+    """The topic that a message is stored in, and its real topic. They differ for a half message."""
 
     topic: str
     real_topic: str
 
 
 TopicAt = Callable[[int], StoredUnder | None]
-"""Returns the topics of the message at a commit log offset; None where there is none."""
+"""Returns the topics of the message at a commit log offset; None if there is no message."""
 
 ADMIN_CODES: Final = frozenset(
     {
@@ -53,7 +53,7 @@ ADMIN_CODES: Final = frozenset(
         RequestCode.DELETE_EXPIRED_COMMITLOG,
         RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         RequestCode.CLEAN_UNUSED_TOPIC,
-        # Served by a name server in the broker's process:
+        # Handled by a name server in the broker's process:
         RequestCode.PUT_KV_CONFIG,
         RequestCode.DELETE_KV_CONFIG,
         RequestCode.DELETE_TOPIC_IN_NAMESRV,
@@ -93,8 +93,8 @@ ACCOUNT_CODES: Final = frozenset(
         AdminRequestCode.COUNT_PARKED_MESSAGES,
     }
 )
-"""The requests that every account may send. Each request that the broker answers stands here, in ADMIN_CODES or in FINDERS:
-a test checks it."""
+"""Requests that every account may send. A test checks that each request that the broker handles is listed here, in ADMIN_CODES
+or in FINDERS."""
 
 AUDITOR_CODES: Final = ACCOUNT_CODES | {
     RequestCode.PULL_MESSAGE,
@@ -109,7 +109,7 @@ AUDITOR_CODES: Final = ACCOUNT_CODES | {
     AdminRequestCode.LIST_DECIDED_TRANSACTIONS,
     AdminRequestCode.LIST_MARKS,
 }
-"""The requests that only read: an auditor may send them for every topic and group, unless a pull also sets the group's
+"""Requests that only read. An auditor may send them for every topic and group, except a pull that also commits the group's
 offset."""
 
 _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
@@ -117,31 +117,31 @@ _SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The permissions that a request needs beside an account."""
+    """The permissions that a request needs."""
 
     resources: Resources
     is_admin_needed: bool
 
 
 def needs_of(command: RemotingCommand, topic_at: TopicAt) -> Needs:
-    """Returns the request's needs. Raises ProtocolError if its header or body cannot be read: no handler could read it either.
+    """Returns the permissions that the request needs. Raises ProtocolError if its header or body cannot be decoded.
 
-    The header is decoded once and kept in the command, so that the handler acts on the very values that were checked here.
+    The header is decoded once and kept in the command, so that the handler uses the same values that were checked here.
     """
     find = FINDERS.get(command.code)
     resources = find(command, topic_at) if find is not None else {}
     return Needs(resources, command.code in ADMIN_CODES or any(map(_is_reserved, resources)))
 
 
-def is_a_look(command: RemotingCommand) -> bool:
-    """Returns whether the request only reads, so that an auditor may send it. Raises ProtocolError for an unreadable header."""
+def is_read_only(command: RemotingCommand) -> bool:
+    """Returns whether the request only reads, so that an auditor may send it. Raises ProtocolError for an invalid header."""
     if command.code in (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE):
         return not command.decode_header(headers.PullMessageRequestHeader).sys_flag & pull_sysflag.COMMIT_OFFSET
     return command.code in AUDITOR_CODES
 
 
 def needs_of_consumer(topic: str, group: str) -> Needs:
-    """Returns the needs of a consumer in the group, whatever it asks for."""
+    """Returns the permissions that any request of a consumer in the group needs."""
     resources = _topic_and_group(topic, group)
     return Needs(resources, any(map(_is_reserved, resources)))
 
@@ -168,7 +168,7 @@ def _topic_and_group(topic: str, group: str) -> Resources:
 
 
 def _stored_at(commit_log_offset: int, topic_at: TopicAt) -> Resources:
-    """Returns SUB on the topic of the stored message at that offset; nothing if there is no message."""
+    """Returns SUB on the topic of the message stored at that offset; an empty dict if there is no message."""
     message = topic_at(commit_log_offset)
     return {} if message is None else _topic(message.topic, Permission.SUB)
 
@@ -178,7 +178,7 @@ _Finder = Callable[[RemotingCommand, TopicAt], Resources]
 
 
 def _of(header_type: type[Named], resources: Callable[[Named, TopicAt], Resources]) -> _Finder:
-    """Returns a finder that reads the header alone."""
+    """Returns a finder that reads only the header."""
 
     def find(command: RemotingCommand, topic_at: TopicAt) -> Resources:
         return resources(command.decode_header(header_type), topic_at)
@@ -200,12 +200,12 @@ def _end_transaction(header: headers.EndTransactionRequestHeader, topic_at: Topi
 
 
 def _send_back(header: headers.ConsumerSendMsgBackRequestHeader, topic_at: TopicAt) -> Resources:
-    """Needs SUB on the message's topic and on the group, which may read the message after it is stored again."""
+    """Returns SUB on the message's topic and on the group: the group receives the message again from its retry topic."""
     return {**_stored_at(header.offset, topic_at), **_groups([header.group])}
 
 
 def _consume_directly(header: headers.ConsumeMessageDirectlyResultRequestHeader, topic_at: TopicAt) -> Resources:
-    """Needs SUB on the message's topic and on the group: the message is pushed to the named client."""
+    """Returns SUB on the message's topic and on the group: the broker pushes the message to the named client."""
     needed = _groups([header.consumer_group])
     try:
         return {**_stored_at(parse_offset_message_id(header.msg_id or "").commit_log_offset, topic_at), **needed}
@@ -227,7 +227,7 @@ def _heartbeat(command: RemotingCommand, topic_at: TopicAt) -> Resources:
 
 
 def _popped(topic: str, group: str) -> Resources:
-    """Needs SUB of the group, and of the topic that was popped; the group's pop retry topic may stand for it."""
+    """Returns SUB on the group and on the popped topic. A pop retry topic is replaced by its original topic."""
     return {**_topic(topic.removeprefix(topics.pop_retry_topic(group, "")), Permission.SUB), **_groups([group])}
 
 

@@ -7,14 +7,14 @@ from rocketmq_broker.acl.errors import AccountMistake
 
 
 class Permission(IntFlag):
-    """The flags of a permission: PUB sends, SUB consumes, DENY forbids both, also beside another flag."""
+    """The flags of a permission: PUB allows sending, SUB allows consuming. DENY forbids both and overrides the other flags."""
 
     DENY = 1
     PUB = 4
     SUB = 8
 
     def allows(self, needed: "Permission") -> bool:
-        """Returns whether an account with this permission may do what `needed` names."""
+        """Returns whether this permission includes `needed`."""
         own = self.value  # plain numbers: this runs for every request, and flag operators are slow
         return not own & _DENY and own & needed.value != 0
 
@@ -30,16 +30,16 @@ _BY_TEXT: Final = {
 
 
 def parse_permission(text: str) -> Permission:
-    """Returns the permission that the text names. Raises AccountMistake; RocketMQ silently takes any other text for DENY."""
+    """Returns the permission that the text names. Raises AccountMistake for an unknown text, which RocketMQ treats as DENY."""
     try:
         return _BY_TEXT[text.strip()]
     except KeyError:
-        raise AccountMistake(f"{text!r} is no permission: DENY, PUB, SUB or PUB|SUB is expected") from None
+        raise AccountMistake(f"invalid permission {text!r}: expected DENY, PUB, SUB or PUB|SUB") from None
 
 
 def parse_named_permission(text: str) -> tuple[str, Permission]:
-    """Returns name and permission of `topicA=PUB|SUB`. Raises AccountMistake."""
+    """Returns the name and the permission of an entry such as `topicA=PUB|SUB`. Raises AccountMistake."""
     name, separator, permission = text.partition("=")
     if not separator or not name.strip():
-        raise AccountMistake(f"{text!r} is no name with its permission: topicA=SUB, for example, is expected")
+        raise AccountMistake(f"invalid entry {text!r}: expected name=permission, for example topicA=SUB")
     return name.strip(), parse_permission(permission)

@@ -1,4 +1,4 @@
-"""The accounts of one file (RocketMQ's PlainAccessData)."""
+"""The content of a plain_acl.yml file (RocketMQ's PlainAccessData)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from rocketmq_broker.acl.remote_address import RemoteAddresses, parse_remote_add
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlainAcl:
-    """The content of one file."""
+    """The accounts and trusted addresses of one file, with the file's version."""
 
     global_white_addresses: tuple[str, ...] = ()
     accounts: tuple[Account, ...] = ()
     counter: int = 0
-    """The number of changes by a tool, and the time of the last one in milliseconds since the epoch (RocketMQ's DataVersion)."""
+    """The number of changes that tools have made (RocketMQ's DataVersion)."""
     timestamp_ms: int = 0
+    """The time of the last of these changes, in milliseconds since the epoch."""
 
     def trusted(self) -> list[RemoteAddresses]:
         """Returns the addresses whose requests are not checked. Raises AccountMistake."""

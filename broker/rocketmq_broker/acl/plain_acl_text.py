@@ -1,4 +1,4 @@
-"""plain_acl.yml: the accounts of one file as text, and back (RocketMQ's PlainPermissionManager.load and AclUtils)."""
+"""Parses and formats plain_acl.yml (RocketMQ's PlainPermissionManager.load and AclUtils)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _CHECKS: Final[Mapping[str, Callable[[str], object]]] = {
     **dict.fromkeys(_PERMISSIONS, parse_permission),
 }
 _BOOLEANS: Final = {"true": True, "false": False}
-_MAX_BYTES: Final = 4 * 1024 * 1024
+_MAX_LENGTH: Final = 4 * 1024 * 1024
 
 
 class _MistakeAtLine(AccountMistake):
@@ -43,17 +43,17 @@ class _MistakeAtLine(AccountMistake):
 
 
 def parse_plain_acl(text: str) -> PlainAcl:
-    """Parses the accounts in the text of a file. Raises AccountMistake that names line and account, and no secret."""
-    if len(text) > _MAX_BYTES:
-        raise AccountMistake(f"it is longer than {_MAX_BYTES} characters")
+    """Parses the text of a file. Raises AccountMistake with the line and the account but without any secret."""
+    if len(text) > _MAX_LENGTH:
+        raise AccountMistake(f"file too long: {len(text)} characters, at most {_MAX_LENGTH}")
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.YAMLError as error:
-        raise AccountMistake(_words_of(error)) from None
+        raise AccountMistake(_problem_of(error)) from None
     members = _members(root, "the file") if root is not None and not _is_null(root) else {}
     for name, node in members.items():
         if name not in (_WHITE_ADDRESSES, _ACCOUNTS, _DATA_VERSION):
-            raise _at(node, f"{name} is not known here: {_WHITE_ADDRESSES} and {_ACCOUNTS} are")
+            raise _at(node, f"unknown property {name}: expected {_WHITE_ADDRESSES} or {_ACCOUNTS}")
     accounts = _accounts(members.get(_ACCOUNTS))
     counter, timestamp_ms = _data_version(members.get(_DATA_VERSION))
     addresses = _entries(members.get(_WHITE_ADDRESSES), _WHITE_ADDRESSES)
@@ -66,7 +66,7 @@ def parse_plain_acl(text: str) -> PlainAcl:
 
 
 def plain_acl_text(acl: PlainAcl) -> str:
-    """Returns the text of a file with these accounts. Comments of an earlier text are lost, as with RocketMQ's own tools."""
+    """Returns the text of a file with these accounts. Comments of the old file are lost, as with RocketMQ's own tools."""
     document: dict[str, Any] = {
         _WHITE_ADDRESSES: list(acl.global_white_addresses),
         _ACCOUNTS: [_plain_account(account) for account in acl.accounts],
@@ -98,18 +98,18 @@ def _account(entry: yaml.Node) -> Account:
 
 
 def _member(name: str, node: yaml.Node) -> tuple[str, Any]:
-    """Returns the member's name in an Account, and its value. Raises AccountMistake."""
+    """Returns the name of the field in Account, and its value. Raises AccountMistake."""
     if name in _TEXTS:
         return _TEXTS[name], "" if _is_null(node) else _checked(node, _CHECKS.get(name, str))
     if name in _LISTS:
         return _LISTS[name], tuple(_checked(item, parse_named_permission) for item in _entries(node, name))
     if name in (_ADMIN, _AUDITOR):
         return name, _boolean(node, name)
-    raise _at(node, f"{name} is not known here: {', '.join((*_TEXTS, _ADMIN, _AUDITOR, *_LISTS))} are")
+    raise _at(node, f"unknown property {name}: expected {', '.join((*_TEXTS, _ADMIN, _AUDITOR, *_LISTS))}")
 
 
 def _checked(node: yaml.Node, parse: Callable[[str], object]) -> str:
-    """Returns the text unchanged if it can be parsed. Raises AccountMistake with its line."""
+    """Returns the node's text unchanged if it can be parsed. Raises AccountMistake with the node's line."""
     text = _text(node)
     try:
         parse(text)
@@ -123,31 +123,31 @@ def _accounts(node: yaml.Node | None) -> tuple[Account, ...]:
     for entry in _entries(node, _ACCOUNTS):
         account = _account(entry)
         if account.access_key in accounts:
-            raise _at(entry, f"there are two accounts {account.access_key!r}")
+            raise _at(entry, f"duplicate account {account.access_key!r}")
         accounts[account.access_key] = account
     return tuple(accounts.values())
 
 
 def _data_version(node: yaml.Node | None) -> tuple[int, int]:
-    """Reads RocketMQ's list of one entry. The entry may be missing in a file that was edited by hand."""
+    """Returns the counter and the timestamp of RocketMQ's one-entry list, which may be missing in a file edited by hand."""
     entries = _entries(node, _DATA_VERSION)
     if not entries:
         return 0, 0
     members = _members(entries[0], _DATA_VERSION)
     texts = [_text(members[name]) if name in members else "0" for name in ("counter", "timestamp")]
     if not all(text.isdecimal() for text in texts):
-        raise _at(entries[0], f"{_DATA_VERSION}: numbers are expected")
+        raise _at(entries[0], f"{_DATA_VERSION}: counter and timestamp must be whole numbers")
     return int(texts[0]), int(texts[1])
 
 
 def _members(node: yaml.Node, what: str) -> dict[str, yaml.Node]:
     if not isinstance(node, yaml.MappingNode):
-        raise _at(node, f"{what} has to be names with values: `accessKey: orders`, for example")
+        raise _at(node, f"{what} must be a mapping, for example `accessKey: orders`")
     members: dict[str, yaml.Node] = {}
     for key, value in node.value:
         name = _text(key)
         if name in members:
-            raise _at(key, f"{name} is there twice")
+            raise _at(key, f"duplicate property {name}")
         members[name] = value
     return members
 
@@ -156,21 +156,21 @@ def _entries(node: yaml.Node | None, name: str) -> list[yaml.Node]:
     if node is None or _is_null(node):
         return []
     if not isinstance(node, yaml.SequenceNode):
-        raise _at(node, f"{name} has to be a list: each entry on a line that begins with a hyphen")
+        raise _at(node, f"{name} must be a list: each entry on its own line after a hyphen")
     return list(node.value)
 
 
 def _text(node: yaml.Node) -> str:
-    """Returns a scalar exactly as written: 012345 stays 012345."""
+    """Returns a scalar as written: 012345 stays 012345."""
     if not isinstance(node, yaml.ScalarNode):
-        raise _at(node, "one text is expected, no list and no names with values")
+        raise _at(node, "expected a single value, not a list or a mapping")
     return str(node.value).strip()
 
 
 def _boolean(node: yaml.Node, name: str) -> bool:
     value = _BOOLEANS.get(_text(node).lower())
     if value is None:
-        raise _at(node, f"{name} has to be true or false")
+        raise _at(node, f"{name} must be true or false")
     return value
 
 
@@ -182,8 +182,8 @@ def _at(node: yaml.Node, text: str) -> _MistakeAtLine:
     return _MistakeAtLine(node.start_mark.line + 1, text)
 
 
-def _words_of(error: yaml.YAMLError) -> str:
-    """Returns the problem and its line without the text, which may hold a secret."""
+def _problem_of(error: yaml.YAMLError) -> str:
+    """Returns the problem and its line, but not the file's text, which may contain a secret."""
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or "it is no text in YAML"
+    problem = getattr(error, "problem", None) or "not valid YAML"
     return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)

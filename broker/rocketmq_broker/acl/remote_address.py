@@ -1,13 +1,13 @@
-"""Addresses that need no signature: `192.168.0.*` and the like (RocketMQ's RemoteAddressStrategyFactory).
+"""Address patterns of trusted clients, such as `192.168.0.*` (RocketMQ's RemoteAddressStrategyFactory).
 
 | form | matches |
 | --- | --- |
 | `*`, `*.*.*.*`, `*:*:*:*:*:*:*:*` | every address |
-| `10.0.0.7`, `2001:db8::7` | that one |
-| `10.0.0.1,10.0.0.7` | each of these |
-| `10.0.0.{1,7}`, `2001:db8::{1,7}` | each of these: the last part is a choice |
-| `10.0.*`, `10.0.0.*`, `2001:db8:0:0:0:0:0:*` | each address that begins with that |
-| `10.0.0.5-9`, `10.0.5-9.*`, `2001:db8:0:0:0:0:0:5-9` | a range of one part; the parts after it may be `*` |
+| `10.0.0.7`, `2001:db8::7` | this address |
+| `10.0.0.1,10.0.0.7` | each of these addresses |
+| `10.0.0.{1,7}`, `2001:db8::{1,7}` | addresses that end with one of the parts in braces |
+| `10.0.*`, `10.0.0.*`, `2001:db8:0:0:0:0:0:*` | each address with this prefix |
+| `10.0.0.5-9`, `10.0.5-9.*`, `2001:db8:0:0:0:0:0:5-9` | addresses with one part in the range; the parts after it are `*` |
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ _Parts = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class AddressPattern:
-    """Addresses given by the range of each of their parts: 4 parts of 8 bits, or 8 parts of 16."""
+    """A range for each part of an address: 4 parts of 8 bits for IPv4, 8 parts of 16 bits for IPv6."""
 
     ranges: tuple[tuple[int, int], ...]
 
     def matches(self, parts: _Parts) -> bool:
-        """Returns whether an address with these parts is in the ranges."""
+        """Returns whether each part of an address is in its range."""
         if len(parts) != len(self.ranges):
             return False
-        return all(least <= part <= most for part, (least, most) in zip(parts, self.ranges, strict=True))
+        return all(low <= part <= high for part, (low, high) in zip(parts, self.ranges, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteAddresses:
-    """Addresses of one entry of a white list."""
+    """The addresses of one entry of a white list."""
 
     patterns: tuple[AddressPattern, ...] = ()
     is_every: bool = False
 
     def match(self, address: str) -> bool:
-        """Returns whether the peer's IP address matches; an IPv4 address may come as an IPv6 one."""
+        """Returns whether the IP address of a client matches. An IPv4-mapped IPv6 address is treated as IPv4."""
         if self.is_every:
             return True
         if not self.patterns:
@@ -55,22 +55,22 @@ class RemoteAddresses:
         return any(pattern.matches(parts) for pattern in self.patterns)
 
 
-NOBODY: Final = RemoteAddresses()
+NO_ADDRESSES: Final = RemoteAddresses()
 """A white list without addresses."""
 
 
 def parse_remote_addresses(text: str) -> RemoteAddresses:
-    """Parses the addresses of one entry; blank text means none. Raises AccountMistake."""
+    """Parses one entry of a white list; a blank text matches no address. Raises AccountMistake."""
     text = text.strip()
     if not text:
-        return NOBODY
+        return NO_ADDRESSES
     if text in _EVERY:
         return RemoteAddresses(is_every=True)
     return RemoteAddresses(tuple(_parse_one(one, text) for one in _choices(text)))
 
 
 def _choices(text: str) -> list[str]:
-    """Returns the addresses that `a,b` and `10.0.0.{1,7}` stand for."""
+    """Returns the single addresses of a list such as `a,b` or `10.0.0.{1,7}`."""
     if not text.endswith("}"):
         return text.split(",")
     head, brace, tail = text.partition("{")
@@ -90,7 +90,7 @@ def _parse_one(text: str, entry: str) -> AddressPattern:
 
 
 def _parse_ipv6_range(text: str) -> AddressPattern:
-    """Parses the parts before the first `*` or `-` as an address's beginning, in which `::` stands for zeros."""
+    """Parses an IPv6 range. `::` may abbreviate zeros before the first `*` or `-`. Raises ValueError."""
     parts = text.split(":")
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if "" in parts:
@@ -100,28 +100,28 @@ def _parse_ipv6_range(text: str) -> AddressPattern:
     return _parse_range(parts, 8, 16, 0xFFFF)
 
 
-def _parse_range(parts: list[str], count: int, base: int, most: int) -> AddressPattern:
-    """Parses a range. Only parts that are `*` may follow it, and they may be left out. Raises ValueError."""
-    ranges = [_range_of(part.strip(), base, most) for part in parts]
+def _parse_range(parts: list[str], count: int, base: int, max_part: int) -> AddressPattern:
+    """Parses a range. The parts after it must be `*` or omitted. Raises ValueError."""
+    ranges = [_range_of(part.strip(), base, max_part) for part in parts]
     first = next(index for index, part in enumerate(parts) if "*" in part or "-" in part)
     if first == 0 or len(parts) > count or any(part.strip() != "*" for part in parts[first + 1 :]):
         raise ValueError("a range must be followed by * only")
-    return AddressPattern((*ranges, *[(0, most)] * (count - len(ranges))))
+    return AddressPattern((*ranges, *[(0, max_part)] * (count - len(ranges))))
 
 
-def _range_of(part: str, base: int, most: int) -> tuple[int, int]:
+def _range_of(part: str, base: int, max_part: int) -> tuple[int, int]:
     if part == "*":
-        return 0, most
+        return 0, max_part
     first, minus, last = part.partition("-")
-    least, greatest = int(first, base), int(last if minus else first, base)
-    if not 0 <= least <= greatest <= most or "_" in part:
+    low, high = int(first, base), int(last if minus else first, base)
+    if not 0 <= low <= high <= max_part or "_" in part:
         raise ValueError("out of range")
-    return least, greatest
+    return low, high
 
 
 @lru_cache(maxsize=4096)
 def _parts_of(address: str) -> _Parts:
-    """Returns the parts of an IP address. Raises ValueError if it is none."""
+    """Returns the parts of an IP address. Raises ValueError if the text is not an IP address."""
     parsed = ip_address(address)
     if isinstance(parsed, IPv6Address):
         if parsed.ipv4_mapped is None:
@@ -132,5 +132,5 @@ def _parts_of(address: str) -> _Parts:
 
 def _mistake(text: str) -> AccountMistake:
     return AccountMistake(
-        f"{text!r} is no address: an IP address, 10.0.0.*, 10.0.0.5-9, 10.0.0.{{1,7}}, or several joined by commas is expected"
+        f"invalid address {text!r}: expected an IP address, 10.0.0.*, 10.0.0.5-9, 10.0.0.{{1,7}}, or several separated by commas"
     )

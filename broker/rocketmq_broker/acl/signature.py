@@ -1,6 +1,6 @@
 """The signature of a request: HmacSHA1 with the account's secret key (RocketMQ's AclUtils.combineRequestContent and AclSigner).
 
-It covers the values of all extension fields but the signature, in the order of the fields' names, and then the body.
+It covers the values of all extension fields except the signature, sorted by field name, followed by the body.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ ACCESS_KEY: Final = "AccessKey"
 SECURITY_TOKEN: Final = "SecurityToken"
 SIGNATURE: Final = "Signature"
 UNIQUE_KEY_QUERY: Final = "_UNIQUE_KEY_QUERY"
-"""A field that Apache's client 4.9.7 signs and Apache's broker 4.9.7 does not: see `is_signed`."""
+"""A field that Apache's client 4.9.7 signs but Apache's broker 4.9.7 does not expect to be signed: see `is_signed`."""
 
 _DIGEST: Final = "sha1"
 _COPIED_UP_TO: Final = 16 * 1024
-"""Bytes of body up to which one call on a copy is faster than two calls."""
+"""Up to this size in bytes, hashing a copy of fields and body in one call is faster than hashing them in two calls."""
 
 
 def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsigned: frozenset[str] = frozenset()) -> str:
-    """Returns the signature in Base64 over all fields except those in `unsigned`."""
-    passed_over = unsigned | {SIGNATURE}
-    content = "".join(fields[name] for name in sorted(fields) if name not in passed_over).encode()
+    """Returns the Base64 signature of the body and of all fields except those in `unsigned`."""
+    skipped = unsigned | {SIGNATURE}
+    content = "".join(fields[name] for name in sorted(fields) if name not in skipped).encode()
     if len(body) <= _COPIED_UP_TO:
         return base64.b64encode(hmac.digest(secret_key.encode(), content + body, _DIGEST)).decode()
     digest = hmac.new(secret_key.encode(), content, _DIGEST)
@@ -33,9 +33,9 @@ def signature(fields: Mapping[str, str], body: bytes, secret_key: str, *, unsign
 
 
 def is_signed(fields: Mapping[str, str], body: bytes, secret_key: str) -> bool:
-    """Returns whether the fields hold the signature made with the secret key. Compares in constant time.
+    """Returns whether the fields contain the signature made with the secret key. Compares in constant time.
 
-    `_UNIQUE_KEY_QUERY` may be signed or not: Apache's clients 4.9.7 sign it, for which Apache's broker refuses them.
+    `_UNIQUE_KEY_QUERY` may be signed or not: Apache's client 4.9.7 signs it, and Apache's broker rejects such a request.
     """
     given = fields.get(SIGNATURE, "").encode()
     if hmac.compare_digest(signature(fields, body, secret_key).encode(), given):

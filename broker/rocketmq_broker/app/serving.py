@@ -11,7 +11,7 @@ from rocketmq_broker.app.opened_store import OpenedStore
 from rocketmq_broker.app.pace import Pace
 from rocketmq_broker.config import BrokerSettings
 from rocketmq_broker.config.settings import OTHER_NAMES
-from rocketmq_broker.config.without_effect import TRUE_HERE
+from rocketmq_broker.config.without_effect import FIXED_VALUES
 from rocketmq_broker.protocol.java_properties import property_line
 from rocketmq_broker.remoting.client import RemotingClient
 from rocketmq_broker.remoting.dispatcher import Dispatcher
@@ -268,7 +268,7 @@ def settings_text(settings: BrokerSettings) -> str:
 
 def settings_told_to_tools(settings: BrokerSettings) -> str:
     """Returns the answer to GET_BROKER_CONFIG: the settings, and other true properties that Apache's tools look for."""
-    return settings_text(settings) + _property_lines({**TRUE_HERE, "useTLS": settings.tls_enable})
+    return settings_text(settings) + _property_lines({**FIXED_VALUES, "useTLS": settings.tls_enable})
 
 
 def _property_lines(values: Mapping[str, object]) -> str:

@@ -1,5 +1,5 @@
-"""The errors of broker.conf."""
+"""The error of broker.conf."""
 
 
 class ConfigError(Exception):
-    """A file that cannot be read, or a property whose value cannot be used; the text names it, on one line."""
+    """Raised for a file that cannot be read or a property with an invalid value. The message names it on one line."""

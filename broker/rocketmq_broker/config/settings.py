@@ -16,7 +16,7 @@ from rocketmq_broker.remoting.tls import DEFAULT_CONFIG_FILE, ClientTls, ServerT
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 PortOrNone = Annotated[int, Meta(ge=-1, le=65535)]
-"""-1 for no port at all."""
+"""A port number, or -1 for no port."""
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Name = Annotated[str, Meta(min_length=1, max_length=127, pattern=r"^[%|a-zA-Z0-9_.-]+$")]
@@ -33,19 +33,19 @@ OTHER_NAMES = {
     "mappedFileSizeCommitLog": "mapedFileSizeCommitLog",
     "mappedFileSizeConsumeQueue": "mapedFileSizeConsumeQueue",
 }
-"""Properties with two spellings, one of them from older releases."""
+"""Properties by their alternative spelling."""
 
 HOSTS = frozenset({"bindAddress", "brokerIP1", "metricsPromExporterHost"})
-"""Properties that name a host."""
+"""Properties whose value is a host name or address."""
 
 NOT_SUPPORTED = frozenset({"enableDLegerCommitLog", "duplicationEnable"})
-"""Properties that are refused: to ignore them would give users less than they asked for."""
+"""Properties that may not be true: ignoring them would silently drop the replication that the user asked for."""
 
 
 class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """All properties of broker.conf. A field's name in snake case is RocketMQ's property in camel case unless `name` is given."""
+    """All properties of broker.conf. A field's name in camel case is RocketMQ's property name unless `name` is given."""
 
-    # its identity and its addresses
+    # identity and addresses
     broker_name: Name = "broker-a"
     broker_cluster_name: Name = "DefaultCluster"
     broker_id: Annotated[int, Meta(ge=0, le=0)] = 0
@@ -63,7 +63,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     region_id: str = "DefaultRegion"
     trace_on: bool = True
 
-    # the rights and limits of clients
+    # permissions and limits of clients
     broker_permission: Annotated[int, Meta(ge=0, le=7)] = 6
     auto_create_topic_enable: bool = True
     auto_create_subscription_group: bool = True
@@ -88,7 +88,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
     rocketmq_home: str = ""
     plain_acl_file: str = field(default="conf/plain_acl.yml", name="rocketmq.acl.plain.file")
 
-    # TLS; rocketmq_broker.remoting.tls reads the text
+    # TLS; rocketmq_broker.remoting.tls parses these texts
     tls_server_mode: str = field(default="permissive", name="tls.server.mode")
     tls_server_cert_path: str = field(default="", name="tls.server.certPath")
     tls_server_key_path: str = field(default="", name="tls.server.keyPath")
@@ -142,28 +142,28 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def store_root(self) -> Path:
-        """Returns the store's directory, `~` resolved."""
+        """Returns the store's directory, with `~` expanded."""
         return Path(self.store_path_root_dir).expanduser()
 
     @property
     def acl_file(self) -> Path:
-        """Returns the file with the accounts; below RocketMQ's home unless its path is absolute."""
+        """Returns the path of the accounts file. A relative path is resolved against RocketMQ's home."""
         return Path(self.rocketmq_home).expanduser() / Path(self.plain_acl_file).expanduser()
 
     @property
     def acl_folder(self) -> Path:
-        """Returns the folder with more files of accounts."""
+        """Returns the folder with further account files."""
         return Path(self.rocketmq_home).expanduser() / "conf" / "acl"
 
     @property
     def tls(self) -> dict[str, str]:
-        """Returns the TLS settings under RocketMQ's names, as rocketmq_broker.remoting.tls reads them."""
+        """Returns the TLS settings by RocketMQ's property names, as rocketmq_broker.remoting.tls expects them."""
         values: dict[str, object] = msgspec.to_builtins(self)
         return {name: str(value) for name, value in values.items() if name.startswith("tls.")}
 
     @property
     def metrics_host(self) -> str:
-        """Returns the address that serves metrics: that of the broker's other ports unless another is set."""
+        """Returns the host on which metrics are served: `bindAddress` unless `metricsPromExporterHost` is set."""
         return self.metrics_prom_exporter_host or self.bind_address
 
     @property
@@ -173,7 +173,7 @@ class BrokerSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_u
 
     @property
     def name_servers(self) -> tuple[str, ...]:
-        """Returns the name servers to register with; none means that the broker runs its own."""
+        """Returns the name servers to register with. If there are none, the broker runs its own name server."""
         return tuple(address.strip() for address in self.namesrv_addr.split(";") if address.strip())
 
 
@@ -187,9 +187,9 @@ class LoadedSettings(Struct, frozen=True):
 def load_settings(
     path: Path | None, overrides: Mapping[str, str] | None = None, environment: Mapping[str, str] | None = None
 ) -> LoadedSettings:
-    """Returns the settings of a broker.conf, or the defaults without one; `overrides` (by property name) take precedence.
+    """Returns the settings in the file at `path`, or the defaults if it is None. `overrides` (by property name) take precedence.
 
-    ROCKETMQ_HOME in the environment counts where `rocketmqHome` is not set. Raises ConfigError.
+    ROCKETMQ_HOME in `environment` is used if `rocketmqHome` is not set. Raises ConfigError.
     """
     environment = environment or {}
     source = str(path) if path else "command line"
@@ -204,16 +204,16 @@ def load_settings(
         if properties[name].lower() == "true":
             raise ConfigError(f"{source}: {name}=true: not supported by this broker")
     for name in known & properties.keys():
-        _refuse_odd_text(source, name, properties[name])
+        _refuse_invalid_text(source, name, properties[name])
     settings = _convert(source, {name: value for name, value in properties.items() if name in known})
-    _refuse_what_cannot_be(source, settings)
+    _refuse_invalid_values(source, settings)
     return LoadedSettings(settings, warnings)
 
 
 def _tls_properties(source: str, config_file: str | None) -> dict[str, str]:
-    """Reads the file of TLS settings, which overrides broker.conf, as in RocketMQ.
+    """Returns the properties in the file of TLS settings, which override broker.conf, as in RocketMQ.
 
-    Raises ConfigError if a file other than the default one is named and cannot be read.
+    The default file may be missing. Raises ConfigError if another file cannot be read.
     """
     path = Path(config_file or DEFAULT_CONFIG_FILE)
     if config_file in {None, DEFAULT_CONFIG_FILE} and not path.exists():
@@ -235,7 +235,7 @@ def _read(path: Path) -> dict[str, str]:
 def _warning(source: str, name: str) -> str:
     if name in WITHOUT_EFFECT:
         return f"{source}: {name} has no effect in this broker"
-    return f"{source}: {name} is no property known here; it is ignored"
+    return f"{source}: unknown property {name} is ignored"
 
 
 def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
@@ -247,18 +247,18 @@ def _convert(source: str, properties: Mapping[str, str]) -> BrokerSettings:
         raise ConfigError(f"{source}: {name}={properties.get(name, '')}: {reason}") from None
 
 
-def _refuse_odd_text(source: str, name: str, value: str) -> None:
+def _refuse_invalid_text(source: str, name: str, value: str) -> None:
     if not value.isprintable():
-        raise ConfigError(f"{source}: {name}={printable(value)}: a character that cannot be printed")
+        raise ConfigError(f"{source}: {name}={printable(value)}: contains a character that cannot be printed")
     if name in HOSTS:
         try:
             value.encode("idna")
         except UnicodeError:
-            raise ConfigError(f"{source}: {name}={value}: no host name and no address") from None
+            raise ConfigError(f"{source}: {name}={value}: not a host name or an address") from None
 
 
-def _refuse_homes_of_nobody(source: str, settings: BrokerSettings) -> None:
-    """Raises ConfigError where `~NAME` names a user who does not exist."""
+def _refuse_unknown_home_folders(source: str, settings: BrokerSettings) -> None:
+    """Raises ConfigError if a path begins with `~NAME` and there is no user NAME."""
     for name, text in (
         ("storePathRootDir", settings.store_path_root_dir),
         ("storePathCommitLog", settings.store_path_commit_log),
@@ -271,28 +271,29 @@ def _refuse_homes_of_nobody(source: str, settings: BrokerSettings) -> None:
             raise ConfigError(f"{source}: {name}={text}: {error}") from None
 
 
-def _refuse_what_cannot_be(source: str, settings: BrokerSettings) -> None:
-    """Raises ConfigError for values that no single type can rule out."""
+def _refuse_invalid_values(source: str, settings: BrokerSettings) -> None:
+    """Raises ConfigError for invalid values that the types of the fields do not exclude."""
     try:
         ServerTls.from_properties(settings.tls)
         ClientTls.from_properties(settings.tls)
     except TlsUnusable as error:
         raise ConfigError(f"{source}: {error}") from None
-    _refuse_homes_of_nobody(source, settings)
+    _refuse_unknown_home_folders(source, settings)
     if settings.acl_enable and not settings.acl_file.is_absolute():
         raise ConfigError(
             f"{source}: aclEnable=true: set rocketmqHome, or ROCKETMQ_HOME in the environment, to an absolute path: "
             f"the accounts are read from {settings.plain_acl_file} in it"
         )
     if any(int(hour) > 23 for hour in settings.delete_when.split(";")):
-        raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours are from 00 to 23")
+        raise ConfigError(f"{source}: deleteWhen={settings.delete_when}: hours must be between 00 and 23")
     if settings.listen_port in (1, 2):
         raise ConfigError(
-            f"{source}: listenPort={settings.listen_port}: 3 or more, or 0: listenPort - 2 is the VIP channel's port"
+            f"{source}: listenPort={settings.listen_port}: must be 0 or at least 3: listenPort - 2 is the VIP channel's port"
         )
     for address in settings.name_servers:
         host, separator, port = address.rpartition(":")
         if not (host and separator and port.isdigit()):
-            raise ConfigError(f"{source}: namesrvAddr={settings.namesrv_addr}: HOST:PORT is expected, several separated by ;")
+            raise ConfigError(f"{source}: namesrvAddr={settings.namesrv_addr}: expected HOST:PORT, several separated by ;")
     if settings.maped_file_size_commit_log > sys.maxsize // 2:
-        raise ConfigError(f"{source}: mapedFileSizeCommitLog={settings.maped_file_size_commit_log}: too large")
+        size = settings.maped_file_size_commit_log
+        raise ConfigError(f"{source}: mapedFileSizeCommitLog={size}: too large, at most {sys.maxsize // 2}")

@@ -1,4 +1,4 @@
-"""Properties of RocketMQ that this broker accepts and ignores: thread pools, mapped memory, replication, and the like."""
+"""Properties of RocketMQ that this broker accepts and ignores, such as those of thread pools and replication."""
 
 import os
 from collections.abc import Mapping
@@ -43,9 +43,9 @@ _NAMES = """
 
 WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
 
-TRUE_HERE: Final[Mapping[str, str]] = MappingProxyType(
+FIXED_VALUES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "clientCallbackExecutorThreads": str(os.cpu_count() or 1),  # mqadmin exportMetrics shows it as the number of processors
+        "clientCallbackExecutorThreads": str(os.cpu_count() or 1),  # mqadmin exportMetrics shows this as the number of processors
         "duplicationEnable": "false",
         "enableCalcFilterBitMap": "false",
         "enableConsumeQueueExt": "false",
@@ -59,5 +59,5 @@ TRUE_HERE: Final[Mapping[str, str]] = MappingProxyType(
         "warmMapedFileEnable": "false",
     }
 )
-"""Properties of these whose values are true of this broker. GET_BROKER_CONFIG also answers them: Apache's tools read some,
-and raise an exception where one is missing (ExportConfigsCommand, ExportMetricsCommand)."""
+"""Values that describe this broker, for some of these properties. GET_BROKER_CONFIG returns them, too: Apache's tools fail if
+one of them is missing (ExportConfigsCommand, ExportMetricsCommand)."""

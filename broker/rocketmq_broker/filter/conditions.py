@@ -1,4 +1,4 @@
-"""Conditions: true, false or unknown (None) of a message (RocketMQ's BooleanExpression and its kin)."""
+"""Conditions, which are true, false or unknown (None) for a message (RocketMQ's BooleanExpression)."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from rocketmq_broker.filter.operands import Operand, Property
 ACCEPTED: Final[Mapping[str, frozenset[int]]] = MappingProxyType(
     {"<": frozenset({-1}), "<=": frozenset({-1, 0}), ">": frozenset({1}), ">=": frozenset({0, 1})}
 )
-"""Accepted results of comparing the first operand with the second, by symbol."""
+"""By symbol, the results of comparing the first operand with the second for which the condition is true."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Base of all conditions."""
+    """Base class of all conditions."""
 
     kind: Kind = field(default=Kind.BOOLEAN, init=False, repr=False)
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Returns whether the condition is true of a message with these properties; None: unknown. Raises EvaluationFailed."""
+        """Returns whether the condition is true for a message with these properties; None if unknown. Raises EvaluationFailed."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
 class Truth(Condition):
-    """An operand in place of a condition: TRUE, FALSE or NULL. A property is never true: it is a text."""
+    """An operand used as a condition: TRUE, FALSE, NULL or a property. A property is never true, because it is a text."""
 
     operand: Operand
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Returns the operand's truth; None if it is unknown."""
+        """Returns whether the operand is TRUE; None if it is unknown."""
         value = self.operand.evaluate(properties)
         return None if value is None else value is True
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Condition):
-    """A disjunction: true if a condition is true, else unknown if one is unknown. It stops at the first true one."""
+    """A disjunction: true if a condition is true, otherwise unknown if a condition is unknown. Stops at the first true one."""
 
     conditions: tuple[Condition, ...]
 
@@ -60,7 +60,7 @@ class Or(Condition):
 
 @dataclass(frozen=True, slots=True)
 class And(Condition):
-    """A conjunction: false if a condition is false, else unknown if one is unknown. It stops at the first false one."""
+    """A conjunction: false if a condition is false, otherwise unknown if a condition is unknown. Stops at the first false one."""
 
     conditions: tuple[Condition, ...]
 
@@ -78,19 +78,19 @@ class And(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Not(Condition):
-    """The opposite; unknown stays unknown."""
+    """The negation of a condition. The negation of unknown is unknown."""
 
     condition: Condition
 
     def evaluate(self, properties: bytes) -> bool | None:
-        """Returns the opposite of the condition."""
+        """Returns the negation of the condition's value."""
         value = self.condition.evaluate(properties)
         return None if value is None else not value
 
 
 @dataclass(frozen=True, slots=True)
 class Equal(Condition):
-    """Equality of two operands: true if both are unknown, unknown if only the first is, false if only the second is."""
+    """Equality of two operands: true if both are unknown, unknown if only the first is, and false if only the second is."""
 
     left: Operand
     right: Operand
@@ -109,7 +109,7 @@ class Equal(Condition):
 
 @dataclass(frozen=True, slots=True)
 class Ordered(Condition):
-    """The order of two operands by <, <=, > or >=. Unknown if one of them is."""
+    """A comparison of two operands by <, <=, > or >=. Unknown if either operand is unknown."""
 
     left: Operand
     symbol: str
@@ -130,7 +130,7 @@ class Ordered(Condition):
 
 @dataclass(frozen=True, slots=True)
 class IsNull(Condition):
-    """A test for an unknown operand; a property is unknown if it is missing."""
+    """A test whether an operand is unknown. A property is unknown if it is missing."""
 
     operand: Operand
 
@@ -141,7 +141,7 @@ class IsNull(Condition):
 
 @dataclass(frozen=True, slots=True)
 class In(Condition):
-    """A test for a property that equals one of these texts."""
+    """A test whether a property equals one of the texts."""
 
     operand: Property
     texts: frozenset[str]

@@ -1,8 +1,12 @@
-"""Conversion of a property's text to the type of the other side: Java's valueOf and compareTo (RocketMQ's ComparisonExpression).
+"""Converts a property's text to the type of the other operand, as Java's valueOf does (RocketMQ's ComparisonExpression).
 
-The other side decides. Beside a whole number of 32 bits the text must be such a number: `a > 3` fails for a message
-whose `a` is 3.5 or 3000000000. Beside a larger one it must fit in 64 bits, beside a fraction it may be any number, and beside
-TRUE or FALSE everything but `true` is false. Two properties are equal if their texts are, and ordered as numbers.
+| other operand | the property's text |
+| --- | --- |
+| whole number of 32 bits | must be a whole number of 32 bits: `a > 3` fails for a message whose `a` is 3.5 or 3000000000 |
+| larger whole number | must be a whole number of 64 bits |
+| fraction | must be a number |
+| TRUE or FALSE | `true` is true, every other text is false |
+| property | compared as text by = and <>, as numbers by <, <=, > and >= |
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from rocketmq_broker.filter.errors import EvaluationFailed
 
 Value = str | int | float | bool | None
 Comparison = Callable[[Value, Value], int]
-"""Returns a negative number, 0 or a positive one, as the first value is less, equal or greater. Raises EvaluationFailed."""
+"""Returns a negative number, 0 or a positive number if the first value is less, equal or greater. Raises EvaluationFailed."""
 
 
 class Kind(Enum):
@@ -32,7 +36,7 @@ class Kind(Enum):
 
 
 MAX_NUMBER_LENGTH: Final = 1024
-"""Characters of a number. A longer text counts as no number: reading it would take too long."""
+"""The maximum number of characters in a number. Parsing a longer text would take too long."""
 NUMBERS: Final = frozenset({Kind.INTEGER, Kind.LONG, Kind.DOUBLE})
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -48,37 +52,37 @@ _WHITE = "".join(map(chr, range(0x21)))
 
 
 def equality(left: Kind, right: Kind) -> Comparison:
-    """Returns the comparison behind = and <> for operands of these kinds."""
+    """Returns the comparison that = and <> use for operands of these kinds."""
     if left is right is Kind.TEXT:
         return _compare
     return _comparison(left, right)
 
 
 def order(left: Kind, right: Kind) -> Comparison:
-    """Returns the comparison behind <, <=, > and >= for operands of these kinds: texts compare as numbers."""
+    """Returns the comparison that <, <=, > and >= use for operands of these kinds. Two texts are compared as numbers."""
     if left is right is Kind.TEXT:
         return _compare_as_doubles
     return _comparison(left, right)
 
 
 def to_integer(value: Value, bits: int) -> int:
-    """Converts a text like Java's Integer.valueOf and Long.valueOf; returns a number unchanged. Raises EvaluationFailed."""
+    """Converts a text as Java's Integer.valueOf and Long.valueOf do; returns a number unchanged. Raises EvaluationFailed."""
     if isinstance(value, int):
         return value
     match = _INTEGER.fullmatch(_numeral(value))
     number = int(match[0]) if match is not None else None
     if number is None or not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise EvaluationFailed(f"{value!r} is no whole number of {bits} bits")
+        raise EvaluationFailed(f"{value!r} is not a whole number of {bits} bits")
     return number
 
 
 def to_double(value: Value) -> float:
-    """Converts a text like Java's Double.valueOf, hexadecimal too; returns a number unchanged. Raises EvaluationFailed."""
+    """Converts a text, even a hexadecimal one, as Java's Double.valueOf does. Raises EvaluationFailed if it is not a number."""
     if isinstance(value, int | float):
         return float(value)
     text = _numeral(value)
     if _DOUBLE.fullmatch(text) is None:
-        raise EvaluationFailed(f"{value!r} is no number")
+        raise EvaluationFailed(f"{value!r} is not a number")
     text = text.strip(_WHITE)
     digits = text[:-1] if text[-1] in "fFdD" else text
     try:
@@ -88,7 +92,7 @@ def to_double(value: Value) -> float:
 
 
 def compare_doubles(left: float, right: float) -> int:
-    """Compares like Java's Double.compareTo: -0.0 is less than 0.0, and NaN is greater than all."""
+    """Compares as Java's Double.compareTo does: -0.0 is less than 0.0, and NaN is greater than every other number."""
     if left < right:
         return -1
     if left > right:
@@ -99,7 +103,7 @@ def compare_doubles(left: float, right: float) -> int:
 def _numeral(value: Value) -> str:
     text = str(value)
     if len(text) > MAX_NUMBER_LENGTH:
-        raise EvaluationFailed(f"a text of {len(text)} characters is taken for no number; {MAX_NUMBER_LENGTH} are allowed")
+        raise EvaluationFailed(f"number too long: {len(text)} characters, at most {MAX_NUMBER_LENGTH}")
     return text
 
 
@@ -108,7 +112,7 @@ def _rank(number: float) -> float:
 
 
 def _comparison(left: Kind, right: Kind) -> Comparison:
-    """Returns the comparison of values that are not both texts (ComparisonExpression.__compare)."""
+    """Returns the comparison for operands that are not both texts (ComparisonExpression.__compare)."""
     kinds = {left, right}
     if kinds == {Kind.BOOLEAN, Kind.TEXT}:
         return _compare_with_boolean if right is Kind.BOOLEAN else _fail
@@ -131,7 +135,7 @@ def _compare_with_boolean(text: Value, boolean: Value) -> int:
 
 
 def _fail(boolean: Value, text: Value) -> int:
-    raise EvaluationFailed(f"RocketMQ cannot compare {boolean} with the text {text!r}, only the text with it")
+    raise EvaluationFailed(f"RocketMQ cannot compare {boolean} with the text {text!r}: write the text on the left")
 
 
 def _compare(left: Value, right: Value) -> int:

@@ -1,13 +1,13 @@
-"""The errors of an expression."""
+"""The errors of filter expressions."""
 
 
 class FilterError(Exception):
-    """Base of this package's errors."""
+    """Base class of this package's errors."""
 
 
 class IllegalExpression(FilterError):
-    """A text that is no expression, or one that is too large; the message names the problem and its place."""
+    """Raised for a text that is not a valid expression, or is too large. The message names the problem and its position."""
 
 
 class EvaluationFailed(FilterError):
-    """An expression that cannot be applied to a message: it needs a number where the property is none."""
+    """Raised if an expression cannot be applied to a message, for example because a property must be a number and is not."""

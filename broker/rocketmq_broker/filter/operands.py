@@ -1,4 +1,4 @@
-"""The operands of comparisons: properties, literals and their negations (RocketMQ's Expression and its kin)."""
+"""The operands of comparisons: properties, literals and their negations (RocketMQ's Expression)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.message.properties import beginning
 
 
 class Operand(Protocol):
-    """An expression with a value for each message. Conditions are operands of the kind BOOLEAN."""
+    """An expression that has a value for each message. A condition is an operand of kind BOOLEAN."""
 
     @property
     def kind(self) -> Kind:
@@ -33,12 +33,12 @@ class Literal:
 
 
 _MAX_EMPTY: Final = 8
-"""Properties without value that a search skips before it gives up."""
+"""How many empty properties of the same name a search skips before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """A property of the message. Of several with one name the last one with a value counts, as with Apache's broker."""
+    """A property of the message. If its name occurs more than once, the last non-empty value counts, as in Apache's broker."""
 
     name: str
     kind: Kind = Kind.TEXT
@@ -68,7 +68,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Negation:
-    """A number with its sign changed; unknown for any other operand, also for a property."""
+    """A number with its sign changed. Unknown if the operand is not a number literal; a property does not count as one."""
 
     operand: Operand
     kind: Kind = field(init=False)
@@ -77,6 +77,6 @@ class Negation:
         object.__setattr__(self, "kind", self.operand.kind if self.operand.kind in NUMBERS else Kind.NOTHING)
 
     def evaluate(self, properties: bytes) -> Value:
-        """Returns the opposite number; None if there is none."""
+        """Returns the number with its sign changed; None if the operand is not a number."""
         value = self.operand.evaluate(properties)
         return -value if self.kind is not Kind.NOTHING and isinstance(value, int | float) else None

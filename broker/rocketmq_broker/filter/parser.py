@@ -1,4 +1,4 @@
-"""The parser from tokens to a condition (RocketMQ's SelectorParser.jj, with the checks of its expressions' constructors).
+"""Parses tokens to a condition (RocketMQ's SelectorParser.jj, with the checks in the constructors of its expressions).
 
     condition   = conjunction { OR conjunction }
     conjunction = equality { AND equality }
@@ -6,8 +6,8 @@
     comparison  = sign { ( ">" | ">=" | "<" | "<=" ) sign | [ NOT ] BETWEEN sign AND sign | [ NOT ] IN "(" text { "," text } ")" }
     sign        = { "+" | "-" | NOT } ( text | number | TRUE | FALSE | NULL | property | "(" condition ")" )
 
-NOT binds closest: `NOT a = 1` compares `NOT a` with 1, so write `NOT (a = 1)`. Apache's parser takes the longest beginning
-that is a condition and ignores the rest, such as `LIKE 'x'` after a property; here the whole text must be one condition.
+NOT has the highest precedence: `NOT a = 1` compares `NOT a` with 1, so write `NOT (a = 1)`. Apache's parser parses the longest
+prefix that is a condition and ignores the rest, such as `LIKE 'x'` after a property. Here the whole text must be one condition.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from rocketmq_broker.filter.operands import Literal, Negation, Operand, Property
 from rocketmq_broker.filter.tokens import Token, TokenKind, tokens_of
 
 MAX_OPERANDS: Final = 256
-"""Properties, values and IS NULL; the texts after IN have their own bound."""
+"""Limits properties, values and IS NULL in one expression. Texts after IN are limited by MAX_TEXTS."""
 MAX_BRACKETS: Final = 256
-"""Parentheses, NOT and signs."""
-DEEPEST: Final = 32
-"""Nesting of parentheses, NOT and signs."""
+"""Limits parentheses, NOT and signs in one expression."""
+MAX_DEPTH: Final = 32
+"""Limits how deep parentheses, NOT and signs are nested."""
 MAX_TEXTS: Final = 1024
-"""Texts after all IN together."""
+"""Limits the texts after all IN together."""
 
-_HIGHEST_INTEGER: Final = (1 << 31) - 1
-_HIGHEST_LONG: Final = (1 << 63) - 1
-_MAX_LONG_LENGTH: Final = len(str(_HIGHEST_LONG))
+_MAX_INTEGER: Final = (1 << 31) - 1
+_MAX_LONG: Final = (1 << 63) - 1
+_MAX_LONG_LENGTH: Final = len(str(_MAX_LONG))
 _CONSTANTS: Final = {
     "TRUE": Literal(Kind.BOOLEAN, True),
     "FALSE": Literal(Kind.BOOLEAN, False),
@@ -67,7 +67,7 @@ class _Parser:
     def parse(self) -> Parsed:
         condition = self._as_condition(self._condition())
         if self._token.kind is not TokenKind.END:
-            raise IllegalExpression(f"the expression is complete before {self._token}; AND or OR is expected")
+            raise IllegalExpression(f"expected AND or OR, not {self._token}")
         return Parsed(condition, self._operands)
 
     def _condition(self) -> Operand:
@@ -127,7 +127,7 @@ class _Parser:
             return And((_ordered(left, ">=", low, token), _ordered(left, "<=", high, token)))
         self._expect("IN")
         if not isinstance(left, Property):
-            raise IllegalExpression(f"a property is expected before {token}")
+            raise IllegalExpression(f"expected a property before {token}")
         condition = In(left, self._text_list())
         return Not(condition) if is_negated else condition
 
@@ -142,10 +142,10 @@ class _Parser:
     def _text(self) -> str:
         token = self._next()
         if token.kind is not TokenKind.TEXT:
-            raise IllegalExpression(f"a text in quotes is expected, not {token}")
+            raise IllegalExpression(f"expected a text in quotes, not {token}")
         self._texts += 1
         if self._texts > MAX_TEXTS:
-            raise IllegalExpression(f"more than {MAX_TEXTS} texts behind IN")
+            raise IllegalExpression(f"too many texts after IN: at most {MAX_TEXTS}")
         return _unquoted(token)
 
     def _sign(self) -> Operand:
@@ -167,10 +167,10 @@ class _Parser:
     def _begin_bracket(self) -> None:
         self._brackets += 1
         self._depth += 1
-        for count, most in ((self._brackets, MAX_BRACKETS), (self._depth, DEEPEST)):
-            if count > most:
-                where = " within one another" if most is DEEPEST else ""
-                raise IllegalExpression(f"more than {most} parentheses, NOT and signs{where} at {self._token}")
+        for count, limit in ((self._brackets, MAX_BRACKETS), (self._depth, MAX_DEPTH)):
+            if count > limit:
+                nested = "nested " if limit is MAX_DEPTH else ""
+                raise IllegalExpression(f"too many {nested}parentheses, NOT and signs before {self._token}: at most {limit}")
 
     def _operand(self) -> Operand:
         self._count_operand()
@@ -186,22 +186,22 @@ class _Parser:
                 return _decimal_fraction(token)
             case TokenKind.WORD if token.text in _CONSTANTS:
                 return _CONSTANTS[token.text]
-        raise IllegalExpression(f"a property or a value is expected, not {token}")
+        raise IllegalExpression(f"expected a property or a value, not {token}")
 
     def _count_operand(self) -> None:
         self._operands += 1
         if self._operands > MAX_OPERANDS:
-            raise IllegalExpression(f"more than {MAX_OPERANDS} properties and values")
+            raise IllegalExpression(f"too many properties and values: at most {MAX_OPERANDS}")
 
     def _as_condition(self, operand: Operand) -> Condition:
         if isinstance(operand, Condition):
             return operand
         if isinstance(operand, Property) or operand in _CONSTANTS.values():
             return Truth(operand)
-        raise IllegalExpression(f"a condition is expected before {self._token}, not a value")
+        raise IllegalExpression(f"expected a condition before {self._token}, not a value")
 
     def _take(self, *words: str) -> bool:
-        """Reads the next token if it is one of these."""
+        """Consumes the next token if it is one of these words. Returns whether it was."""
         is_there = self._token.is_word(*words)
         if is_there:
             self._next()
@@ -209,7 +209,7 @@ class _Parser:
 
     def _expect(self, word: str) -> None:
         if not self._take(word):
-            raise IllegalExpression(f"{word} is expected, not {self._token}")
+            raise IllegalExpression(f"expected {word}, not {self._token}")
 
     def _next(self) -> Token:
         token = self._token
@@ -219,20 +219,20 @@ class _Parser:
 
 
 def _equal(left: Operand, right: Operand, symbol: Token) -> Condition:
-    """Returns the equality of two operands. Raises IllegalExpression for operands that RocketMQ never compares."""
+    """Returns the equality of two operands. Raises IllegalExpression for operands that RocketMQ does not compare."""
     for operand in (left, right):
         if operand == _CONSTANTS["NULL"]:
-            raise IllegalExpression(f"NULL equals nothing ({symbol}): IS NULL or IS NOT NULL is meant")
+            raise IllegalExpression(f"NULL cannot be compared ({symbol}): use IS NULL or IS NOT NULL")
     if isinstance(left, Literal) and isinstance(right, Literal) and left.kind is Kind.BOOLEAN is not right.kind:
         raise IllegalExpression(f"TRUE and FALSE cannot be compared with a number or text ({symbol})")
     return Equal(left, right)
 
 
 def _ordered(left: Operand, symbol: str, right: Operand, token: Token) -> Condition:
-    """Returns the order of two operands. Raises IllegalExpression unless both may be numbers."""
+    """Returns the comparison of two operands. Raises IllegalExpression unless both may be numbers."""
     for operand in (left, right):
         if isinstance(operand, Condition) or (isinstance(operand, Literal) and operand.kind not in NUMBERS):
-            raise IllegalExpression(f"{token} orders numbers and properties only, neither texts nor conditions")
+            raise IllegalExpression(f"{token} compares only numbers and properties, not texts or conditions")
     return Ordered(left, symbol, right)
 
 
@@ -245,10 +245,10 @@ def _refuse_empty_range(low: Operand, high: Operand, token: Token) -> None:
 
 def _whole_number(token: Token) -> Literal:
     digits = token.text.rstrip("lL")
-    if len(digits) > _MAX_LONG_LENGTH or int(digits) > _HIGHEST_LONG:
-        raise IllegalExpression(f"{token} is greater than {_HIGHEST_LONG}")
+    if len(digits) > _MAX_LONG_LENGTH or int(digits) > _MAX_LONG:
+        raise IllegalExpression(f"{token} is greater than {_MAX_LONG}")
     number = int(digits)
-    return Literal(Kind.INTEGER if number <= _HIGHEST_INTEGER else Kind.LONG, number)
+    return Literal(Kind.INTEGER if number <= _MAX_INTEGER else Kind.LONG, number)
 
 
 def _decimal_fraction(token: Token) -> Literal:
@@ -256,7 +256,7 @@ def _decimal_fraction(token: Token) -> Literal:
     if math.isinf(number):
         raise IllegalExpression(f"{token} is greater than {sys.float_info.max}")
     if number == 0:
-        raise IllegalExpression(f"{token}: RocketMQ takes no fraction that is zero; 0 is meant")
+        raise IllegalExpression(f"{token}: RocketMQ does not accept a fraction that is zero: use 0")
     return Literal(Kind.DOUBLE, number)
 
 

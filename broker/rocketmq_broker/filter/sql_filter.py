@@ -1,4 +1,4 @@
-"""A compiled expression (RocketMQ's SqlFilter and ExpressionMessageFilter)."""
+"""Compiles a filter expression (RocketMQ's SqlFilter and ExpressionMessageFilter)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from rocketmq_broker.filter.conditions import Condition
 from rocketmq_broker.filter.errors import EvaluationFailed, IllegalExpression
 from rocketmq_broker.filter.parser import parse
 
-LONGEST: Final = 8192
-"""Characters of an expression. Compiling such an expression takes a few milliseconds at most."""
+MAX_LENGTH: Final = 8192
+"""The maximum number of characters in an expression. Compiling an expression of this length takes a few milliseconds."""
 
 _OPERAND_NS = 1000
 _BYTE_NS = 3
@@ -26,11 +26,11 @@ class SqlFilter:
     """The number of properties and values in the expression."""
 
     def cost_ns(self, properties: bytes) -> int:
-        """Estimates how long `matches` takes at most, in nanoseconds: each property is searched from the end to the beginning."""
+        """Returns an upper estimate of the duration of `matches`, in nanoseconds. Each operand may search all properties."""
         return self.operand_count * (_OPERAND_NS + _BYTE_NS * len(properties))
 
     def matches(self, properties: bytes) -> bool:
-        """Returns whether a message with these encoded properties matches; False if it cannot be compared."""
+        """Returns whether a message with these encoded properties matches; False if the evaluation fails."""
         try:
             return self.condition.evaluate(properties) is True
         except EvaluationFailed:
@@ -41,7 +41,7 @@ def compile_sql(expression: str) -> SqlFilter:
     """Compiles an expression. Raises IllegalExpression."""
     if not expression:
         raise IllegalExpression("the expression is empty")
-    if len(expression) > LONGEST:
-        raise IllegalExpression(f"the expression has {len(expression)} characters; {LONGEST} are allowed")
+    if len(expression) > MAX_LENGTH:
+        raise IllegalExpression(f"expression too long: {len(expression)} characters, at most {MAX_LENGTH}")
     condition, operand_count = parse(expression)
     return SqlFilter(expression, condition, operand_count)

@@ -1,4 +1,4 @@
-"""The words of an expression (the tokens of RocketMQ's SelectorParser.jj)."""
+"""Splits an expression into tokens (those of RocketMQ's SelectorParser.jj)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """One token, and the number of its first character, from 1."""
+    """A token, and the position of its first character, counted from 1."""
 
     kind: TokenKind
     text: str
@@ -46,7 +46,7 @@ class Token(NamedTuple):
 
     def __str__(self) -> str:
         if self.kind is TokenKind.END:
-            return "the end"
+            return "the end of the expression"
         text = self.text if len(self.text) <= _MAX_SHOWN_LENGTH else f"{self.text[:_MAX_SHOWN_LENGTH]}..."
         return f"{text!r} at character {self.position}"
 
@@ -56,12 +56,12 @@ class Token(NamedTuple):
 
 
 def tokens_of(expression: str) -> Iterator[Token]:
-    """Yields the tokens and then the end. Raises IllegalExpression at the first character that begins no token."""
+    """Yields the tokens and then END. Raises IllegalExpression at the first character that does not begin a token."""
     position = 0
     while position < len(expression):
         match = _TOKEN.match(expression, position)
         if match is None:
-            raise IllegalExpression(f"{expression[position]!r} at character {position + 1} begins nothing that SQL92 knows")
+            raise IllegalExpression(f"unexpected {expression[position]!r} at character {position + 1}")
         position = match.end()
         kind, text = match.lastgroup, match[0]
         if kind == "symbol":

@@ -357,7 +357,7 @@ def test_a_field_given_twice_is_checked_as_it_is_used() -> None:
 
 
 def test_two_accounts_with_one_key_are_refused() -> None:
-    with pytest.raises(AccountMistake, match="two accounts 'orders-key'"):
+    with pytest.raises(AccountMistake, match="duplicate account 'orders-key'"):
         AccessRules([ORDERS, ORDERS])
 
 

@@ -69,11 +69,11 @@ def test_the_version_of_the_file_is_read() -> None:
     ("old", "new", "words"),
     [
         ("secretKey: 12345678\n    whiteRemoteAddress:\n", "secretKey: 123\n", ["line 7", "account 'RocketMQ'", "secretKey"]),
-        ("accessKey: rocketmq2", "accessKey: rocket", ["line 22", "account 'rocket'", "accessKey", "longer than 6"]),
-        ("accessKey: rocketmq2", "accessKey: RocketMQ", ["line 22", "two accounts 'RocketMQ'"]),
+        ("accessKey: rocketmq2", "accessKey: rocket", ["line 22", "account 'rocket'", "accessKey", "at least 7"]),
+        ("accessKey: rocketmq2", "accessKey: RocketMQ", ["line 22", "duplicate account 'RocketMQ'"]),
         ("- accessKey: rocketmq2\n    secretKey", "- secretKey", ["line 22", "an account without accessKey"]),
         ("defaultTopicPerm: DENY", "defaultTopicPerm: NONE", ["line 11", "account 'RocketMQ'", "'NONE'", "PUB|SUB"]),
-        ("defaultTopicPerm: DENY", "defaultTopicPerms: DENY", ["line 11", "defaultTopicPerms is not known"]),
+        ("defaultTopicPerm: DENY", "defaultTopicPerms: DENY", ["line 11", "unknown property defaultTopicPerms"]),
         ("topicC=SUB", "topicC", ["line 16", "account 'RocketMQ'", "topicA=SUB"]),
         ("topicC=SUB", "=SUB", ["line 16"]),
         ("topicC=SUB", "topicC=SUB PUB", ["line 16", "'SUB PUB'"]),
@@ -82,9 +82,9 @@ def test_the_version_of_the_file_is_read() -> None:
         ("10.10.103.*", "10.10.*.103", ["line 3", "'10.10.*.103'"]),
         ("admin: true", "admin: maybe", ["line 25", "account 'rocketmq2'", "true or false"]),
         ("admin: true", "admin: [true]", ["line 25", "account 'rocketmq2'"]),
-        ("admin: true", "admin: true\n    admin: true", ["line 26", "twice"]),
-        ("accounts:", "acounts:", ["acounts is not known here"]),
-        ("accounts:", "accounts: one\nother:", ["other is not known here"]),
+        ("admin: true", "admin: true\n    admin: true", ["line 26", "duplicate property"]),
+        ("accounts:", "acounts:", ["unknown property acounts"]),
+        ("accounts:", "accounts: one\nother:", ["unknown property other"]),
         ("    topicPerms:", "   topicPerms:", ["line 13"]),
     ],
 )
@@ -152,7 +152,9 @@ def test_a_file_written_anew_says_the_same(some: list[Account], counter: int) ->
 @pytest.mark.parametrize("name", ["access_key", "secret_key"])
 def test_a_key_that_the_file_could_not_give_back_makes_no_account(odd: str, shape: str, name: str) -> None:
     keys = {"access_key": "orders-key", "secret_key": "a long secret", name: shape.format(odd)}
-    with pytest.raises(AccountMistake, match=r"its (accessKey|secretKey) has a blank at an end, or a character that nobody sees"):
+    with pytest.raises(
+        AccountMistake, match=r"its (accessKey|secretKey) begins or ends with a blank, or contains an invisible character"
+    ):
         Account(**keys)
 
 

@@ -5,7 +5,7 @@ import pytest
 from rocketmq_broker.app.serving import settings_text, settings_told_to_tools
 from rocketmq_broker.config import BrokerSettings, ConfigError, load_settings
 from rocketmq_broker.config.settings import NOT_SUPPORTED
-from rocketmq_broker.config.without_effect import TRUE_HERE, WITHOUT_EFFECT
+from rocketmq_broker.config.without_effect import FIXED_VALUES, WITHOUT_EFFECT
 from rocketmq_broker.protocol.java_properties import parse_properties
 
 
@@ -57,7 +57,7 @@ def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
 def test_an_unknown_property_is_a_warning_that_names_it(tmp_path: Path) -> None:
     path = written(tmp_path, "lisstenPort=1")
     loaded = load_settings(path)
-    assert loaded.warnings == (f"{path}: lisstenPort is no property known here; it is ignored",)
+    assert loaded.warnings == (f"{path}: unknown property lisstenPort is ignored",)
     assert loaded.settings == BrokerSettings()
 
 
@@ -134,7 +134,7 @@ def test_tools_are_told_the_settings_and_what_else_is_true_of_this_broker(tmp_pa
     told = parse_properties(settings_told_to_tools(settings))
     read_by_export_configs = ("filterServerNums", "slaveReadEnable", "useTLS", "listenPort")
     assert [told[name] for name in read_by_export_configs] == ["0", "false", "true", "10912"]
-    assert TRUE_HERE.keys() <= WITHOUT_EFFECT | NOT_SUPPORTED
+    assert FIXED_VALUES.keys() <= WITHOUT_EFFECT | NOT_SUPPORTED
 
 
 def test_passwords_are_not_shown(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rocketmq_broker.filter import LONGEST, IllegalExpression, SqlFilter, compile_sql
+from rocketmq_broker.filter import MAX_LENGTH, IllegalExpression, SqlFilter, compile_sql
 from rocketmq_broker.message.tags import tags_code
 from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSION_TAG, SUBSCRIBE_ALL, SubscriptionData
 from rocketmq_broker.protocol.codes import ResponseCode
@@ -95,7 +95,7 @@ class MessageFilters:
             not_supported = f"The broker does not support consumer to filter message by {kind}"
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, not_supported)
         expression = expression or ""
-        compiled = self._compiled(expression) if len(expression) <= LONGEST else _compiled(expression)
+        compiled = self._compiled(expression) if len(expression) <= MAX_LENGTH else _compiled(expression)
         if isinstance(compiled, str):
             raise RequestRefused(code, remark + compiled)
         return MessageFilter(None, compiled)

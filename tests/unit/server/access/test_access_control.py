@@ -149,11 +149,11 @@ async def test_a_change_leaves_what_it_does_not_name(place: Place) -> None:
 @pytest.mark.parametrize(
     ("header", "words"),
     [
-        (CreateAccessConfigRequestHeader("orders-key", "short!"), "its secretKey has to be longer than 6"),
-        (CreateAccessConfigRequestHeader("orders", "long enough"), "its accessKey has to be longer than 6"),
-        (CreateAccessConfigRequestHeader("orders-key"), "its secretKey has to be longer than 6"),
-        (CreateAccessConfigRequestHeader("orders-key", "long enough", topic_perms="orders=ALL"), "'ALL' is no permission"),
-        (CreateAccessConfigRequestHeader("orders-key", "long enough", white_remote_address="home"), "'home' is no address"),
+        (CreateAccessConfigRequestHeader("orders-key", "short!"), "its secretKey must have at least 7"),
+        (CreateAccessConfigRequestHeader("orders", "long enough"), "its accessKey must have at least 7"),
+        (CreateAccessConfigRequestHeader("orders-key"), "its secretKey must have at least 7"),
+        (CreateAccessConfigRequestHeader("orders-key", "long enough", topic_perms="orders=ALL"), "invalid permission 'ALL'"),
+        (CreateAccessConfigRequestHeader("orders-key", "long enough", white_remote_address="home"), "invalid address 'home'"),
     ],
 )
 async def test_an_unusable_account_changes_nothing_and_shows_no_secret(
