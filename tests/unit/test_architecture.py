@@ -1,4 +1,4 @@
-"""docs/architecture.md says what is true: its pictures, tables and links are compared with the code."""
+"""docs/architecture.md says what is true: its pictures and tables are compared with the code."""
 
 import ast
 import re
@@ -125,41 +125,11 @@ def test_no_folder_holds_more_modules_than_one_can_take_in_at_a_glance() -> None
 
 
 def test_a_class_name_stands_for_one_thing() -> None:
-    """Whoever searches a name finds one class: a second one gets a noun more, as in TransactionStep and RepairStep."""
+    """A search for a name finds one class: a second one gets another noun, as in TransactionStep and RepairStep."""
     folders = [PARENTS.get(name, ROOT) / name for name in CONTRACTS["root_packages"]]
     files = [path for folder in folders for path in folder.rglob("*.py") if "benchmarks" not in path.parts]
     names = Counter(it.name for path in files for it in parsed(path).body if isinstance(it, ast.ClassDef))
     assert [name for name, count in names.items() if count > 1] == []
-
-
-LINKS = re.findall(r"\[([^\]]+)\]\(([^)]+)\)", PAGE)
-
-
-@pytest.mark.parametrize("target", sorted({target for _, target in LINKS}))
-def test_each_link_leads_to_a_file_or_folder(target: str) -> None:
-    path, _, anchor = target.partition("#")
-    place = ROOT / "docs" / path
-    assert place.exists()
-    if anchor:
-        headings = re.findall(r"^#+ (.*)$", place.read_text(), re.MULTILINE)
-        assert anchor in [heading.lower().replace(" ", "-") for heading in headings]
-
-
-def names_in(path: Path) -> set[str]:
-    """What a module defines: functions, classes, and methods as CLASS.METHOD."""
-    names = set()
-    for node in parsed(path).body:
-        if isinstance(node, ast.ClassDef):
-            methods = [found.name for found in node.body if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef)]
-            names |= {node.name, *(f"{node.name}.{method}" for method in methods)}
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-    return names
-
-
-@pytest.mark.parametrize(("name", "target"), [(name.strip("`"), target) for name, target in LINKS if name.startswith("`")])
-def test_each_name_stands_in_the_file_that_its_link_leads_to(name: str, target: str) -> None:
-    assert name in names_in((ROOT / "docs" / target).resolve())
 
 
 def test_each_step_of_the_message_s_way_has_its_place_in_the_code() -> None:

@@ -1,4 +1,4 @@
-"""The Chinese pages: each says what its English page says now, with the same code and names, in the glossary's words."""
+"""The Chinese pages: each says what its English page says now, with the same code and names."""
 
 import re
 from pathlib import Path
@@ -18,11 +18,6 @@ from deploy.scripts.translations import (
     with_chinese_links,
     with_english_code,
 )
-
-GLOSSARY = re.findall(
-    r"^\| \*\*([a-z][a-z]*[ -][a-z -]+)\*\* \| (.*?) \| ", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE
-)
-"""The glossary's words of two words or more, and their Chinese: a single one, such as key, has everyday meanings as well."""
 
 each_page = pytest.mark.parametrize("page", translations(), ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -49,7 +44,6 @@ def test_the_code_is_that_of_the_english_page(page: Path) -> None:
 @each_page
 def test_each_link_leads_to_the_chinese_page_if_there_is_one(page: Path) -> None:
     assert page.read_text() == with_chinese_links(page), "mend them: python -m deploy.scripts.translations"
-    assert [link["path"] for link in links_of(page) if not (page.parent / link["path"]).exists()] == []
 
 
 @each_page
@@ -60,15 +54,6 @@ def test_it_links_to_what_the_english_page_links_to(page: Path) -> None:
         return {f"{link['path'].replace('.zh.md', '.md')}{link['anchor'] or ''}" for link in links}
 
     assert targets(page) == targets(english_of(page))
-
-
-@each_page
-def test_an_anchor_of_a_chinese_page_is_there(page: Path) -> None:
-    """A heading in Chinese has no anchor of the English name: write <a id="NAME"></a> above it."""
-    led_to = [((page.parent / link["path"]).resolve(), link["anchor"]) for link in links_of(page) if link["anchor"]]
-    led_to += [(page, anchor) for anchor in re.findall(r"\]\((#[^)]+)\)", page.read_text())]
-    chinese = [(target, anchor[1:]) for target, anchor in led_to if target.name.endswith(".zh.md")]
-    assert [anchor for target, anchor in chinese if f'<a id="{anchor}"></a>' not in target.read_text()] == []
 
 
 @each_page
@@ -87,16 +72,6 @@ def test_it_has_the_headings_tables_lists_and_names_of_the_english_page(page: Pa
 
     assert shape(page) == shape(english_of(page))
     assert names(page) == names(english_of(page))
-
-
-@each_page
-def test_it_has_the_words_of_the_glossary(page: Path) -> None:
-    english, chinese = (" ".join(prose_of(of.read_text()).split()) for of in (english_of(page), page))
-    assert len(GLOSSARY) > 40
-    used = [
-        (word, re.split(r"、| \(|\)", words)) for word, words in GLOSSARY if re.search(rf"\b{word}s?\b", english, re.IGNORECASE)
-    ]
-    assert [(word, words) for word, words in used if not any(it in chinese for it in words if it)] == []
 
 
 @pytest.fixture

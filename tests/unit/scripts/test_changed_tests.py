@@ -30,5 +30,5 @@ def test_a_file_is_left_out_beside_its_folder() -> None:
 
 def test_a_page_has_the_tests_of_the_pages() -> None:
     tests = unit_tests_for(["docs/operations.md"])
-    assert "tests/unit/test_glossary.py" in tests
+    assert "tests/unit/test_documentation.py" in tests
     assert [path for path in tests if not path.endswith(".py")] == []
