@@ -16,9 +16,8 @@ ONE_SPARK: Final = "the session of Spark"
 WHOLE_TREE: Final = "what the whole tree says"
 _CHECKOUT: Final = Path(__file__).parents[1]
 _WHOLE_TREE: Final = "tests/unit/test_"
-_PIPELINES: Final = "tests/component/pipelines/"
+_ON_SPARK: Final = "tests/foreign/spark/session/"
 _COMPUTES: Final = re.compile(r"tests/(component|unit|lab|foreign/(cluster|package|postgresql|spark))/")
-_SESSION: Final = re.compile(r"\bspark: SparkSession")
 _BLOCKS: Final = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _NAMES_THE_PLACE: Final = re.compile(r"\b808\d\b|\bdata/")
 
@@ -27,14 +26,14 @@ def scope_of(nodeid: str) -> str:
     """The name of what a test belongs to.
 
     Who shares the place runs one at a time: with two processes on it one would always wait. What reads the whole tree parses it
-    once, in one process. The tests of the pipelines share a session of Spark, which each process would start anew.
+    once, in one process. Tests on Spark share its session, which each process would have to start for itself.
     """
     path = nodeid.partition("::")[0]
     if needs_the_place(_CHECKOUT / path):
         return ONE_PLACE
     if path.startswith(_WHOLE_TREE):
         return WHOLE_TREE
-    return ONE_SPARK if path.startswith(_PIPELINES) and _takes_the_session(_CHECKOUT / path) else path
+    return ONE_SPARK if path.startswith(_ON_SPARK) else path
 
 
 def computes(scope: str) -> bool:
@@ -56,11 +55,6 @@ def needs_the_place(path: Path) -> bool:
     """Whether it is a chapter of the tutorials with a block that names a fixed port or the folder that chapters share."""
     is_chapter = path.name == "README.md" and path.parts[-3] == "tutorials"
     return is_chapter and any(_NAMES_THE_PLACE.search(block) for block in _BLOCKS.findall(path.read_text()))
-
-
-@functools.cache
-def _takes_the_session(path: Path) -> bool:
-    return _SESSION.search(path.read_text()) is not None
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -26,7 +26,8 @@ def test_what_reads_the_whole_tree_stays_together_because_it_shares_what_it_pars
 
 
 def test_who_takes_the_session_of_spark_stays_together() -> None:
-    assert scope_of("tests/component/pipelines/test_watch_turns.py::test_a") == ONE_SPARK
+    paths = ("tests/foreign/spark/session/test_watch_turns.py", "tests/foreign/spark/session/test_increments.py")
+    assert {scope_of(f"{path}::test_a") for path in paths} == {ONE_SPARK}
     assert scope_of("tests/component/pipelines/test_outputs.py::test_a") == "tests/component/pipelines/test_outputs.py"
 
 

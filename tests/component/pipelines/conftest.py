@@ -1,10 +1,16 @@
 """Databases made as the services make theirs."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from pipelines.embedded import reconcile_embedded
+from pipelines.judging.cut_off import CutOff
+from pipelines.reconciliation import Books, ReconciliationOutcome
+
+Judge = Callable[[Books, CutOff, str], ReconciliationOutcome]
 
 
 class ShopDatabases:
@@ -90,3 +96,9 @@ def shop(tmp_path: Path) -> Iterator[ShopDatabases]:
     databases = ShopDatabases(tmp_path)
     yield databases
     databases.close()
+
+
+@pytest.fixture
+def judge() -> Judge:
+    """The engine that judges here: SQLite, without a JVM. `tests/foreign/spark/session` runs the tests that take it on Spark."""
+    return reconcile_embedded

@@ -13,19 +13,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
-
+from pipelines.embedded import reconcile_embedded
 from pipelines.judging.classes import CONSISTENT, Cause, Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import SUMMED
-from pipelines.reconciliation import Books, reconcile
+from pipelines.reconciliation import Books
 from pipelines.repair.audit import known_repairs
 from pipelines.repair.plan import Action
 from pipelines.sources.databases.database_url import parse_database_url
-from pipelines.sources.reading import Reading
-from pipelines.spark import session
 from tests.component.pipelines.broken_books import AS_OF_MS, AT_MS, GRACE_SECONDS, LATE_MS, OVERDUE_SECONDS, BrokenBooks
-from tests.component.pipelines.conftest import ShopDatabases
+from tests.component.pipelines.conftest import Judge, ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter, order_body
 
 YEAR_2100_MS: Final = 4_102_444_800_000
@@ -874,13 +871,15 @@ CUT_OFF: Final = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
 IDS: Final = {name: f"order-{number}" for number, name in enumerate(ALL)}
 
 
-def written(folder: Path) -> Books:
-    """All of them, as the books of one shop."""
+def written(folder: Path, and_more: Callable[[BrokenBooks], None] | None = None) -> Books:
+    """All of them, as the books of one shop, to which `and_more` may add."""
     shop = ShopDatabases(folder)
     books = BrokenBooks(shop, LogWriter(folder / "store", segment_size=1 << 20))
     for name, strange in ALL.items():
         books.at_ms = AT_MS
         strange.tell(books, IDS[name])
+    if and_more is not None:
+        and_more(books)
     books.log.consume()
     addresses = [parse_database_url(url) for url in (shop.orders_url, shop.credits_url)]
     shop.close()
@@ -888,9 +887,9 @@ def written(folder: Path) -> Books:
     return Books(*addresses, (books.log.store,), read_repairs=partial(known_repairs, [folder / "audit.jsonl"]))
 
 
-def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
+def judged(judge: Judge, folder: Path) -> dict[str, Told | None]:
     """What one run finds of each book, by its name; None of one that is added up with the healthy ones."""
-    outcome = reconcile(Reading(spark, True), written(folder), CUT_OFF, str(folder / "out"))
+    outcome = judge(written(folder), CUT_OFF, str(folder / "out"))
     found = {row["order_id"] or row["transaction_id"] or row["customer"]: (row["finding"], row["cause"]) for row in outcome.rows}
     healthy = sum(row["count"] for row in outcome.rows if row["finding"] in SUMMED)
     told = {name: found.pop(order_id, None) for name, order_id in IDS.items()}
@@ -901,8 +900,8 @@ def judged(spark: SparkSession, folder: Path) -> dict[str, Told | None]:
 
 
 def main() -> None:
-    with TemporaryDirectory() as folder, session.spark_session("local[1]", None, is_small=True) as spark:
-        told = judged(spark, Path(folder))
+    with TemporaryDirectory() as folder:
+        told = judged(reconcile_embedded, Path(folder))
     for title, chosen in TITLES.items():
         for name in chosen:
             finding, cause = told[name] or ("healthy", None)

@@ -1,12 +1,9 @@
 """The commands from options to what they print, to a file or a program: nothing is cut, and repairs are held to their audit."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 from typer.testing import CliRunner, Result
 
 from pipelines.commands import command_line
@@ -83,20 +80,3 @@ def test_a_table_of_findings_that_no_terminal_shows_is_not_cut(shop: ShopDatabas
     assert listed.exit_code == 0
     assert all(any(order_id in line and "missing credit" in line and "12.50" in line for line in lines) for order_id in order_ids)
     assert "…" not in listed.stdout
-
-
-def test_a_table_of_topics_that_no_terminal_shows_is_not_cut(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    @contextmanager
-    def opened(*_: object, **__: object) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr(command_line, "spark_session", opened)
-    topic = "a_topic_with_a_name_that_is_longer_than_any_narrow_terminal_is_wide"
-    log = LogWriter(tmp_path / "store")
-    log.append(topic, "a", None, AT_MS)
-    counted = run("messages", "--store", log.store, "--topic", topic, "--output", tmp_path / "out")
-    assert counted.exit_code == 0, counted.output
-    assert any(topic in line and "plain" in line for line in counted.stdout.splitlines())
-    assert "…" not in counted.stdout

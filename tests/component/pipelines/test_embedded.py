@@ -1,4 +1,8 @@
-"""Small books are judged by SQLite as by Spark: finding by finding, sum by sum, with the same moments and amounts."""
+"""Small books are judged by SQLite as by Spark: finding by finding, sum by sum, with the same moments and amounts.
+
+The one test of `make test` that starts a JVM: all books that any test breaks, judged by both engines in one run.
+`tests/foreign/spark/session` has the other tests on Spark.
+"""
 
 import json
 import random
@@ -9,7 +13,6 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from lab.benchmarks.reconciliation.books import write_books
 from pipelines.embedded import reconcile_embedded
 from pipelines.errors import EngineUnfit
 from pipelines.judging.cut_off import CutOff
@@ -19,9 +22,28 @@ from pipelines.sources.reading import Reading
 from tests.component.pipelines import strange_books
 from tests.component.pipelines.broken_books import STORIES, BrokenBooks
 from tests.component.pipelines.conftest import ShopDatabases
-from tests.unit.pipelines.log_writer import LogWriter
 
 CUT_OFF = strange_books.CUT_OFF
+COLUMNS = {
+    "orders": ("customer", "total_cents", "currency", "state", "created_at_ms", "paid_at_ms"),
+    "order_items": ("name", "quantity", "price_cents"),
+    "transactions": ("state", "kind", "created_at_ms", "order_id"),
+    "credits": ("kind", "points", "amount_cents", "customer", "transaction_id", "created_at_ms"),
+}
+VALUES = ("NULL", "0.6", "'12abc'", "x'c0ff'", "-5", "''")
+BODIES: tuple[bytes, ...] = (
+    b"", b"null", b"[]", b"{}", b"7", b'"text"', b"{", b"{} {}", b"\xff\xfe", b"\xef\xbb\xbf{}",
+    b'{"total_cents": NaN}', b"{'a': 1}",
+)  # fmt: skip
+SAID: tuple[dict[str, Any], ...] = (
+    {"total_cents": "1250"}, {"total_cents": 1250.0}, {"total_cents": True}, {"total_cents": None}, {"total_cents": 2**63},
+    {"total_cents": {"cents": 1}}, {"customer": 5}, {"customer": None}, {"customer": ["ada"]}, {"customer": {"name": "ada"}},
+    {"customer": True}, {"currency": 978}, {"created_at_ms": "now"}, {"version": "2"}, {"version": 2**31}, {"version": None},
+    {"items": None}, {"items": {}}, {"items": []}, {"items": ["book"]}, {"items": [None]}, {"items": [{}]}, {"items": "books"},
+    {"items": [{"name": "book", "quantity": "2"}]}, {"items": [{"name": "book", "quantity": 2.5}]},
+    {"items": [{"name": 5, "quantity": 2}]}, {"items": [{"name": "book", "quantity": 2, "price": 1}, 3]},
+    {"order_id": 7}, {"order_id": None}, {"order_id": ""}, {"order_id": {"a": [1, 2.5, "x"]}},
+)  # fmt: skip
 
 
 def agreed(spark: SparkSession, books: Books, folder: Path, cut_off: CutOff = CUT_OFF) -> ReconciliationOutcome:
@@ -41,81 +63,30 @@ def books_of(shop: ShopDatabases, *stores: Path) -> Books:
     return Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url), stores)
 
 
-def test_both_engines_agree_on_every_strange_book(spark: SparkSession, tmp_path: Path) -> None:
-    outcome = agreed(spark, strange_books.written(tmp_path), tmp_path)
-    found = {row["order_id"] for row in outcome.rows}
-    assert {order_id for name, order_id in strange_books.IDS.items() if name in strange_books.OF_THE_ISSUE} <= found | {None}
-
-
-@pytest.mark.parametrize("seed", [11, 12])
-def test_both_engines_agree_on_books_broken_in_every_way(
-    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, seed: int
-) -> None:
-    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
-    names = [name for name in STORIES for _ in range(2)]
-    random.Random(seed).shuffle(names)
+def break_in_every_way(books: BrokenBooks) -> None:
+    """One order for each story, for each value of another type in each column, and for each odd shape of a body."""
+    names = list(STORIES)
+    random.Random(11).shuffle(names)
     for number, name in enumerate(names):
         books.add(name, number)
-    books.log.consume()
-    outcome = agreed(spark, books_of(shop, books.log.store), tmp_path)
-    assert {row["order_id"] for row in outcome.rows} >= books.expected.keys()
-    agreed(spark, books_of(shop), tmp_path)
-
-
-def test_both_engines_agree_on_every_kind_of_fault_of_the_bench(spark: SparkSession, tmp_path: Path) -> None:
-    as_of_ms = 1_700_000_000_000
-    write_books(tmp_path / "books", 1_000, as_of_ms)
-    addresses = [parse_database_url(f"sqlite:///{tmp_path}/books/{name}.db") for name in ("orders", "credits")]
-    outcome = agreed(spark, Books(*addresses, (tmp_path / "books" / "store",)), tmp_path, CutOff(as_of_ms))
-    assert len({row["finding"] for row in outcome.rows}) > 15
-
-
-def test_both_engines_agree_on_values_that_are_of_another_type(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
-    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
-    columns = {
-        "orders": ("customer", "total_cents", "currency", "state", "created_at_ms", "paid_at_ms"),
-        "order_items": ("name", "quantity", "price_cents"),
-        "transactions": ("state", "kind", "created_at_ms", "order_id"),
-        "credits": ("kind", "points", "amount_cents", "customer", "transaction_id", "created_at_ms"),
-    }
-    values = ("NULL", "0.6", "'12abc'", "x'c0ff'", "-5", "''")
-    number = 0
-    for table, names in columns.items():
-        for name in names:
-            for value in values:
-                number += 1
-                books.health(order_id := f"order-{number}")
-                change = f"UPDATE {table} SET {name} = {value} WHERE order_id = ?"
-                if (name, value) not in {("state", "NULL"), ("kind", "NULL")}:
+    for table, columns in COLUMNS.items():
+        for column in columns:
+            for number, value in enumerate(VALUES):
+                books.health(order_id := f"{table}-{column}-{number}")
+                change = f"UPDATE {table} SET {column} = {value} WHERE order_id = ?"
+                if (column, value) not in {("state", "NULL"), ("kind", "NULL")}:
                     (books.in_credits if table == "credits" else books.in_orders)(change, order_id)
-    books.log.consume()
-    agreed(spark, books_of(shop, books.log.store), tmp_path)
-
-
-BODIES: tuple[bytes, ...] = (
-    b"", b"null", b"[]", b"{}", b"7", b'"text"', b"{", b"{} {}", b"\xff\xfe", b"\xef\xbb\xbf{}",
-    b'{"total_cents": NaN}', b"{'a': 1}",
-)  # fmt: skip
-SAID: tuple[dict[str, Any], ...] = (
-    {"total_cents": "1250"}, {"total_cents": 1250.0}, {"total_cents": True}, {"total_cents": None}, {"total_cents": 2**63},
-    {"total_cents": {"cents": 1}}, {"customer": 5}, {"customer": None}, {"customer": ["ada"]}, {"customer": {"name": "ada"}},
-    {"customer": True}, {"currency": 978}, {"created_at_ms": "now"}, {"version": "2"}, {"version": 2**31}, {"version": None},
-    {"items": None}, {"items": {}}, {"items": []}, {"items": ["book"]}, {"items": [None]}, {"items": [{}]}, {"items": "books"},
-    {"items": [{"name": "book", "quantity": "2"}]}, {"items": [{"name": "book", "quantity": 2.5}]},
-    {"items": [{"name": 5, "quantity": 2}]}, {"items": [{"name": "book", "quantity": 2, "price": 1}, 3]},
-    {"order_id": 7}, {"order_id": None}, {"order_id": ""}, {"order_id": {"a": [1, 2.5, "x"]}},
-)  # fmt: skip
-
-
-def test_both_engines_agree_on_bodies_of_every_shape(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
-    books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
     for number, body in enumerate(BODIES):
-        strange_books.body(lambda _, said=body: said)(books, f"order-a{number}")  # type: ignore[misc]
+        strange_books.body(lambda _, said=body: said)(books, f"body-{number}")  # type: ignore[misc]
     for number, said in enumerate(SAID):
         changed = strange_books.body(lambda body, said=said: json.dumps(json.loads(body) | said).encode())  # type: ignore[misc]
-        changed(books, f"order-b{number}")
-    books.log.consume()
-    agreed(spark, books_of(shop, books.log.store), tmp_path)
+        changed(books, f"said-{number}")
+
+
+def test_both_engines_agree_on_every_book_that_is_strange_or_broken(spark: SparkSession, tmp_path: Path) -> None:
+    outcome = agreed(spark, strange_books.written(tmp_path, break_in_every_way), tmp_path)
+    found = {row["order_id"] for row in outcome.rows}
+    assert {order_id for name, order_id in strange_books.IDS.items() if name in strange_books.OF_THE_ISSUE} <= found | {None}
 
 
 def test_an_amount_that_only_spark_adds_up_is_refused(shop: ShopDatabases, tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
-"""The whole reconciliation: tables and commit logs in, findings out."""
+"""The whole reconciliation: tables and commit logs in, findings out, by the engine of the fixture `judge`.
+
+Here that is SQLite, and no JVM starts. `tests/foreign/spark/session/test_judging_on_spark.py` runs all of them on Spark; in
+`make test`, `test_embedded` holds Spark to what SQLite finds.
+"""
 
 import random
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from pyspark.sql import SparkSession
 
 from pipelines.judging.classes import Cause, Finding
 from pipelines.judging.cut_off import CutOff
@@ -13,41 +16,35 @@ from pipelines.judging.log_events import Route
 from pipelines.judging.log_gaps import gaps_told
 from pipelines.judging.totals import SUMMED, Money, Tolerance
 from pipelines.message_report import LoggedTransactions, MessageReport, TopicCount
-from pipelines.reconciliation import Books, ReconciliationOutcome, find, log_begins_ms, reconcile
+from pipelines.reconciliation import Books, ReconciliationOutcome, log_begins_ms
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.logs.message_logs import StoreLog
-from pipelines.sources.reading import Reading
 from rocketmq_commitlog.record_columns import RecordKind
 from tests.component.pipelines.broken_books import AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS, STORIES, BrokenBooks
-from tests.component.pipelines.conftest import ShopDatabases
+from tests.component.pipelines.conftest import Judge, ShopDatabases
 from tests.unit.pipelines.log_writer import LogWriter
 
 CUT_OFF = CutOff(AS_OF_MS, GRACE_SECONDS, OVERDUE_SECONDS)
 
 
-def run(
-    spark: SparkSession, shop: ShopDatabases, output: Path, *stores: Path, is_small: bool = True, route: Route | None = None
-) -> ReconciliationOutcome:
+def run(judge: Judge, shop: ShopDatabases, output: Path, *stores: Path) -> ReconciliationOutcome:
     addresses = parse_database_url(shop.orders_url), parse_database_url(shop.credits_url)
-    return reconcile(Reading(spark, is_small), Books(*addresses, stores, route or Route()), CUT_OFF, str(output))
+    return judge(Books(*addresses, stores), CUT_OFF, str(output))
 
 
 def found(outcome: ReconciliationOutcome) -> dict[str, tuple[str, str | None]]:
     return {row["order_id"]: (row["finding"], row["cause"]) for row in outcome.rows if row["order_id"] is not None}
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_books_broken_in_every_way_are_reported_as_they_were_broken(
-    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, is_small: bool
-) -> None:
-    """Fault by fault and cause by cause, and none invented; read in one process or by Spark's tasks."""
+def test_books_broken_in_every_way_are_reported_as_they_were_broken(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
+    """Fault by fault and cause by cause, and none invented."""
     books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=1 << 17))
     names = [name for name in STORIES for _ in range(2)]
     random.Random(11).shuffle(names)
     for number, name in enumerate(names):
         books.add(name, number)
     books.log.consume()
-    outcome = run(spark, shop, tmp_path / "out", books.log.store, is_small=is_small)
+    outcome = run(judge, shop, tmp_path / "out", books.log.store)
     assert found(outcome) == books.expected
     totals = {total.finding: total for total in outcome.totals}
     assert sum(totals[finding].count for finding in SUMMED) == books.healthy
@@ -58,24 +55,21 @@ def test_books_broken_in_every_way_are_reported_as_they_were_broken(
     }
 
 
-def test_what_is_not_consumed_yet_is_in_flight(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+def test_what_is_not_consumed_yet_is_in_flight(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
     books.at_ms = AS_OF_MS - 200_000
     for order_id in ("consumed", "waits"):
         books.place(order_id)
         books.announce(order_id)
     books.log.consume(orders=1)
-    outcome = run(spark, shop, tmp_path / "out", books.log.store)
+    outcome = run(judge, shop, tmp_path / "out", books.log.store)
     assert found(outcome) == {
         "consumed": (Finding.MISSING_CREDIT, Cause.CONSUMED),
         "waits": (Finding.IN_FLIGHT, Cause.NOT_CONSUMED),
     }
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(
-    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, is_small: bool
-) -> None:
+def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     books = BrokenBooks(shop, LogWriter(tmp_path / "store", segment_size=6_000))
     for number in range(20):
         books.place(f"o-{number:02}")
@@ -84,7 +78,7 @@ def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(
             books.credit(f"o-{number:02}")
     books.log.consume()
     (tmp_path / "store" / "commitlog" / f"{6_000:020}").unlink()
-    outcome = run(spark, shop, tmp_path / "out", books.log.store, is_small=is_small)
+    outcome = run(judge, shop, tmp_path / "out", books.log.store)
     hidden = {row["order_id"] for row in outcome.rows if row["finding"] == Finding.NOT_JUDGED}
     judged = {row["order_id"]: row["finding"] for row in outcome.rows if row["order_id"] is not None} | dict.fromkeys(hidden)
     assert hidden
@@ -94,9 +88,7 @@ def test_a_gap_of_the_log_is_told_and_orders_in_it_are_not_judged(
     assert {total.finding: total.count for total in outcome.totals}[Finding.LOG_GAP] == 1
 
 
-def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(
-    spark: SparkSession, shop: ShopDatabases, tmp_path: Path
-) -> None:
+def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     books = BrokenBooks(shop, LogWriter(tmp_path / "store"))
     books.health("a")
     end = books.log.end
@@ -104,12 +96,12 @@ def test_a_torn_end_of_the_log_hides_what_the_consume_queues_point_to(
     torn = books.log.end
     books.log.consume()
     books.log.damage(end, bytes(torn - end))
-    outcome = run(spark, shop, tmp_path / "out", books.log.store)
+    outcome = run(judge, shop, tmp_path / "out", books.log.store)
     assert found(outcome) == {"b": (Finding.NOT_JUDGED, None)}
     assert gaps_told(outcome.rows) == [f"the log has a gap from {end:,} to {torn:,}: 1 transaction cannot be judged"]
 
 
-def test_several_brokers_stores_are_one_history(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+def test_several_brokers_stores_are_one_history(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     """Queue offsets and commit log offsets of two brokers are equal, and mean different messages."""
     first = BrokenBooks(shop, LogWriter(tmp_path / "first"))
     second = BrokenBooks(shop, LogWriter(tmp_path / "second"))
@@ -119,46 +111,32 @@ def test_several_brokers_stores_are_one_history(spark: SparkSession, shop: ShopD
     second.health("c")
     first.place("d")
     first.half("d")
-    outcome = run(spark, shop, tmp_path / "out", first.log.store, second.log.store)
+    outcome = run(judge, shop, tmp_path / "out", first.log.store, second.log.store)
     assert found(outcome) == {
         "b": (Finding.IN_FLIGHT, Cause.PENDING),
         "d": (Finding.MISSING_CREDIT, Cause.ROLLED_BACK),
     }
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_histories_meet_markers_only_where_there_are_any(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
-    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
-
-    def plan() -> str:
-        return str(find(Reading(spark, is_small), books, CUT_OFF, [])._jdf.queryExecution().optimizedPlan())
-
-    shop.add_orders(["a"])
-    assert "Join" not in plan()
-    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1, 'order')")
-    shop.orders.commit()
-    assert "Join LeftOuter" in plan()
-
-
-def test_amounts_are_added_up_by_currency(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+def test_amounts_are_added_up_by_currency(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     shop.add_orders(["a", "b"], currency="EUR")
     shop.add_orders(["c"], currency="JPY", total_cents=99)
     shop.add_credits(["a", "b"])
     shop.add_credits(["c"], amount_cents=99)
     shop.add_orders(["d"], currency="JPY")
-    totals = {total.finding: total for total in run(spark, shop, tmp_path / "out").totals}
+    totals = {total.finding: total for total in run(judge, shop, tmp_path / "out").totals}
     assert totals[Finding.MATCHED].money == (Money("EUR", 2500, 2500, 0, 2), Money("JPY", 99, 99, 0, 1))
     assert totals[Finding.MISSING_CREDIT].money == (Money("JPY", 1250, 0, 1250, 1),)
 
 
-def test_balances_that_are_not_the_sum_of_the_ledger_are_found(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+def test_balances_that_are_not_the_sum_of_the_ledger_are_found(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     for name in ("right", "wrong", "missing"):
         shop.add_orders([name], customer=name)
         shop.add_credits([name], customer=name)
     shop.credits.execute("UPDATE balances SET points = 13 WHERE customer = 'wrong'")
     shop.credits.execute("DELETE FROM balances WHERE customer = 'missing'")
     shop.credits.commit()
-    outcome = run(spark, shop, tmp_path / "out")
+    outcome = run(judge, shop, tmp_path / "out")
     rows = [row for row in outcome.rows if row["finding"] != Finding.MATCHED]
     assert sorted((row["finding"], row["customer"], row["points"], row["balance"]) for row in rows) == [
         (Finding.BALANCE_MISMATCH, "wrong", 12, 13),
@@ -166,27 +144,27 @@ def test_balances_that_are_not_the_sum_of_the_ledger_are_found(spark: SparkSessi
     ]
 
 
-def test_empty_books_have_totals_of_nothing(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
-    outcome = run(spark, shop, tmp_path / "out")
+def test_empty_books_have_totals_of_nothing(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
+    outcome = run(judge, shop, tmp_path / "out")
     assert [total.count for total in outcome.totals] == [0] * len(outcome.totals)
     assert Finding.ORDER_WITHOUT_MESSAGE not in [total.finding for total in outcome.totals]
     assert pyarrow.parquet.read_table(tmp_path / "out" / "findings").num_rows == 0
 
 
-def test_totals_name_a_few_orders(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+def test_totals_name_a_few_orders(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     shop.add_orders(["a", "b", "c", "d", "e"])
     shop.add_credits(["e"])
-    totals = {total.finding: total for total in run(spark, shop, tmp_path / "out").totals}
+    totals = {total.finding: total for total in run(judge, shop, tmp_path / "out").totals}
     assert totals[Finding.MISSING_CREDIT].sample_order_ids == ("a", "b", "c")
     assert totals[Finding.MATCHED].sample_order_ids == ()
     assert (totals[Finding.MATCHED].order_count, totals[Finding.MATCHED].credit_count) == (1, 1)
 
 
-def test_an_empty_commit_log_has_no_message_for_any_order(spark: SparkSession, shop: ShopDatabases, tmp_path: Path) -> None:
+def test_an_empty_commit_log_has_no_message_for_any_order(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     LogWriter(tmp_path / "store").save()
     shop.add_orders(["a"])
     shop.add_credits(["a"])
-    outcome = run(spark, shop, tmp_path / "out", tmp_path / "store")
+    outcome = run(judge, shop, tmp_path / "out", tmp_path / "store")
     assert found(outcome) == {"a": (Finding.ORDER_WITHOUT_MESSAGE, Cause.NO_MESSAGE)}
 
 

@@ -3,12 +3,11 @@
 from dataclasses import replace
 from pathlib import Path
 
-from pyspark.sql import SparkSession
-
 from pipelines.embedded import reconcile_embedded
 from pipelines.judging.classes import CONSISTENT
 from pipelines.judging.totals import SUMMED
 from pipelines.telling.report import repairs_believed
+from tests.component.pipelines.conftest import Judge
 from tests.component.pipelines.strange_books import (
     ALL,
     CUT_OFF,
@@ -22,9 +21,9 @@ from tests.component.pipelines.strange_books import (
 )
 
 
-def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(spark: SparkSession, tmp_path: Path) -> None:
+def test_strange_books_are_found_by_class_and_cause_and_odd_ones_are_not_accused(judge: Judge, tmp_path: Path) -> None:
     expected = {name: None if book.finding in SUMMED else (book.finding, book.cause) for name, book in ALL.items()}
-    assert judged(spark, tmp_path) == expected
+    assert judged(judge, tmp_path) == expected
 
 
 def test_without_an_audit_every_repair_is_believed_and_one_line_says_so(tmp_path: Path) -> None:

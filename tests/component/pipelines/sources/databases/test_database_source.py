@@ -1,17 +1,14 @@
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pipelines.errors import UnreadableDatabase
 from pipelines.sources.databases.adbc import BATCH_ROWS, check_table, read_columns
-from pipelines.sources.databases.database_source import TablePartition, TableReader, TableSource
+from pipelines.sources.databases.database_source import TablePartition, TableReader
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.key_ranges import KeyRange
-from pipelines.sources.databases.tables import CREDITS, ORDERS, TRANSACTIONS, check_tables, read_table, read_wrong_balances
-from pipelines.sources.reading import Reading
+from pipelines.sources.databases.tables import check_tables, read_wrong_balances
 from tests.component.pipelines.conftest import ShopDatabases
 
 SCHEMA = StructType([StructField("order_id", StringType()), StructField("total_cents", LongType())])
@@ -65,21 +62,6 @@ def test_a_column_that_begins_with_many_nulls_is_text(shop: ShopDatabases) -> No
     assert (len(order_ids), set(order_ids)) == (BATCH_ROWS + 2, {None, "a"})
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_small_books_are_read_as_large_ones_are(spark: SparkSession, shop: ShopDatabases, is_small: bool) -> None:
-    shop.orders.execute("INSERT INTO transactions VALUES ('m', NULL, 'ROLLED_BACK', 1, 'order')")
-    shop.add_orders(["a"])
-    rows = read_table(Reading(spark, is_small), parse_database_url(shop.orders_url), TRANSACTIONS).collect()
-    assert sorted(tuple(row) for row in rows) == [
-        ("U-a", "a", "order", "COMMITTED", 1),
-        ("m", None, "order", "ROLLED_BACK", 1),
-    ]
-
-
-def test_an_empty_table_is_an_empty_frame(spark: SparkSession, shop: ShopDatabases) -> None:
-    assert read_table(Reading(spark, True), parse_database_url(shop.orders_url), ORDERS).collect() == []
-
-
 def test_a_balance_that_is_not_the_sum_of_the_ledger_is_named(shop: ShopDatabases) -> None:
     shop.add_credits(["a", "b"], customer="right")
     shop.add_credits(["c"], customer="wrong")
@@ -94,32 +76,6 @@ def test_a_balance_that_is_not_the_sum_of_the_ledger_is_named(shop: ShopDatabase
         ("missing", 12, 0, 0),
         ("wrong", 12, 13, 1),
     ]
-
-
-def test_spark_counts_what_is_there(spark: SparkSession, shop: ShopDatabases) -> None:
-    shop.add_credits([str(number) for number in range(1000)])
-    assert read_table(Reading(spark), parse_database_url(shop.credits_url), CREDITS).count() == 1000
-
-
-def test_the_password_is_in_no_plan(spark: SparkSession, shop: ShopDatabases, capfd: pytest.CaptureFixture[str]) -> None:
-    address = parse_database_url(shop.orders_url)
-    with_password = type(address)(address.driver, address.public_uri, address.name, "topsecret")
-    spark.dataSource.register(TableSource)
-    frame = (
-        spark.read.format("adbc").options(**with_password.to_options()).option("table", "orders").schema("order_id string").load()
-    )
-    for mode in ("extended", "formatted", "codegen", "cost"):
-        frame.explain(mode=mode)
-    assert "topsecret" not in capfd.readouterr().out
-    assert "topsecret" not in frame._jdf.queryExecution().logical().toJSON()
-
-
-def test_a_database_that_goes_away_is_named_in_spark_s_error(spark: SparkSession, shop: ShopDatabases) -> None:
-    shop.add_orders(["a"])
-    table = read_table(Reading(spark), parse_database_url(shop.orders_url), ORDERS)
-    shop.orders_path.unlink()
-    with pytest.raises(PySparkException, match=r"UnreadableDatabase: database .*orders\.db: there is no such file"):
-        table.collect()
 
 
 def test_tables_that_are_there_pass_the_check(shop: ShopDatabases) -> None:

@@ -4,18 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pipelines.judging.classes import Finding
 from pipelines.judging.cut_off import CutOff
 from pipelines.judging.totals import Tolerance
-from pipelines.reconciliation import Books, ReconciliationOutcome, reconcile
+from pipelines.reconciliation import Books
 from pipelines.sources.databases.adbc import BATCH_ROWS
 from pipelines.sources.databases.database_url import parse_database_url
 from pipelines.sources.databases.tables import read_unreadable_values, read_wrong_balances
-from pipelines.sources.reading import Reading
 from pipelines.telling.report import told_by_place
-from tests.component.pipelines.conftest import ShopDatabases
+from tests.component.pipelines.conftest import Judge, ShopDatabases
 
 ODD = (0.6, "12abc", b"\x00\xff", 9.3e18, float("inf"), None)
 NO_UTF8 = b"a\xffda"
@@ -30,11 +28,6 @@ def put(shop: ShopDatabases, table: str, column: str, value: Any) -> None:
     connection = shop.credits if table in ("credits", "balances") else shop.orders
     connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = (SELECT MIN(rowid) FROM {table})", (value,))
     connection.commit()
-
-
-def run(spark: SparkSession, shop: ShopDatabases, output: Path, *, is_small: bool) -> ReconciliationOutcome:
-    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
-    return reconcile(Reading(spark, is_small), books, CutOff(10_000_000), str(output))
 
 
 @pytest.mark.parametrize("value", ODD, ids=repr)
@@ -96,10 +89,7 @@ def test_columns_that_may_be_empty_are(shop: ShopDatabases) -> None:
     assert told(shop) == []
 
 
-@pytest.mark.parametrize("is_small", [True, False])
-def test_one_odd_value_of_each_kind_hides_no_other_finding(
-    spark: SparkSession, shop: ShopDatabases, tmp_path: Path, is_small: bool
-) -> None:
+def test_one_odd_value_of_each_kind_hides_no_other_finding(judge: Judge, shop: ShopDatabases, tmp_path: Path) -> None:
     ids = [f"o-{number}" for number in range(9)]
     shop.add_orders([*ids, "lost"])
     shop.add_credits(ids)
@@ -112,7 +102,8 @@ def test_one_odd_value_of_each_kind_hides_no_other_finding(
     shop.credits.execute("UPDATE balances SET points = 21.9")
     shop.orders.commit()
     shop.credits.commit()
-    outcome = run(spark, shop, tmp_path, is_small=is_small)
+    books = Books(parse_database_url(shop.orders_url), parse_database_url(shop.credits_url))
+    outcome = judge(books, CutOff(10_000_000), str(tmp_path))
     found = {row["order_id"]: row["finding"] for row in outcome.rows if row["order_id"] is not None}
     assert found["lost"] == Finding.MISSING_CREDIT
     assert {found[f"o-{number}"] for number in range(1, 6)} == {Finding.AMOUNT_MISMATCH}

@@ -1,0 +1,22 @@
+"""What `tests/component/pipelines` judges by SQLite is judged by Spark here, in one process and by Spark's tasks.
+
+These tests start a JVM and Spark's Python workers. `make test` starts one for `tests/component/pipelines/test_embedded.py` alone,
+which holds Spark to SQLite on the books of the whole corpus.
+"""
+
+from functools import partial
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipelines.reconciliation import reconcile
+from pipelines.sources.reading import Reading
+from tests.component.pipelines.conftest import Judge, shop
+
+__all__ = ["shop"]
+
+
+@pytest.fixture(params=[True, False], ids=["in_one_process", "by_tasks"])
+def judge(request: pytest.FixtureRequest, spark: SparkSession) -> Judge:
+    """Spark."""
+    return partial(reconcile, Reading(spark, request.param))
