@@ -15,7 +15,12 @@ ROOT = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 APACHE = yaml.safe_load((ROOT / "deploy/docker-compose.apache.yml").read_text())
 ACCOUNTS_FILE = "plain-acl"
-PASSWORDS = set(COMPOSE["secrets"]) - {ACCOUNTS_FILE}
+SHARES = {
+    container: files.split(",") for container, files in (share.split("=") for share in COMPOSE["services"]["secrets"]["command"])
+}
+"""The files that each container gets."""
+BROKERS_COPY = f"{ACCOUNTS_FILE}:plain_acl.yml"
+PASSWORDS = {name for files in SHARES.values() for name in files} - {BROKERS_COPY}
 SECRET_OF = {
     "operators": "operators-account",
     "order-service": "order-account",
@@ -99,20 +104,50 @@ def test_accounts_that_do_not_hold_a_new_secret_are_named(tmp_path: Path) -> Non
 def test_each_container_gets_its_own_account_only() -> None:
     accounts = set(SECRET_OF.values())
     for service, definition in COMPOSE["services"].items():
-        names = {each if isinstance(each, str) else each["source"] for each in definition.get("secrets", [])}
+        names = set(SHARES.get(service, []))
         environment = definition.get("environment", {})
         access_key = environment.get("ROCKETMQ_ACCESS_KEY")
         assert names & accounts == ({SECRET_OF[access_key]} if access_key else set()), service
-        assert (ACCOUNTS_FILE in names) is (service == "broker")
         if access_key:
             assert environment["ROCKETMQ_SECRET_KEY_FILE"] == f"/run/secrets/{SECRET_OF[access_key]}"
 
 
 def test_the_broker_of_compose_lets_only_accounts_in_and_finds_them_where_they_are_mounted() -> None:
     settings = dict(re.findall(r"^(\w+)=(.*)$", (ROOT / "deploy" / "docker" / "broker.conf").read_text(), re.MULTILINE))
-    (mounted,) = (each for each in COMPOSE["services"]["broker"]["secrets"] if not isinstance(each, str))
     assert settings["aclEnable"] == "true"
-    assert mounted == {"source": ACCOUNTS_FILE, "target": f"{settings['rocketmqHome']}/conf/plain_acl.yml"}
+    assert SHARES["broker-accounts"] == [BROKERS_COPY]
+    assert f"broker-accounts:{settings['rocketmqHome']}/conf:ro" in COMPOSE["services"]["broker"]["volumes"]
+
+
+def test_each_container_mounts_its_own_share_and_starts_after_it_is_there() -> None:
+    services = COMPOSE["services"]
+    mounted = {
+        service: {volume for volume in definition.get("volumes", []) if volume.split(":")[0].endswith(("-secrets", "-accounts"))}
+        for service, definition in services.items()
+        if service != "secrets"
+    }
+    own = {service: {f"{service}-secrets:/run/secrets:ro"} for service in SHARES if service != "broker-accounts"}
+    own["broker"].add("broker-accounts:/rocketmq/conf:ro")
+    assert mounted == own
+
+    def starts_after_secrets(service: str) -> bool:
+        return service == "secrets" or any(map(starts_after_secrets, services[service].get("depends_on", {})))
+
+    assert all(map(starts_after_secrets, services))
+
+
+def test_each_share_has_its_files_and_no_others(tmp_path: Path) -> None:
+    folder, shares = tmp_path / "secrets", tmp_path / "shares"
+    for container in SHARES:
+        (shares / container).mkdir(parents=True)
+    command = [ROOT / "deploy" / "docker" / "make-secrets", folder, shares, *COMPOSE["services"]["secrets"]["command"]]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    (folder / "redis").write_text("my own")
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    for container, files in SHARES.items():
+        expected = {each.split(":")[-1]: (folder / each.split(":")[0]).read_text() for each in files}
+        assert {path.name: path.read_text() for path in (shares / container).iterdir()} == expected, container
+    assert (shares / "credit-worker" / "redis").read_text() == "my own"
 
 
 def test_services_that_write_ask_for_their_key_and_the_demo_brings_that_of_the_order_service() -> None:
@@ -128,7 +163,7 @@ def test_services_that_write_ask_for_their_key_and_the_demo_brings_that_of_the_o
         "inventory-service": "/run/secrets/inventory-api-key",
     }
     for service, path in key_files.items():
-        assert Path(path).name in COMPOSE["services"][service]["secrets"]
+        assert Path(path).name in SHARES[service]
 
 
 def test_apaches_broker_finds_accounts_store_and_patience_where_ours_does() -> None:
@@ -154,4 +189,5 @@ def test_every_container_is_bounded_and_has_no_privileges() -> None:
     for name, service in {**COMPOSE["services"], "name-server": APACHE["services"]["name-server"]}.items():
         assert service["cap_drop"] == ["ALL"], name
         assert service["security_opt"] == ["no-new-privileges:true"], name
-        assert {"mem_limit", "cpus", "pids_limit", "networks"} <= service.keys(), name
+        assert {"mem_limit", "cpus", "pids_limit"} <= service.keys(), name
+        assert "networks" in service or service["network_mode"] == "none", name

@@ -89,9 +89,6 @@ def compose(docker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
     for secret in SECRETS:
         (secrets / secret).write_text(password_of(secret))
         (secrets / secret).chmod(0o644)
-    subprocess.run(
-        [PROJECT_ROOT / "deploy" / "docker" / "make-secrets", secrets], check=True, timeout=60
-    )  # the broker's accounts
     running = Compose(docker, secrets)
     down = [*EVERYTHING, "down", "-v", "--remove-orphans"]
     with one_at_a_time("compose"):
