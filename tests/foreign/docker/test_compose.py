@@ -5,7 +5,6 @@ The tests share one system, and each finds it as the one before has left it: the
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from functools import partial
@@ -16,7 +15,6 @@ import httpx
 import pytest
 
 from demo.orders import PlacingOutcome
-from demo.processes import PROJECT_ROOT
 from tests.foreign.docker.compose_customers import ORDER_URL, is_ready, order, place_orders
 from tests.foreign.docker.compose_project import EVERYTHING, PORTS, SECRETS, Compose, authorization, password_of, settled
 from tests.one_at_a_time import one_at_a_time
