@@ -11,6 +11,7 @@ import pytest
 from demo.ports import free_ports, free_ports_of_brokers
 from demo.processes import Process, Processes, prints
 from demo.system import BROKER_PORTS_APART, BROKER_SETTINGS, QUICK_CHECKS
+from rocketmq_broker.client.instance import routes
 
 MAX_BROKERS = 3
 
@@ -64,3 +65,9 @@ class RunningCluster:
 def cluster(processes: Processes, tmp_path: Path) -> RunningCluster:
     """A cluster that is not started yet."""
     return RunningCluster(processes, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def _quick_routes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients look for brokers that came, left or came back each half second, instead of every 30 s."""
+    monkeypatch.setattr(routes, "POLL_INTERVAL_S", 0.5)

@@ -7,22 +7,17 @@ from collections import Counter
 import pytest
 
 from demo.commit_log import read_traces
-from rocketmq_broker.admin.session import Target, opened_session
 from rocketmq_broker.client import ClientError, LocalTransactionState, Producer, TransactionProducer
 from rocketmq_broker.cluster.leaving import DrainPace
-from rocketmq_broker.cluster.spreading import LOOK_EVERY_S
 from rocketmq_broker.cluster.supervisor import Supervision, supervise
 from rocketmq_broker.config import load_settings
 from rocketmq_broker.message import Message, MessageExt
-from rocketmq_broker.protocol.codes import RequestCode
-from rocketmq_broker.protocol.headers import DeleteTopicRequestHeader
 from rocketmq_broker.world import current_world
 from tests.component.cluster.conftest import RunningCluster
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
 from tests.waiting import until
 
 PATIENCE_S = 120
-"""A client that is told of no change finds a broker that came back at its next look, every 30 s."""
 
 
 class OrderBook:
@@ -46,6 +41,8 @@ class OrderBook:
 async def test_a_broker_that_is_killed_loses_no_transaction(cluster: RunningCluster) -> None:
     supervisor = await asyncio.to_thread(cluster.start, 2)
     book, inbox = OrderBook(), Inbox()
+    await send(cluster, "the topic's", 1)
+    await until(lambda: "cluster  | new topics, now on all brokers: orders" in supervisor.output(), PATIENCE_S)
     async with (
         running(TransactionProducer("orders", book, namesrv_addr=cluster.namesrv_addr, **PATIENT)) as producer,
         running(consumer(cluster.namesrv_addr, "credits", "orders", inbox)),
@@ -55,7 +52,7 @@ async def test_a_broker_that_is_killed_loses_no_transaction(cluster: RunningClus
                 cluster.child(supervisor, "broker-b").kill()
             with contextlib.suppress(ClientError):  # a customer who is told so, and has no order
                 await producer.send_message_in_transaction(Message.of("orders", b"%d" % number), None)
-        await until(lambda: set(inbox.bodies) == set(book.committed.values()), PATIENCE_S)
+        await until(lambda: set(inbox.bodies) - {"the topic's 0"} == set(book.committed.values()), PATIENCE_S)
     await asyncio.to_thread(supervisor.stop)
     traces = [(name, trace) for name in ("broker-a", "broker-b") for trace in read_traces(cluster.folder / name)]
     assert {name for name, _ in traces} == {"broker-a", "broker-b"}, "both brokers took transactions"
@@ -65,43 +62,21 @@ async def test_a_broker_that_is_killed_loses_no_transaction(cluster: RunningClus
 
 
 @pytest.mark.timeout(300)
-async def test_a_topic_that_one_message_makes_is_on_all_brokers_and_stays_deleted(cluster: RunningCluster) -> None:
-    supervisor = await asyncio.to_thread(cluster.start, 2)
-    (first,) = await send(cluster, "first", 1)
-    await until(lambda: "cluster  | new topics, now on all brokers: orders" in supervisor.output(), PATIENCE_S)
-    assert set(await send(cluster, "next", 16)) == {"broker-a", "broker-b"}
-
-    async with opened_session(Target(cluster.namesrv_addr)) as session:
-        for broker in session.brokers:
-            await broker.ask(RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequestHeader(topic="orders"))
-            await asyncio.sleep(2 * LOOK_EVERY_S)  # the supervisor sees it at one broker, and not at the other
-        for broker in session.brokers:
-            assert "orders" not in await broker.topics(), f"first made at {first}"
-
-
-@pytest.mark.timeout(300)
-async def test_a_broker_that_is_added_takes_its_share_and_the_old_messages_stay(cluster: RunningCluster) -> None:
+async def test_a_broker_that_is_added_takes_its_share_and_one_that_is_taken_away_serves_what_it_holds(
+    cluster: RunningCluster,
+) -> None:
     alone = await asyncio.to_thread(cluster.start, 1)
     await send(cluster, "old", 8)
     await asyncio.to_thread(alone.stop)
-    supervisor = await asyncio.to_thread(cluster.start, 2)
-    assert "broker-b is added: it begins with the others' topics (1), and without messages" in supervisor.output()
-    brokers = await send(cluster, "new", 32)
-    assert set(brokers) == {"broker-a", "broker-b"}
-    inbox = Inbox()
-    async with running(consumer(cluster.namesrv_addr, "credits", "orders", inbox)):
-        await until(lambda: len(set(inbox.bodies)) == 40, PATIENCE_S)
 
-
-@pytest.mark.timeout(300)
-async def test_a_broker_that_is_taken_away_serves_what_it_holds_and_then_stops(cluster: RunningCluster) -> None:
     both = await asyncio.to_thread(cluster.start, 2)
-    await until_spread(cluster)
+    assert "broker-b is added: it begins with the others' topics (1), and without messages" in both.output()
+    assert set(await send(cluster, "new", 32)) == {"broker-a", "broker-b"}
     await asyncio.to_thread(both.stop)
 
     said: list[str] = []
     settings = load_settings(cluster.conf).settings
-    asked = Supervision(settings, 1, lambda name, text: said.append(f"{name}: {text}"), current_world(), pace=DrainPace(0.5, 3.0))
+    asked = Supervision(settings, 1, lambda name, text: said.append(f"{name}: {text}"), current_world(), pace=DrainPace(0.2, 1.0))
     supervision = asyncio.create_task(supervise(asked))
     try:
         await until(lambda: any("which no group consumes" in line for line in said), PATIENCE_S)
@@ -111,7 +86,7 @@ async def test_a_broker_that_is_taken_away_serves_what_it_holds_and_then_stops(c
         inbox = Inbox()
         async with running(consumer(cluster.namesrv_addr, "credits", "orders", inbox)):
             await until(lambda: "cluster: broker-b is drained and stopped." in "\n".join(said), PATIENCE_S)
-            await until(lambda: len(set(inbox.bodies)) == 64 + 16, PATIENCE_S)
+            await until(lambda: len(set(inbox.bodies)) == 8 + 32 + 16, PATIENCE_S)
     finally:
         asked.stopping.set()
         assert await supervision
@@ -128,8 +103,3 @@ async def send(cluster: RunningCluster, what: str, count: int) -> Counter[str]:
     async with running(Producer("shop", namesrv_addr=cluster.namesrv_addr, **PATIENT)) as producer:
         results = [await producer.send(Message.of("orders", f"{what} {number}".encode())) for number in range(count)]
     return Counter(result.queue.broker_name for result in results)
-
-
-async def until_spread(cluster: RunningCluster) -> None:
-    """Sends 64 messages, which make the topic at both brokers."""
-    assert set(await send(cluster, "first", 64)) == {"broker-a", "broker-b"}

@@ -2,26 +2,29 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
-import time
 
 import psutil
 import pytest
 
 from demo.processes import Process
+from rocketmq_broker.cluster.errors import ClusterMistake
+from rocketmq_broker.cluster.folder import locked
+from rocketmq_broker.cluster.supervisor import Supervision, supervise
+from rocketmq_broker.config import load_settings
+from rocketmq_broker.world import current_world
 from tests.component.cluster.conftest import RunningCluster
+from tests.waiting import wait_until
 
 PATIENCE_S = 60
 
 
 def wait_for(text: str, supervisor: Process) -> None:
     """Waits until the supervisor has printed the text."""
-    deadline = time.monotonic() + PATIENCE_S
-    while text not in supervisor.output():
-        assert supervisor.is_running, supervisor.output()
-        assert time.monotonic() < deadline, f"{text!r} is not in:\n{supervisor.output()}"
-        time.sleep(0.1)
+    wait_until(lambda: text in supervisor.output() or not supervisor.is_running)
+    assert text in supervisor.output(), supervisor.output()
 
 
 def family(supervisor: Process) -> list[psutil.Process]:
@@ -34,20 +37,24 @@ def are_gone(processes: list[psutil.Process]) -> bool:
     return not [process for process in alive if process.status() != psutil.STATUS_ZOMBIE]
 
 
-def test_each_line_names_the_process_that_it_comes_from(cluster: RunningCluster) -> None:
-    lines = cluster.start(2).output().splitlines()
+def test_what_dies_is_started_again_and_ctrl_c_ends_all_of_them_cleanly(cluster: RunningCluster) -> None:
+    supervisor = cluster.start(2)
+    lines = supervisor.output().splitlines()
     begins = ("namesrv  | The Name Server boot", "broker-a | The broker[broker-a,", "broker-b | The broker[broker-b,")
     for begin in (*begins, "cluster  | The cluster[DefaultCluster, broker-a "):
         assert [line for line in lines if line.startswith(begin)], begin
     assert f"name server is {cluster.namesrv_addr}" in lines[-1]
 
+    for name in ("namesrv", "broker-b"):
+        killed = cluster.child(supervisor, name)
+        killed.kill()
+        wait_for(f"{name} was ended by SIGKILL; it is started again in 0.5 s (1 of 10)", supervisor)
+        wait_until(lambda: sum(f"{name:8} | The " in line for line in supervisor.output().splitlines()) == 2)  # noqa: B023
+        assert cluster.child(supervisor, name).pid != killed.pid
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_all_of_them_cleanly(cluster: RunningCluster, number: signal.Signals) -> None:
-    supervisor = cluster.start(2)
     children = family(supervisor)
     assert len(children) >= 3
-    os.kill(supervisor.pid, number)
+    os.kill(supervisor.pid, signal.SIGINT)
     assert supervisor.wait(PATIENCE_S) == 0
     assert are_gone(children)
     for name in ("broker-a", "broker-b"):
@@ -55,50 +62,31 @@ def test_a_signal_ends_all_of_them_cleanly(cluster: RunningCluster, number: sign
 
 
 def test_a_supervisor_that_is_killed_leaves_no_orphan(cluster: RunningCluster) -> None:
-    supervisor = cluster.start(2)
+    supervisor = cluster.start(1)
     children = family(supervisor)
-    stopped = cluster.child(supervisor, "broker-b")
-    stopped.suspend()  # also a child that hangs
+    assert len(children) >= 2
+    cluster.child(supervisor, "broker-a").suspend()  # also a child that hangs
     supervisor.kill()
     assert are_gone(children)
-    again = cluster.start(2)
-    assert len(family(again)) >= 3
-
-
-@pytest.mark.parametrize("name", ["namesrv", "broker-b"])
-def test_what_dies_is_started_again(cluster: RunningCluster, name: str) -> None:
-    supervisor = cluster.start(2)
-    killed = cluster.child(supervisor, name)
-    killed.kill()
-    wait_for(f"{name} was ended by SIGKILL; it is started again in 0.5 s (1 of 10)", supervisor)
-    deadline = time.monotonic() + PATIENCE_S
-    while sum(f"{name:8} | The " in line for line in supervisor.output().splitlines()) < 2:
-        assert time.monotonic() < deadline, supervisor.output()
-        time.sleep(0.1)
-    assert cluster.child(supervisor, name).pid != killed.pid
 
 
 def test_a_name_server_that_cannot_start_ends_the_start(cluster: RunningCluster) -> None:
-    cluster.start(1)
-    other = RunningCluster(cluster.processes, cluster.folder.parent / "other")
-    other.folder.parent.mkdir()
-    other.settings["namesrvListenPort"] = cluster.settings["namesrvListenPort"]
-    supervisor = other.add(1)
-    supervisor.spawn()
-    assert supervisor.wait(PATIENCE_S) == 1
+    with socket.create_server(("127.0.0.1", int(cluster.settings["namesrvListenPort"]))):
+        supervisor = cluster.add(1)
+        supervisor.spawn()
+        assert supervisor.wait(PATIENCE_S) == 1
     assert "The cluster cannot start: the name server cannot start on" in supervisor.output()
 
 
-def test_two_supervisors_do_not_share_a_folder(cluster: RunningCluster) -> None:
-    cluster.start(1)
-    second = cluster.add(1)
-    second.spawn()
-    assert second.wait(PATIENCE_S) == 1
-    assert "another cluster runs on" in second.output()
+async def test_two_supervisors_do_not_share_a_folder(cluster: RunningCluster) -> None:
+    asked = Supervision(load_settings(cluster.conf).settings, 1, lambda name, text: None, current_world())
+    with locked(cluster.folder), pytest.raises(ClusterMistake, match="another cluster runs on"):
+        await supervise(asked)
 
 
 def test_a_single_broker_does_not_begin_in_a_cluster_s_folder(cluster: RunningCluster) -> None:
-    cluster.start(1).stop()
+    with locked(cluster.folder):
+        pass  # a cluster that ran
     command = [sys.executable, "-m", "rocketmq_broker", "-c", str(cluster.conf)]
     told = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S)
     assert told.returncode == 1

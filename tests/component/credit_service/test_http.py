@@ -73,11 +73,11 @@ def client(sqlite_ledger: Ledger, everything: Everything) -> Iterator[FlaskClien
         yield client
 
 
-def lose_the_database(engine: Engine, tmp_path: Path) -> None:
+def lose_the_database(engine: Engine, folder: Path) -> None:
     engine.dispose()
-    for file in tmp_path.glob("service.db*"):
+    for file in folder.glob("service.db*"):
         file.unlink()
-    (tmp_path / "service.db").mkdir()
+    (folder / "service.db").mkdir()
 
 
 def test_a_customer_sees_balance_entries_and_the_rule(client: FlaskClient, sqlite_ledger: Ledger) -> None:
@@ -277,9 +277,9 @@ def test_credits_are_read_although_nothing_but_the_database_is_there(
 
 
 def test_a_service_without_its_database_lives_but_is_not_ready(
-    client: FlaskClient, sqlite_engine: Engine, tmp_path: Path
+    client: FlaskClient, sqlite_engine: Engine, database_folder: Path
 ) -> None:
-    lose_the_database(sqlite_engine, tmp_path)
+    lose_the_database(sqlite_engine, database_folder)
     answer = client.get("/readyz")
     assert (answer.status_code, [error["field"] for error in answer.json["errors"]]) == (503, ["database"])
     assert client.get("/healthz").status_code == 503

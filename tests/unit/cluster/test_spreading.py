@@ -50,6 +50,15 @@ async def test_a_topic_that_no_broker_of_the_cluster_has_is_passed_over(monkeypa
     assert set(cluster.tables["first"]) == {"orders", "credits"}
 
 
+async def test_a_topic_that_an_operator_deletes_at_one_broker_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(monkeypatch, {"orders"})
+    known = Spreading(set(), frozenset())
+    assert await known.look("name server", ["first", "second"]) == ["orders"]
+    del cluster.tables["second"]["orders"]
+    assert await known.look("name server", ["first", "second"]) == []
+    assert set(cluster.tables["second"]) == set()
+
+
 def test_a_name_with_control_characters_is_printed_with_escapes_and_no_line_is_endless(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
