@@ -19,8 +19,10 @@ from rocketmq_broker.client import ConsumeContext, EventLoopThread, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.messaging.apache_consumer import ApacheConsumer, pause_before
 from service_runtime.messaging.service_consumer import ServiceConsumer
-from tests.component.credit_service.conftest import ORDER
+from tests.component.credit_service.conftest import ORDER, migrations, sqlite_ledger
 from tests.waiting import wait_until
+
+__all__ = ["migrations", "sqlite_ledger"]
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
 

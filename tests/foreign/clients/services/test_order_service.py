@@ -29,8 +29,10 @@ from rocketmq_broker.message import Message
 from rocketmq_broker.testing import SyncRocketMQ
 from rocketmq_broker.world import World
 from service_runtime.failing.armed_failpoints import ArmedFailpoints, read_hits
-from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, a_cancellation, an_order
+from tests.component.order_service.conftest import ORDER_LIMIT_CENTS, a_cancellation, an_order, migrations, sqlite_store
 from tests.waiting import wait_until
+
+__all__ = ["migrations", "sqlite_store"]
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
 

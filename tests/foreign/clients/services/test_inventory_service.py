@@ -17,9 +17,11 @@ from rocketmq_broker.client import EventLoopThread, Message
 from rocketmq_broker.testing import SyncRocketMQ
 from service_runtime.failing.holds import Holds
 from service_runtime.failing.refusals import Doubts
-from tests.component.inventory_service.conftest import created
+from tests.component.inventory_service.conftest import created, migrations, sqlite_stock_room
 from tests.component.inventory_service.test_order_listener import Teller
 from tests.waiting import wait_until
+
+__all__ = ["migrations", "sqlite_stock_room"]
 
 pytest.importorskip("rocketmq", reason="Apache's Python client is not installed")
 
