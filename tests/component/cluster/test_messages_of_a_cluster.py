@@ -91,9 +91,6 @@ async def test_a_broker_that_is_added_takes_its_share_and_one_that_is_taken_away
         asked.stopping.set()
         assert await supervision
 
-    again = await asyncio.to_thread(cluster.start, 1)
-    assert f"broker-b stays taken away; its store is kept in {cluster.folder}/broker-b" in again.output()
-    await asyncio.to_thread(again.stop)
     back = await asyncio.to_thread(cluster.start, 2)
     assert "broker-b takes part again, with the store that it had" in back.output()
 
