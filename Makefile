@@ -72,7 +72,7 @@ test-lab: setup ## Run the tests of simulated worlds and planted bugs, and fuzz
 
 test-compiled: ## Run what the broker does on the compiled broker: unit and component tests, crashes, conformance, real processes
 	@$(MAKE) --no-print-directory test COMPILED=1 OWN='-m "not docker"' \
-	  TESTS="$(wildcard $(foreach package,$(CORE) server remoting app testing,tests/unit/$(package) tests/component/$(package))) tests/unit/test_compiled_modules.py tests/foreign/clients tests/e2e"
+	  TESTS="$(wildcard $(foreach package,$(CORE) server remoting app testing,tests/unit/$(package) tests/component/$(package))) tests/unit/test_compiled_modules.py tests/component/client tests/foreign/clients tests/e2e tests/lab/test_sigkill_under_load.py"
 
 check: setup ## The quick check: format, lint, types, import contracts, unit tests (CHANGED=1: the tests of changed packages only)
 	@$(MAKE) --no-print-directory --jobs 2 check-style check-types check-units

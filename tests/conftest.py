@@ -69,9 +69,11 @@ def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Proces
 
 
 @pytest.fixture
-def system(processes: Processes, tmp_path: Path) -> System:
+def system(processes: Processes, tmp_path: Path) -> Iterator[System]:
     """Broker, services and Redis with quick check-backs; not started yet."""
-    return System(processes, tmp_path)
+    system = System(processes, tmp_path)
+    yield system
+    system.begin_to_stop()
 
 
 class BrokerProcess:

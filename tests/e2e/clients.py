@@ -72,6 +72,19 @@ class Inbox:
             return [message.body.decode() for message in self.messages]
 
 
+class Database:
+    """What the consumer needs; its outage makes dead letters."""
+
+    def __init__(self) -> None:
+        self.is_there = False
+
+    def consume(self, message: MessageExt, context: ConsumeContext) -> ConsumeStatus:
+        if self.is_there:
+            return ConsumeStatus.CONSUME_SUCCESS
+        context.delay_level_when_next_consume = 1
+        return ConsumeStatus.RECONSUME_LATER
+
+
 def consumer(
     namesrv_addr: str, group: str, topic: str, listener: Inbox, *, orderly: bool = False, **settings: object
 ) -> PushConsumer:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -31,27 +29,10 @@ SETTINGS = {
 }
 
 
-def last_written(store: Path) -> tuple[Path, int]:
-    """The commit log's last segment with anything in it, and how much of it is written."""
-    for path in sorted((store / "commitlog").iterdir(), reverse=True):
-        written = len(path.read_bytes().rstrip(b"\0"))
-        if written:
-            return path, written
-    raise AssertionError("nothing was written")
-
-
 def overwrite(path: Path, position: int, data: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(position)
         file.write(data)
-
-
-def tear_the_tail(store: Path) -> None:
-    """Half of a record more than there was: it was never acknowledged."""
-    path, written = last_written(store)
-    first_segment = sorted((store / "commitlog").iterdir())[0].read_bytes()
-    overwrite(path, written, first_segment[:300])
-    (store / "abort").touch()
 
 
 def flip_a_byte(store: Path) -> None:
@@ -62,70 +43,11 @@ def flip_a_byte(store: Path) -> None:
     overwrite(path, position, b"y")
 
 
-def flip_a_byte_and_crash(store: Path) -> None:
-    """And nothing tells how far the log was read before."""
-    flip_a_byte(store)
+def forget_how_far_it_was_read(store: Path) -> None:
+    """As a broker leaves a store that crashes before it has noted anything."""
     (store / "abort").touch()
     (store / "progress.json").unlink()
     (store / "checkpoint").unlink()
-
-
-def remove_a_consume_queue(store: Path) -> None:
-    shutil.rmtree(store / "consumequeue" / TOPIC / "1")
-
-
-def remove_all_consume_queues(store: Path) -> None:
-    shutil.rmtree(store / "consumequeue")
-
-
-def remove_the_index(store: Path) -> None:
-    shutil.rmtree(store / "index")
-
-
-def empty_small_files(store: Path) -> None:
-    """As a file system may leave them that was not given time to write."""
-    topics = store / "config" / "topics.json"
-    for path in (store / "checkpoint", store / "progress.json", topics, topics.with_suffix(".json.bak")):
-        path.write_bytes(b"")
-    (store / "abort").touch()
-
-
-def empty_a_consume_queue_file(store: Path) -> None:
-    sorted((store / "consumequeue" / TOPIC / "0").iterdir())[-1].write_bytes(b"")
-
-
-def empty_the_index_file(store: Path) -> None:
-    next((store / "index").iterdir()).write_bytes(b"")
-
-
-def add_an_empty_segment(store: Path) -> None:
-    """The broker died between creating it and giving it its size."""
-    last = sorted((store / "commitlog").iterdir())[-1]
-    (store / "commitlog" / f"{int(last.name) + SEGMENT_SIZE:020d}").write_bytes(b"")
-    (store / "abort").touch()
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What is done to a store that was stopped cleanly, and what comes of it."""
-
-    damage: Callable[[Path], None]
-    said: str = ""
-    lost: int = 0
-
-
-CASES = (
-    Case(tear_the_tail, said="the commit log was torn: what came after"),
-    Case(flip_a_byte, lost=1),
-    Case(flip_a_byte_and_crash, said="are damaged and were passed over; what follows is intact", lost=1),
-    Case(remove_a_consume_queue, said=f"consume queue {TOPIC}/1 lacks messages it had: rebuilt from the commit log"),
-    Case(remove_all_consume_queues, said="there are no consume queues: they are rebuilt from the commit log"),
-    Case(remove_the_index, said="there is no index: it is rebuilt from the commit log"),
-    Case(empty_small_files, said=f"topics without settings were found in the store, and got default ones: {TOPIC}"),
-    Case(empty_a_consume_queue_file, said="had 0 bytes and was given its full size"),
-    Case(empty_the_index_file, said="there is no index: it is rebuilt from the commit log"),
-    Case(add_an_empty_segment, said="had 0 bytes and was given its full size"),
-)
 
 
 class Books:
@@ -170,21 +92,21 @@ async def stored(namesrv_addr: str) -> list[bytes]:
     return bodies
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.damage.__name__)
-async def test_a_broker_on_a_damaged_store_serves_what_is_intact(start_broker: Callable[..., BrokerProcess], case: Case) -> None:
+async def test_a_broker_on_a_damaged_store_serves_what_is_intact(start_broker: Callable[..., BrokerProcess]) -> None:
     broker, books = start_broker(SETTINGS), Books(COMMIT)
     namesrv_addr = broker.namesrv_addr
     await fill(namesrv_addr)
     everything = sorted([b"%02d " % number + A_BODY for number in range(MESSAGES)])
     broker.process.stop(timeout_s=60)
-    case.damage(broker.store)
+    flip_a_byte(broker.store)
+    forget_how_far_it_was_read(broker.store)
 
     broker.process.start()
 
-    assert case.said in broker.process.output()
+    assert "are damaged and were passed over; what follows is intact" in broker.process.output()
     assert "Traceback" not in broker.process.output()
     found = await stored(namesrv_addr)
-    assert len(found) == len(set(found)) == MESSAGES - case.lost
+    assert len(found) == len(set(found)) == MESSAGES - 1
     assert set(found) <= set(everything)
     async with (
         running(Producer("senders", namesrv_addr=namesrv_addr, **PATIENT)) as producer,
@@ -195,7 +117,7 @@ async def test_a_broker_on_a_damaged_store_serves_what_is_intact(start_broker: C
             assert sent.queue_offset >= MESSAGES // 2
         async with asyncio.timeout(60):
             while b"pending" not in await stored(namesrv_addr):  # noqa: ASYNC110 (nobody tells)
-                await asyncio.sleep(0.2)
+                await asyncio.sleep(0.05)
     assert set(books.checked) == {b"pending"}
     broker.process.stop(timeout_s=60)
     broker.process.start()

@@ -74,17 +74,11 @@ def test_a_lost_commit_is_settled_by_a_check_back_within_moments(broker: Broker)
         loop.run(producer.shutdown())
 
 
-def test_it_takes_no_commands_unless_asked_to() -> None:
-    with started() as process:
-        assert Broker(process).addresses["control"] is None
-        process.terminate()
-        assert process.wait(30) == 0
-
-
-def test_clients_of_rocketmq_5_find_their_port_in_the_line() -> None:
+def test_clients_of_rocketmq_5_find_their_port_in_the_line_and_nobody_may_command_unless_asked_for() -> None:
     with started("--grpc-port", "0") as process:
-        assert process.stdout is not None
-        host, port = json.loads(process.stdout.readline())["grpcEndpoint"].split(":")
+        addresses = Broker(process).addresses
+        assert addresses["control"] is None
+        host, port = addresses["grpcEndpoint"].split(":")
         with socket.create_connection((host, int(port)), timeout=10):
             process.terminate()
         assert process.wait(30) == 0

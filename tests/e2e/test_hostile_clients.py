@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
-import struct
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -92,46 +90,3 @@ async def test_a_consumer_that_never_reads_is_not_served_without_end(victim: Vic
         await victim.send()
         victim.assert_not_grown()
     greedy.close()
-
-
-async def test_clients_that_stall_in_the_middle_of_a_frame_block_nobody(victim: Victim) -> None:
-    half_a_frame = struct.pack(">I", MEBIBYTE) + bytes(100_000)
-    stallers = [victim.connect() for _ in range(200)]
-    for staller in stallers:
-        staller.sendall(half_a_frame)
-    for _ in range(20):
-        await victim.send()
-    victim.assert_not_grown()
-    for staller in stallers:
-        staller.close()
-    await victim.send()
-
-
-async def test_a_frame_of_64_mib_ends_its_connection_and_no_other(victim: Victim) -> None:
-    giants = [victim.connect() for _ in range(10)]
-    for giant in giants:
-        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
-            giant.sendall(struct.pack(">I", FRAME_64_MIB) + bytes(MEBIBYTE))
-        await victim.send()
-    for giant in giants:
-        assert await asyncio.to_thread(_is_closed_by_peer, giant)
-        giant.close()
-    await victim.send()
-
-
-async def test_a_peer_that_sends_one_byte_at_a_time_is_answered_in_the_end(victim: Victim) -> None:
-    slow = victim.connect()
-    slow.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for byte in encode_request(RequestCode.SEND_MESSAGE_V2, SEND, b"body", opaque=7):
-        slow.send(bytes((byte,)))
-    await victim.send()
-    (length,) = struct.unpack(">I", await asyncio.to_thread(slow.recv, 4))
-    assert length > 0
-    slow.close()
-
-
-def _is_closed_by_peer(connection: socket.socket) -> bool:
-    try:
-        return connection.recv(1) == b""
-    except ConnectionResetError:
-        return True

@@ -1,24 +1,34 @@
-"""kill -9 of any one process while orders are placed, then its restart: nothing is lost, nothing is doubled.
+"""kill -9 of any one process while orders are placed, then its restart: nothing is lost or doubled, and the judge agrees.
 
 The tests share one system. Each of them compares all orders so far: what an earlier kill doubled late shows in a later test.
 """
 
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
+import httpx
 import pytest
 
 from demo.books import ShopBooks
 from demo.orders import OrderClient, PlacingOutcome, make_orders, place_all
-from demo.processes import Process, Processes
+from demo.processes import PROJECT_ROOT, Process, Processes
 from demo.system import System
+from service_runtime.failing.armed_failpoints import EXIT_STATUS
 from tests.conftest import PROCESSES
+from tests.e2e.clients import PATIENT
+from tests.e2e.customers import place
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
-ORDERS = 120
+ORDERS = 40
 LIMIT_CENTS = 1_000_000
 SETTLE_SECONDS = 120
 
@@ -35,10 +45,16 @@ class Shop:
 @pytest.fixture(scope="module")
 def shop_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     home = tmp_path_factory.mktemp("shop")
+    (home / "failpoints").mkdir()
+    settings = {
+        "ORDER_SEND_TIMEOUT_MS": str(PATIENT["send_timeout_ms"]),
+        "ORDER_FAILPOINTS_FOLDER": str(home / "failpoints"),
+    }
     with Processes(home / "logs") as processes:
-        system = System(processes, home)
+        system = System(processes, home, order_environment=settings)
         system.start()
         yield Shop(system, processes)
+        system.begin_to_stop()
 
 
 @pytest.fixture
@@ -46,6 +62,19 @@ def shop(request: pytest.FixtureRequest, shop_of_all_tests: Shop) -> Shop:
     """The shop, whose logs are shown when this test fails."""
     request.node.stash[PROCESSES] = shop_of_all_tests.processes
     return shop_of_all_tests
+
+
+def test_a_lost_commit_is_settled_by_check_back_and_repeating_the_request_orders_nothing_more(shop: Shop) -> None:
+    order_service = shop.system.order_service
+    Path(order_service.environment["ORDER_FAILPOINTS_FOLDER"], "exit-after-local-commit").write_text("ada")
+    with pytest.raises(httpx.TransportError):
+        place(shop.system, "ada", key="key-1")
+    assert order_service.wait(timeout_s=60) == EXIT_STATUS
+    order_service.start()
+    again = place(shop.system, "ada", key="key-1")
+    assert (again.status_code, again.headers["Idempotent-Replayed"]) == (201, "true")
+    shop.placed.add(again.json()["order"]["order_id"])
+    assert_that_each_order_has_one_credit(shop)
 
 
 @pytest.mark.parametrize("victim", ["broker", "order_service", "credit_service", "worker", "redis"])
@@ -65,8 +94,15 @@ def test_kill_during_orders_loses_and_doubles_nothing(shop: Shop, victim: str) -
     assert_that_each_order_has_one_credit(shop)
 
 
-def test_no_second_credit_shows_a_little_later(shop: Shop) -> None:
-    time.sleep(5)
+def test_the_judge_finds_nothing_wrong_after_all_kills(shop: Shop) -> None:
+    command = [
+        sys.executable, "-m", "pipelines", "reconcile", "--engine", "sqlite", "--grace-seconds", "0", "--overdue-seconds", "0",
+        "--store", str(shop.system.broker_store), "--output", str(shop.system.home / "reconciliation"),
+    ]  # fmt: skip
+    environment = {**os.environ, **shop.system.environment}
+    judged = subprocess.run(command, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, timeout=300)
+    assert judged.returncode == 0, judged.stdout + judged.stderr
+    assert f"consistent: {len(shop.placed)} orders, {len(shop.placed)} credits, 0 lost, 0 doubled" in judged.stdout
     assert_that_each_order_has_one_credit(shop)
 
 
@@ -89,4 +125,4 @@ def _wait_until_settled(books: ShopBooks) -> None:
     """Until every order has its credit."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while books.credited() < books.placed() and time.monotonic() < deadline:
-        time.sleep(0.2)
+        time.sleep(0.05)

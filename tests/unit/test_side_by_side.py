@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_tests_of_a_file_stay_together() -> None:
-    assert scope_of("tests/e2e/test_demo.py::test_a[1::2]") == scope_of("tests/e2e/test_demo.py::TestB::test_c")
+    assert scope_of("tests/e2e/test_full_disk.py::test_a[1::2]") == scope_of("tests/e2e/test_full_disk.py::TestB::test_c")
     assert scope_of("tutorials/twice-is-once/test_twice.py::test_a") == "tutorials/twice-is-once/test_twice.py"
 
 

@@ -164,8 +164,10 @@ def believes_every_commit() -> None:
     """Delivers a half message at each COMMIT, decided or not."""
 
     def end(self: Transactions, decision: int, commit_log_offset: int, queue_offset: int, group: str) -> None:
-        half = self.store.log.record_at(commit_log_offset)
-        if commit_log_offset not in self.pending and half is not None and half.message.topic == transactions.HALF_TOPIC:
+        # An UNKNOWN that comes late must not bring the half message back: then it would be asked about more than stage 10 allows.
+        is_decided = decision == record.COMMITTED and commit_log_offset not in self.pending
+        half = self.store.log.record_at(commit_log_offset) if is_decided else None
+        if half is not None and half.message.topic == transactions.HALF_TOPIC:
             self.pending[commit_log_offset] = Pending(half, due_s=0)
         right(self, decision, commit_log_offset, queue_offset, group)
 

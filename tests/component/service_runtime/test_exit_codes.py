@@ -133,6 +133,16 @@ def test_migrating_says_what_it_did_and_serving_need_not_do_it(run: Run, module:
     assert second.endswith(" already: nothing to do")
 
 
+def test_a_history_is_adopted_by_a_command_that_asks_for_a_reason(run: Run) -> None:
+    adopt, reason = ("order_service", "adopt-history"), ("--order-adoption-reason", "the other one is gone")
+    status, said = run(*adopt, *reason)
+    assert (status, said.endswith("run python -m order_service migrate")) == (1, True)
+    run("order_service", "migrate")
+    assert run(*adopt) == (2, "order_service adopt-history: ORDER_ADOPTION_REASON: Field required")
+    status, said = run(*adopt, *reason)
+    assert (status, "it decides for all half messages until 20" in said) == (0, True)
+
+
 @pytest.mark.parametrize("module", HTTP_SERVICES)
 def test_a_migration_that_cannot_be_done_and_one_that_is_asked_wrongly_end_with_1_and_2(run: Run, module: str) -> None:
     variable = f"{module.partition('_')[0].upper()}_DATABASE_URL"

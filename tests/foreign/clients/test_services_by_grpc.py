@@ -10,7 +10,8 @@ import pytest
 from demo.ports import free_ports
 from demo.processes import Processes
 from demo.system import QUICK_CHECKS, System
-from tests.e2e.test_services_orders import credit, place, wait_until
+from tests.e2e.customers import credit, place
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

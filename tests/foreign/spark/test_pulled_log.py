@@ -19,8 +19,7 @@ from rocketmq_broker.message import Message, MessageExt
 from rocketmq_commitlog.errors import UnreadableStore
 from rocketmq_commitlog.source import CommitLogSource
 from tests.conftest import BrokerProcess
-from tests.e2e.clients import PATIENT, Inbox, consumer, running
-from tests.e2e.test_dead_letters import Database
+from tests.e2e.clients import PATIENT, Database, Inbox, consumer, running
 from tests.e2e.tool import Tool
 from tests.foreign.apache.cluster import apache_rocketmq
 from tests.waiting import until

@@ -1,4 +1,4 @@
-"""Faults of Redis under orders, and a table of what became of the orders: python -m tests.e2e.redis_faults --help.
+"""Faults of Redis under orders, and a table of what became of the orders: python -m tests.foreign.redis.redis_faults --help.
 
 Each fault has a system of its own. Orders come all the time: before the fault, during it and after it.
 """
@@ -346,7 +346,7 @@ def _keep_looking(told: Told, system: System, over: threading.Event) -> None:
 
 def main() -> int:
     """The exit status: 0 if no credit is lost or doubled."""
-    parser = argparse.ArgumentParser(prog="python -m tests.e2e.redis_faults", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.foreign.redis.redis_faults", description=__doc__)
     parser.add_argument("faults", nargs="*", help=f"of {', '.join(FAULTS)}; all unless given")
     parser.add_argument("--postgresql", action="store_true", help="both services on PostgreSQL instead of SQLite")
     arguments = parser.parse_args()

@@ -1,21 +1,24 @@
-"""Transactional messages by our client on our broker: commit, rollback, check-back, and crashes in between."""
+"""Transactional messages by our client on our broker: commit, rollback, check-back, and a caller that does not wait."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from rocketmq_broker.client import BrokerError, LocalTransactionState, Producer, SendStatus, TransactionProducer
 from rocketmq_broker.message import Message, MessageExt
 from rocketmq_broker.protocol.codes import ResponseCode
-from tests.conftest import BrokerProcess
+from rocketmq_broker.testing import RocketMQ
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
-from tests.waiting import until
 
-pytestmark = pytest.mark.e2e
 COMMIT, ROLLBACK, UNKNOWN = LocalTransactionState
 UNASKED = {"transactionTimeOut": "120000"}
 """Of a broker that checks back later than any test waits: what is delivered, its producer has decided."""
+
+
+@pytest.fixture
+def rocketmq_settings() -> Mapping[str, object]:
+    return {"transactionCheckInterval": "1000"}
 
 
 class Listener:
@@ -50,16 +53,19 @@ class Forgetful(Listener):
         return UNKNOWN
 
 
-async def test_what_was_committed_arrives_and_what_was_rolled_back_does_not(start_broker: Callable[..., BrokerProcess]) -> None:
-    broker, listener, inbox = start_broker(UNASKED), Listener(), Inbox()
+@pytest.mark.parametrize("rocketmq_settings", [UNASKED], ids=["unasked"])
+async def test_what_was_committed_arrives_and_what_was_rolled_back_does_not(
+    rocketmq_settings: object, rocketmq: RocketMQ
+) -> None:
+    listener, inbox = Listener(), Inbox()
     async with (
-        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+        running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
     ):
         sent = await producer.send_message_in_transaction(Message.of("orders", b"kept", tags="created"), (COMMIT, COMMIT))
         await producer.send_message_in_transaction(Message.of("orders", b"dropped"), (ROLLBACK, ROLLBACK))
         await producer.send_message_in_transaction(Message.of("orders", b"after"), (COMMIT, COMMIT))
-        await until(lambda: len(inbox.bodies) == 2)
+        await rocketmq.wait_until(lambda: len(inbox.bodies) == 2)
     assert sorted(inbox.bodies) == ["after", "kept"]
     kept = next(message for message in inbox.messages if message.body == b"kept")
     assert (sent.send_status, sent.local_transaction_state) == (SendStatus.SEND_OK, COMMIT)
@@ -69,15 +75,17 @@ async def test_what_was_committed_arrives_and_what_was_rolled_back_does_not(star
 
 
 @pytest.mark.parametrize("said", [UNKNOWN, None, RuntimeError("the process stumbled")])
-async def test_without_a_decision_the_broker_asks_and_the_database_decides(broker: BrokerProcess, said: object) -> None:
+async def test_without_a_decision_the_broker_asks_and_the_database_decides(rocketmq: RocketMQ, said: object) -> None:
     listener, inbox = Listener(), Inbox()
     async with (
-        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+        running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
     ):
         result = await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, said))
         await producer.send_message_in_transaction(Message.of("orders", b"dropped"), (ROLLBACK, said))
-        await until(lambda: inbox.bodies == ["kept"] and {message.body for message in listener.checked} == {b"kept", b"dropped"})
+        await rocketmq.wait_until(
+            lambda: inbox.bodies == ["kept"] and {message.body for message in listener.checked} == {b"kept", b"dropped"}
+        )
     assert result.local_transaction_state is UNKNOWN
     assert {message.topic for message in listener.checked} == {"orders"}
     for body in (b"kept", b"dropped"):
@@ -86,7 +94,7 @@ async def test_without_a_decision_the_broker_asks_and_the_database_decides(broke
         assert times == sorted(set(times))
 
 
-async def test_each_check_back_asks_the_listener_anew_until_it_can_decide(broker: BrokerProcess) -> None:
+async def test_each_check_back_asks_the_listener_anew_until_it_can_decide(rocketmq: RocketMQ) -> None:
     class Undecided(Listener):
         def check_local_transaction(self, message: MessageExt) -> LocalTransactionState:
             state = super().check_local_transaction(message)
@@ -94,76 +102,67 @@ async def test_each_check_back_asks_the_listener_anew_until_it_can_decide(broker
 
     listener, inbox = Undecided(), Inbox()
     async with (
-        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+        running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
     ):
         await producer.send_message_in_transaction(Message.of("orders", b"dropped"), (ROLLBACK, UNKNOWN))
         await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, UNKNOWN))
-        await until(lambda: inbox.bodies == ["kept"])
+        await rocketmq.wait_until(lambda: inbox.bodies == ["kept"])
         asked_of_kept = [message.body for message in listener.checked].count(b"kept")
-        await until(lambda: [message.body for message in listener.checked].count(b"dropped") > 2)
+        await rocketmq.wait_until(lambda: [message.body for message in listener.checked].count(b"dropped") > 2)
     assert asked_of_kept >= 3
 
 
-async def test_a_producer_that_has_sent_nothing_yet_answers_for_one_of_its_group_that_is_gone(broker: BrokerProcess) -> None:
+async def test_a_producer_that_has_sent_nothing_yet_answers_for_one_of_its_group_that_is_gone(rocketmq: RocketMQ) -> None:
     gone, heir, inbox = Forgetful(), Listener(), Inbox()
-    async with running(TransactionProducer("orders", gone, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
+    async with running(TransactionProducer("orders", gone, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
         await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, UNKNOWN))
     heir.database = gone.database
     async with (
-        running(TransactionProducer("orders", heir, namesrv_addr=broker.namesrv_addr, **PATIENT)),
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+        running(TransactionProducer("orders", heir, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)),
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
     ):
-        await until(lambda: inbox.bodies == ["kept"])
+        await rocketmq.wait_until(lambda: inbox.bodies == ["kept"])
     assert len(heir.checked) >= 1
 
 
-async def test_a_commit_that_a_dead_broker_did_not_hear_is_asked_for_when_it_is_back(broker: BrokerProcess) -> None:
-    listener, inbox = Listener(on_execute=broker.process.kill), Inbox()
-    async with (
-        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
-    ):
-        result = await producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, COMMIT))
-        assert result.local_transaction_state is COMMIT
-        await asyncio.to_thread(broker.process.start)
-        await until(lambda: inbox.bodies == ["kept"])
-    assert len(listener.checked) >= 1
-
-
+@pytest.mark.parametrize("rocketmq_settings", [{"rejectTransactionMessage": "true"}], ids=["refusing"])
 async def test_a_broker_that_refuses_transactions_keeps_the_local_transaction_from_running(
-    start_broker: Callable[..., BrokerProcess],
+    rocketmq_settings: object,
+    rocketmq: RocketMQ,
 ) -> None:
-    broker = start_broker({"rejectTransactionMessage": "true"})
     listener = Listener()
-    async with running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
+    async with running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
         with pytest.raises(BrokerError) as raised:
             await producer.send_message_in_transaction(Message.of("orders", b"x"), (COMMIT, COMMIT))
     assert raised.value.code == ResponseCode.NO_PERMISSION
     assert listener.executed == []
 
 
-async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself(start_broker: Callable[..., BrokerProcess]) -> None:
-    broker, inbox = start_broker(UNASKED), Inbox()
+@pytest.mark.parametrize("rocketmq_settings", [UNASKED], ids=["unasked"])
+async def test_whoever_stops_waiting_leaves_the_transaction_to_end_by_itself(
+    rocketmq_settings: object, rocketmq: RocketMQ
+) -> None:
+    inbox = Inbox()
     loop = asyncio.get_running_loop()
     waiting: list[asyncio.Task[object]] = []
     listener = Listener(on_execute=lambda: loop.call_soon_threadsafe(waiting[0].cancel) and None)
     async with (
-        running(TransactionProducer("orders", listener, namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+        running(TransactionProducer("orders", listener, namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
     ):
         waiting.append(asyncio.create_task(producer.send_message_in_transaction(Message.of("orders", b"kept"), (COMMIT, COMMIT))))
         with pytest.raises(asyncio.CancelledError):
             await waiting[0]
-        await until(lambda: inbox.bodies == ["kept"])
+        await rocketmq.wait_until(lambda: inbox.bodies == ["kept"])
     assert listener.checked == []
 
 
-async def test_other_ways_to_send_arrive_too(broker: BrokerProcess) -> None:
+async def test_other_ways_to_send_arrive_too(rocketmq: RocketMQ) -> None:
     inbox = Inbox()
     async with (
-        running(Producer("plain", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
-        running(consumer(broker.namesrv_addr, "credits", "orders", inbox)),
+        running(Producer("plain", namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "credits", "orders", inbox)),
     ):
         await producer.create_topic("orders", 2)
         first, second = await producer.queues("orders")
@@ -171,7 +170,7 @@ async def test_other_ways_to_send_arrive_too(broker: BrokerProcess) -> None:
         await producer.send_oneway(Message.of("orders", b"oneway"))
         batch = await producer.send_batch([Message.of("orders", b"batch-1"), Message.of("orders", b"batch-2")], first)
         await producer.send(Message.of("orders", b"long " * 2000))
-        await until(lambda: len(inbox.bodies) == 5)
+        await rocketmq.wait_until(lambda: len(inbox.bodies) == 5)
     assert len(batch.message_id.split(",")) == 2
     assert {body[:7] for body in inbox.bodies} == {"sync", "oneway", "batch-1", "batch-2", "long lo"}
     assert max(map(len, inbox.bodies)) == 10_000

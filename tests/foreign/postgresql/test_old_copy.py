@@ -1,6 +1,7 @@
 """An order service on an old copy of its database: it gives no order up, says what is wrong, and the right database settles all.
 
-`python -m pytest tests/e2e/test_old_copy.py -rP` prints the table: fault, orders, credits, lost orders, and who told of it.
+`python -m pytest tests/foreign/postgresql/test_old_copy.py -rP` prints the table:
+fault, orders, credits, lost orders, and who told of it.
 """
 
 import sqlite3

@@ -17,11 +17,8 @@ from rocketmq_broker.client import (
     TransactionProducer,
 )
 from rocketmq_broker.message import Message, MessageExt, MessageQueue
-from tests.conftest import BrokerProcess
+from rocketmq_broker.testing import RocketMQ
 from tests.e2e.clients import PATIENT, Inbox, consumer, running
-from tests.waiting import until
-
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
 
 class Committing:
@@ -32,8 +29,8 @@ class Committing:
         return LocalTransactionState.COMMIT_MESSAGE
 
 
-async def test_the_address_of_a_broker_in_place_of_a_name_server_is_noticed(broker: BrokerProcess) -> None:
-    async with running(Producer("p", namesrv_addr=broker.address, **PATIENT)) as producer:
+async def test_the_address_of_a_broker_in_place_of_a_name_server_is_noticed(rocketmq: RocketMQ) -> None:
+    async with running(Producer("p", namesrv_addr=rocketmq.broker_addr, **PATIENT)) as producer:
         with pytest.raises(NameServerUnreachable, match="A broker listens there: set NAMESRV_ADDR to the name server"):
             await producer.send(Message.of("orders", b"x"))
 
@@ -50,8 +47,8 @@ async def test_another_program_in_place_of_a_name_server_is_named() -> None:
                 await producer.send(Message.of("orders", b"x"))
 
 
-async def test_a_second_start_changes_nothing(broker: BrokerProcess) -> None:
-    producer = TransactionProducer("p", Committing(), namesrv_addr=broker.namesrv_addr, **PATIENT)
+async def test_a_second_start_changes_nothing(rocketmq: RocketMQ) -> None:
+    producer = TransactionProducer("p", Committing(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)
     async with running(producer):
         with pytest.raises(NotRunning, match="producer p was started before: start it once"):
             await producer.start()
@@ -61,8 +58,8 @@ async def test_a_second_start_changes_nothing(broker: BrokerProcess) -> None:
         await producer.start()
 
 
-async def test_what_is_no_message_is_refused_by_each_way_to_send(broker: BrokerProcess) -> None:
-    async with running(TransactionProducer("p", Committing(), namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer:
+async def test_what_is_no_message_is_refused_by_each_way_to_send(rocketmq: RocketMQ) -> None:
+    async with running(TransactionProducer("p", Committing(), namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer:
         for send in (producer.send, producer.send_oneway, producer.send_message_in_transaction):
             with pytest.raises(TypeError, match="a Message is expected"):
                 await send("text")
@@ -76,23 +73,23 @@ async def test_what_is_no_message_is_refused_by_each_way_to_send(broker: BrokerP
             await producer.create_topic("orders", 0)
 
 
-async def test_a_running_consumer_takes_subscriptions_and_no_other_listener(broker: BrokerProcess) -> None:
+async def test_a_running_consumer_takes_subscriptions_and_no_other_listener(rocketmq: RocketMQ) -> None:
     inbox = Inbox()
     async with (
-        running(consumer(broker.namesrv_addr, "group", "orders", inbox)) as running_consumer,
-        running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
+        running(consumer(rocketmq.namesrv_addr, "group", "orders", inbox)) as running_consumer,
+        running(Producer("p", namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
     ):
         with pytest.raises(NotRunning, match=r"register its listener before start\(\)"):
             running_consumer.register_message_listener(Inbox())
         await asyncio.to_thread(running_consumer.subscribe, "payments")
         await producer.send(Message.of("payments", b"from another topic"))
-        await until(lambda: inbox.bodies == ["from another topic"])
+        await rocketmq.wait_until(lambda: inbox.bodies == ["from another topic"])
     with pytest.raises(NotRunning, match="consumer group was shut down"):
         running_consumer.subscribe("refunds")
 
 
 async def test_a_listener_that_answers_nothing_gets_its_message_again_and_a_line(
-    broker: BrokerProcess, caplog: pytest.LogCaptureFixture
+    rocketmq: RocketMQ, caplog: pytest.LogCaptureFixture
 ) -> None:
     calls: list[list[MessageExt]] = []
 
@@ -100,17 +97,17 @@ async def test_a_listener_that_answers_nothing_gets_its_message_again_and_a_line
         calls.append(messages)
         return ConsumeStatus.CONSUME_SUCCESS if len(calls) > 1 else None
 
-    sleepless = PushConsumer("group", namesrv_addr=broker.namesrv_addr)
+    sleepless = PushConsumer("group", namesrv_addr=rocketmq.namesrv_addr)
     sleepless.subscribe("orders")
     sleepless.register_message_listener(forgets_to_answer, orderly=True)  # in order it comes again at once
     with caplog.at_level(logging.WARNING):
         async with (
             running(sleepless),
-            running(Producer("p", namesrv_addr=broker.namesrv_addr, **PATIENT)) as producer,
+            running(Producer("p", namesrv_addr=rocketmq.namesrv_addr, **PATIENT)) as producer,
         ):
             await producer.create_topic("orders", 1)
             await producer.send(Message.of("orders", b"x"))
-            await until(lambda: len(calls) == 2)
+            await rocketmq.wait_until(lambda: len(calls) == 2)
     assert any(
         line.startswith("the listener answered None for 1 message(s)")
         and "that counts as RECONSUME_LATER" in line
@@ -119,9 +116,9 @@ async def test_a_listener_that_answers_nothing_gets_its_message_again_and_a_line
     )
 
 
-async def test_a_pull_consumer_says_what_it_has_to_be_given(broker: BrokerProcess) -> None:
+async def test_a_pull_consumer_says_what_it_has_to_be_given(rocketmq: RocketMQ) -> None:
     queue = MessageQueue("orders", "broker-a", 0)
-    pulling = PullConsumer("group", namesrv_addr=broker.namesrv_addr)
+    pulling = PullConsumer("group", namesrv_addr=rocketmq.namesrv_addr)
     with pytest.raises(NotRunning, match="consumer group is not running: start it first"):
         await pulling.poll()
     async with running(pulling):

@@ -23,7 +23,7 @@ import pytest
 from demo.ports import free_ports
 from demo.processes import Process, Processes, prints
 from demo.system import QUICK_CHECKS, System, add_broker
-from tests.e2e.test_full_disk import Disk, mounted
+from tests.e2e.disks import Disk, mounted
 from tests.postgresql_server import new_database
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(600)]

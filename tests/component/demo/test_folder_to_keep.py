@@ -1,0 +1,22 @@
+"""A demo whose folder cannot be made: one sentence, and the exit code of one that cannot tell."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from demo.__main__ import COULD_NOT_TELL, main
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(os, "umask", lambda _: 0)
+    with pytest.raises(SystemExit) as ended:
+        main(keep=Path("/"))
+    assert ended.value.code == COULD_NOT_TELL
+    printed = capsys.readouterr()
+    assert printed.out == "The demo cannot go on: the folder / of --keep cannot be made: File exists\n"
+    assert printed.err == ""
