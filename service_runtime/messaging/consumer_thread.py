@@ -47,10 +47,10 @@ class ConsumerThread:
     def why_unready(self) -> str | None:
         """Returns why no message can come now, in one line; None if at least one broker answers."""
         try:
-            is_heard = self._loop.run(self._consumer.is_heard_by_any(), timeout_s=_HEALTH_TIMEOUT_S)
+            is_connected = self._loop.run(self._consumer.is_connected_to_any(), timeout_s=_HEALTH_TIMEOUT_S)
         except (ClientError, TimeoutError) as error:
             return str(error)
-        return None if is_heard else "no broker answers this consumer"
+        return None if is_connected else "no broker answers this consumer"
 
     def progress(self) -> list[QueueProgress] | None:
         """Returns the progress of each queue of the consumer; None if its event loop does not answer."""

@@ -65,7 +65,7 @@ def test_a_lost_commit_is_settled_by_a_check_back_within_moments(broker: Broker)
         loop.run(producer.start())
         broker.post("lose-next-decision")
         loop.run(producer.send_message_in_transaction(Message.of("orders", b"1", keys=["order-1"])))
-        assert loop.run(producer.is_heard())
+        assert loop.run(producer.is_connected())
         assert [one["keys"] for one in broker.get("pending")] == [["order-1"]]
         began_s = time.monotonic()
         broker.post("advance", minutes=1)

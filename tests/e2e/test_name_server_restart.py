@@ -32,7 +32,7 @@ async def send_one(namesrv_addr: str) -> None:
     """By a new client, which knows nothing yet."""
     async with running(Producer("p", namesrv_addr=namesrv_addr, **PATIENT)) as producer:
         async with asyncio.timeout(PERIOD_MS / 2000):
-            while not await producer.is_heard():  # noqa: ASYNC110
+            while not await producer.is_connected():  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
         await producer.send(Message.of("orders", b"x"))
 

@@ -1,13 +1,13 @@
-"""The client: producers, transactions, consumers. It serves this broker and Apache RocketMQ alike.
+"""The client: producers, transactions and consumers. It works with this broker and with Apache RocketMQ.
 
-A program finds all that it needs here:
+Import everything from here:
 
     from rocketmq_broker.client import Message, Producer
 
     async with Producer("order-producers") as producer:
         await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
 
-A program without an event loop uses an EventLoopThread.
+Programs without an event loop use `EventLoopThread`.
 """
 
 from rocketmq_broker.acl import SessionCredentials

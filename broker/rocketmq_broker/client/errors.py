@@ -1,66 +1,66 @@
-"""The errors of the client: one base, and a class for each reaction of a program."""
+"""The errors of the client: one base class, and one class for each way a program may react."""
 
 from rocketmq_broker.message import IllegalMessage
 
 
 class ClientError(Exception):
-    """Base of all errors of this package."""
+    """Base class of all errors of this package."""
 
 
 class NotRunning(ClientError):
-    """A call at the wrong moment: before `start()`, after `shutdown()`, on another event loop, or a second `start()`."""
+    """The client is not running: called before `start()`, after `shutdown()` or on another event loop, or started twice."""
 
 
 class IllegalConfiguration(ClientError):
-    """A client that cannot start with its settings: no listener, no subscription, an unusable group, a number out of range."""
+    """A setting is invalid: no listener, no subscription, an invalid group name, or a number out of range."""
 
 
 class MessageRefused(ClientError, IllegalMessage):
-    """A message that can never be sent: no body, too large, an unusable topic. Nothing was sent."""
+    """The message can never be sent: it has no body, is too large, or has an invalid topic. Nothing was sent."""
 
 
 class NameServerUnreachable(ClientError):
-    """No answer of any name server, so that the topic's brokers are unknown. Nothing was sent."""
+    """No name server answered, so the topic's brokers are unknown. Nothing was sent."""
 
 
 class NoRoute(ClientError):
-    """A topic that no broker offers, by the name servers' answers. Nothing was sent."""
+    """According to the name servers, no broker has the topic. Nothing was sent."""
 
 
 class BrokerUnreachable(ClientError):
-    """A missing connection to a broker, or one lost before the answer. The broker may or may not have carried out the request."""
+    """The connection to the broker failed or was lost before the answer. The request may or may not have been executed."""
 
 
 class RequestTimedOut(BrokerUnreachable):
-    """A missing answer of a broker. The broker may or may not have carried out the request."""
+    """The broker did not answer in time. The request may or may not have been executed."""
 
 
 class UnreadableAnswer(BrokerUnreachable):
-    """An answer of a broker or name server that cannot be decoded. The request may or may not have been carried out."""
+    """The answer of a broker or name server cannot be decoded. The request may or may not have been executed."""
 
 
 class BrokerError(ClientError):
-    """A broker's answer that it refuses the request."""
+    """The broker refused the request."""
 
     def __init__(self, code: int, remark: str | None, address: str = "") -> None:
-        """`code` is RocketMQ's response code, `remark` the broker's words, `address` the broker."""
+        """`code` is RocketMQ's response code, `remark` the broker's explanation, `address` the broker's address."""
         self.code = code
         self.remark = remark or ""
         self.address = address
-        super().__init__(f"broker {address or '?'} answered code {code}: {self.remark or 'without a remark'}")
+        super().__init__(f"broker {address or '?'} answered code {code}: {self.remark or 'no remark'}")
 
 
 class TransactionNotFound(ClientError):
-    """A transaction id of which no broker has a half message. Nothing was decided."""
+    """No broker has a half message with this transaction id. Nothing was decided."""
 
 
 class MessagesWithdrawn(ClientError):
-    """Messages that a listener must let go: the consumer shuts down, or a rebalance took their queue away.
+    """The listener must stop handling its messages, because the consumer shuts down or a rebalance took their queue.
 
-    A listener does not catch it. The messages count as not consumed: they come again, here or at the queue's next owner, and
-    their redelivery count does not change.
+    Listeners must not catch it. The messages count as not consumed: they are delivered again, here or to the queue's next
+    owner. Their redelivery count does not change.
     """
 
 
 class SendFailed(ClientError):
-    """A send whose every attempt failed; the last failure is the cause. The message may or may not be stored."""
+    """All attempts to send failed; the last failure is the cause. The message may or may not be stored."""

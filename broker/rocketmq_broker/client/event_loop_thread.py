@@ -1,4 +1,4 @@
-"""The one synchronous facade: an event loop in a thread, for programs that have none (Flask threads, scripts)."""
+"""An event loop in a thread, for programs without one of their own (Flask threads, scripts)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ C = TypeVar("C")
 
 
 class CallNotMade(NotRunning):
-    """A call that was not made, because its caller or its client had stopped before."""
+    """The call was not made, because its caller or its client had stopped."""
 
 
 class WaitingThread:
-    """A thread that waits in `EventLoopThread.run`, and meanwhile makes calls for the coroutine that it waits for."""
+    """A thread that waits in `EventLoopThread.run`. While it waits, it can make calls for the coroutine."""
 
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[tuple[Callable[[], Any], OnReturn] | None] = queue.SimpleQueue()
@@ -37,9 +37,9 @@ class WaitingThread:
         self._is_waiting = True
 
     def offer(self, call: Callable[[], Any], on_return: OnReturn) -> bool:
-        """Has the thread make the call, and then `on_return(result, error)`. Returns False if it no longer waits.
+        """Queues a call for the thread, which then calls `on_return(result, error)`. Returns False if it no longer waits.
 
-        The error is CallNotMade if the thread stopped waiting before it came to the call.
+        The error is CallNotMade if the thread stopped waiting before it made the call.
         """
         with self._lock:
             if self._is_waiting:
@@ -47,7 +47,7 @@ class WaitingThread:
             return self._is_waiting
 
     def make_calls_until(self, done: Future[T]) -> T:
-        """Makes the calls that are offered until `done` has its result, which it returns, or its error, which it raises."""
+        """Makes the offered calls until `done` is done. Returns its result or raises its error."""
         done.add_done_callback(lambda _: self._calls.put(None))
         try:
             while (item := self._calls.get()) is not None:
@@ -73,19 +73,19 @@ class WaitingThread:
 
 
 OnReturn = Callable[[Any, BaseException | None], None]
-"""Gets the result of a call, or its error, in the thread that made the call."""
+"""A callback with the result or the error of a call. It runs in the thread that made the call."""
 
 WAITING_THREAD: Final[ContextVar[WaitingThread | None]] = ContextVar("waiting_thread", default=None)
-"""The thread that waits, without a time limit, for what this task does."""
+"""The thread that waits for this task without a timeout, if any."""
 
 
 class EventLoopThread:
-    """A thread that runs the client's coroutines for threads that wait for their results. Any number of threads may call `run`.
+    """A thread that runs the client's coroutines, for callers without an event loop. Any number of threads may call `run`.
 
     with EventLoopThread() as loop, loop.running(Producer("order-producers")) as producer:
         result = loop.run(producer.send(message))
 
-    A program without such a block, as an app factory, calls `start` and `enter`; when the program exits, `stop` comes by itself.
+    A program without such a block, such as an app factory, calls `start` and `enter`. `stop` is called when the program exits.
     """
 
     def __init__(self, name: str = "client-event-loop") -> None:
@@ -99,9 +99,9 @@ class EventLoopThread:
         self._clients = ExitStack()
 
     def start(self) -> None:
-        """Starts the thread, and returns when its loop runs. In a world without threads the world's own loop takes its place.
+        """Starts the thread, and returns when its loop runs. In a world without threads, `run` uses the world's loop.
 
-        The thread ends by `stop`, or when the program exits. It does not survive a fork: start it in the process that uses it.
+        The thread ends by `stop` or when the program exits. It does not survive a fork: start it in the process that uses it.
         """
         if (run_in_world := current_world().run_coroutine) is not None:
             self._run_in_world = run_in_world
@@ -110,9 +110,9 @@ class EventLoopThread:
         if self._thread is not None:
             ended = not self._thread.is_alive()
             raise NotRunning(
-                "the event loop thread was stopped and cannot be started again: make a new one"
+                "the event loop thread was stopped and cannot be started again: create a new one"
                 if ended
-                else "the event loop thread was started before: start it once"
+                else "the event loop thread is already started: start it once"
             )
         is_running = threading.Event()
         self._thread = threading.Thread(target=self._serve, args=(is_running,), name=self._name, daemon=True)
@@ -122,16 +122,16 @@ class EventLoopThread:
         atexit.register(self.stop)
 
     def enter(self, client: AbstractAsyncContextManager[C]) -> C:
-        """Starts a producer or consumer, which `stop` shuts down. Raises as `run` does."""
+        """Starts a producer or consumer, and returns it. `stop` shuts it down. Raises as `run` does."""
         return self._clients.enter_context(self.running(client))
 
     def run(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Runs the coroutine on the loop, waits for its result, and raises its error.
+        """Runs the coroutine on the loop, and returns its result or raises its error.
 
-        The coroutine has a copy of the caller's context variables. Without a time limit a local transaction that is a function
-        runs in the calling thread, as with Apache's client, and so has the thread's own variables too. A time limit could not
-        end it there. Cancels the coroutine after `timeout_s` and raises TimeoutError. Raises NotRunning before `start`, after
-        `stop` and in a process that was forked after `start`, TypeError for a value that is no coroutine.
+        The coroutine gets a copy of the caller's context variables. Without `timeout_s`, a local transaction that is a plain
+        function runs in the calling thread, as with Apache's client, and can use the thread's variables. After `timeout_s`,
+        cancels the coroutine and raises TimeoutError. Raises NotRunning before `start`, after `stop` and in a process that was
+        forked after `start`. Raises TypeError if `work` is not a coroutine.
         """
         if not asyncio.iscoroutine(work):
             raise TypeError(_no_coroutine(work))
@@ -144,12 +144,12 @@ class EventLoopThread:
         if loop is None or loop.is_closed() or not loop.is_running():
             work.close()
             raise NotRunning(
-                "the event loop thread does not run: "
+                "the event loop thread is not running: "
                 + ("start it, or use `with EventLoopThread() as loop:`" if loop is None else "it was stopped")
             )
         if threading.current_thread() is self._thread:
             work.close()
-            raise NotRunning("run() would wait for its own thread: await the coroutine instead")
+            raise NotRunning("run() was called in the event loop thread and would wait for itself: await the coroutine")
         waiting = WaitingThread() if timeout_s is None else None
         before = WAITING_THREAD.set(waiting)
         future = asyncio.run_coroutine_threadsafe(work, loop)  # with a copy of this context
@@ -158,11 +158,11 @@ class EventLoopThread:
             return future.result(timeout_s) if waiting is None else waiting.make_calls_until(future)
         except TimeoutError:
             if future.done():
-                raise  # the coroutine's own time-out
+                raise  # raised by the coroutine itself
             future.cancel()
-            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled") from None
+            raise TimeoutError(f"no result within {timeout_s:g} s: the coroutine was cancelled") from None
         except CancelledError:
-            raise NotRunning("the event loop thread was stopped meanwhile") from None
+            raise NotRunning("the event loop thread was stopped before the coroutine ended") from None
 
     @contextmanager
     def running(self, client: AbstractAsyncContextManager[C]) -> Iterator[C]:
@@ -174,9 +174,9 @@ class EventLoopThread:
             self.run(_leave(client))
 
     def stop(self, timeout_s: float = 3.0) -> None:
-        """Shuts down what `enter` started, and ends the loop; cancels and awaits running tasks. Shut other clients down first.
+        """Shuts down the clients that `enter` started, cancels running tasks and awaits them, and ends the loop.
 
-        In a forked process it does nothing: the clients are the other process's.
+        Shut other clients down first. Does nothing in a forked process, because the clients belong to its parent.
         """
         if self._is_forked():
             return
@@ -189,7 +189,7 @@ class EventLoopThread:
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout_s)
         if thread.is_alive():
-            logger.warning("the event loop did not end within %g s", timeout_s)
+            logger.warning("the event loop did not stop within %g s", timeout_s)
 
     def __enter__(self) -> Self:
         """Starts the thread."""
@@ -197,7 +197,7 @@ class EventLoopThread:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Ends the loop."""
+        """Calls `stop`."""
         self.stop()
 
     def _shut_down_clients(self) -> None:
@@ -212,9 +212,9 @@ class EventLoopThread:
     def _refuse_after_fork(self) -> None:
         if self._is_forked():
             raise NotRunning(
-                f"the event loop thread was started in process {self._process_id}; {self._world.process_id()} is a fork of it: "
-                "threads do not survive a fork. Start it, and its clients, after the fork: with gunicorn without --preload, "
-                "or in its hook post_fork; with Celery at worker_process_init"
+                f"the event loop thread was started in process {self._process_id} and does not run in its fork "
+                f"{self._world.process_id()}. Start it and its clients after the fork: with gunicorn, omit --preload or use "
+                "the post_fork hook; with Celery, use worker_process_init"
             )
 
     def _serve(self, is_running: threading.Event) -> None:
@@ -233,5 +233,5 @@ async def _leave(client: AbstractAsyncContextManager[Any]) -> None:
 
 
 def _no_coroutine(work: object) -> str:
-    hint = ": call it, as in loop.run(producer.start())" if callable(work) else ", as in loop.run(producer.send(message))"
-    return f"run() takes a coroutine, and this is {kind_of(work)}{hint}"
+    hint = ": call it, as in loop.run(producer.start())" if callable(work) else ": call it as loop.run(producer.send(message))"
+    return f"run() expects a coroutine, not {kind_of(work)}{hint}"

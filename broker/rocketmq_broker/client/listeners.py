@@ -1,4 +1,4 @@
-"""The interface of a program to the client's calls: listeners, their answers, and the context of a call."""
+"""The interfaces that a program implements: listeners, their results, and the context of a call."""
 
 from __future__ import annotations
 
@@ -15,88 +15,92 @@ from rocketmq_broker.message import Message, MessageExt, MessageQueue
 
 
 class TransactionListener(Protocol):
-    """The two halves of a transactional message's local side (RocketMQ's TransactionListener).
+    """Runs and checks the local transactions of transactional messages (RocketMQ's TransactionListener).
 
-    Each is a function or an async function. Functions run in threads of the client, never on its event loop; async functions run
-    on its event loop and must not block it. One that raises or returns None means UNKNOWN.
+    Each method is a function or an async function. Functions run in threads of the client. Async functions run on its event
+    loop and must not block it. A method that raises an exception or returns None counts as UNKNOWN.
     """
 
     def execute_local_transaction(
         self, message: Message, arg: object
     ) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Does the local transaction. The half message is stored; `message.transaction_id` is set; `arg` is the sender's."""
+        """Runs the local transaction after the half message is stored. Returns its result.
+
+        `message.transaction_id` is set. `arg` is the argument of `send_message_in_transaction`.
+        """
         ...
 
     def check_local_transaction(self, message: MessageExt) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Returns how the local transaction of `message.transaction_id` ended. Read it from durable storage.
+        """Returns the result of the local transaction `message.transaction_id`. Read it from durable storage.
 
-        `message.transaction_check_times` is the number of checks, this one included.
+        `message.transaction_check_times` is the number of check-backs, including this one.
         """
         ...
 
 
 TransactionListeners = TransactionListener | Mapping[str, TransactionListener]
-"""One listener, or one for each topic by its name; the one for `*` serves all other topics."""
+"""One listener for all topics, or a dict of listeners by topic. The key `*` stands for all other topics."""
 
 
 class ConsumeStatus(Enum):
-    """A message listener's answer (RocketMQ's ConsumeConcurrentlyStatus and ConsumeOrderlyStatus)."""
+    """The result of a message listener (RocketMQ's ConsumeConcurrentlyStatus and ConsumeOrderlyStatus)."""
 
     CONSUME_SUCCESS = "CONSUME_SUCCESS"
     RECONSUME_LATER = "RECONSUME_LATER"
-    """Not consumed. Concurrent: again after a delay, up to max_reconsume_times. Orderly: the queue waits a moment."""
+    """Not consumed. Concurrent consumers: redelivered after a delay, up to max_reconsume_times. Orderly: the queue pauses."""
 
 
 @dataclass(slots=True)
 class ConsumeContext:
-    """The facts of a listener's call, and the settings that it may make before it answers."""
+    """The context of a listener's call. The listener may set the delays before it returns."""
 
     message_queue: MessageQueue
     delay_level_when_next_consume: int = 0
-    """For RECONSUME_LATER: -1 to the dead letters, 0 for the broker's choice (3 + attempts), above 0 that delay level."""
+    """For RECONSUME_LATER: -1 for the dead letters, 0 for the broker's choice (3 + attempts), above 0 that delay level."""
     suspend_current_queue_time_ms: int = 1000
-    """For RECONSUME_LATER of an orderly consumer: the queue's pause (10 ms to 30 s)."""
+    """For RECONSUME_LATER of an orderly consumer: the pause of the queue (10 ms to 30 s)."""
     postponed: dict[int, int | None] = field(default_factory=dict)
-    """Delay levels of the messages given to `reconsume_later`, by queue offset."""
+    """The delay levels of messages passed to `reconsume_later`, by queue offset."""
     given_way: set[int] = field(default_factory=set)
-    """Queue offsets of those that use up no redelivery."""
+    """The queue offsets of messages whose redelivery count does not increase."""
     withdrawn: Withdrawal = field(default_factory=Withdrawal, repr=False)
-    """Set by the consumer when the listener must let go of the messages."""
+    """Set by the consumer when the listener must stop handling the messages."""
 
     @property
     def is_withdrawn(self) -> bool:
-        """Returns whether the listener must let go of the messages: the consumer shuts down, or a rebalance took the queue."""
+        """Returns True if the listener must stop: the consumer shuts down, or a rebalance took the queue."""
         return self.withdrawn.is_set()
 
     def hold(self, seconds: float) -> None:
-        """Waits in the listener's thread and keeps the messages: for a listener that cannot continue for a reason outside them.
+        """Waits in the listener's thread while a resource that the listener needs is unavailable, and keeps the messages.
 
-        A listener may hold its messages for any time. Meanwhile the consumer stays in its group, sends heartbeats,
-        keeps its locks, and pulls ahead only up to `pull_threshold_for_queue`. RocketMQ's consumeTimeout does not exist here.
-        Raises MessagesWithdrawn as soon as the listener must let go: do not catch it. Raises NotRunning on an event loop.
+        A listener may hold its messages for any time: RocketMQ's consumeTimeout does not exist here. Meanwhile the consumer
+        stays in its group, sends heartbeats, keeps its locks, and pulls at most `pull_threshold_for_queue` messages ahead.
+        Raises MessagesWithdrawn, which must not be caught, when the listener must stop. Raises NotRunning on an event loop.
         """
         if _is_on_an_event_loop():
-            raise NotRunning("hold() would stop the event loop: in an async listener write await context.hold_async(seconds)")
+            raise NotRunning("hold() would block the event loop: in an async listener use await context.hold_async(seconds)")
         if self.withdrawn.wait(seconds):
             raise self._were_withdrawn()
 
     async def hold_async(self, seconds: float) -> None:
-        """Waits in an async listener and keeps the messages. Promises and raises the same as `hold`."""
+        """Waits in an async listener, and keeps the messages. Raises MessagesWithdrawn as `hold` does."""
         if await self.withdrawn.wait_async(seconds):
             raise self._were_withdrawn()
 
     def reconsume_later(self, message: MessageExt, delay_level: int | None = None) -> None:
-        """Marks one message of a batch for redelivery although the listener answers CONSUME_SUCCESS for the others.
+        """Marks one message of a batch for redelivery. The listener then returns CONSUME_SUCCESS for the others.
 
-        The default delay level is `delay_level_when_next_consume`. In order, the first marked message and all after it repeat.
+        The default delay level is `delay_level_when_next_consume`. In an orderly consumer, the first marked message and all
+        messages after it are delivered again.
         """
         self.postponed[message.queue_offset] = delay_level
 
     def give_way(self, message: MessageExt, delay_level: int) -> None:
-        """Marks one message of a batch for redelivery after this delay, which uses up no redelivery.
+        """Marks one message of a batch for redelivery after this delay, without increasing its redelivery count.
 
-        For a message that cannot be held longer, because others wait for its thread, for a reason outside it. It goes to the
-        group's retry topic with its count of redeliveries unchanged. In order, it repeats in its place, as by `reconsume_later`.
+        Use it for a message that waits for an unavailable resource while others wait for its thread. The message goes to the
+        group's retry topic. In an orderly consumer, it is delivered again in its place, as with `reconsume_later`.
         """
         self.postponed[message.queue_offset] = delay_level
         self.given_way.add(message.queue_offset)
@@ -106,9 +110,9 @@ class ConsumeContext:
 
 
 MessageListener = Callable[[list[MessageExt], ConsumeContext], ConsumeStatus | Awaitable[ConsumeStatus | None] | None]
-"""A function, called in a thread of the client, or an async function, which runs on its event loop and must not block it.
+"""A function, which runs in a thread of the client, or an async function, which runs on its event loop.
 
-An exception or None means RECONSUME_LATER, except the exceptions of `ConsumeContext.hold`.
+An async function must not block the loop. An exception or None counts as RECONSUME_LATER, except MessagesWithdrawn.
 """
 
 

@@ -331,14 +331,14 @@ def properties_of(data: bytes) -> bytes:
     return data[read_fields(data)[3] :]
 
 
-def to_message(record: Record, broker_name: str = "", *, longest_body: int = MAX_BODY_LENGTH) -> MessageExt:
+def to_message(record: Record, broker_name: str = "", *, max_body_length: int = MAX_BODY_LENGTH) -> MessageExt:
     """Returns the message for a program, its body uncompressed (MessageDecoder.clientDecode).
 
-    Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `longest_body` bytes.
+    Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `max_body_length` bytes.
     """
     return MessageExt(
         topic=record.topic.decode(errors="replace"),
-        body=_uncompressed(record, longest_body),
+        body=_uncompressed(record, max_body_length),
         properties=MappingProxyType(properties.decode(record.properties)),
         flag=record.flag,
         broker_name=broker_name,
@@ -387,7 +387,7 @@ def host_text(host: bytes) -> str:
     return f"{socket.inet_ntoa(address)}:{port}"
 
 
-def _uncompressed(record: Record, longest_body: int) -> bytes:
+def _uncompressed(record: Record, max_body_length: int) -> bytes:
     if not record.sys_flag & sysflag.COMPRESSED:
         return record.body
     kind = record.sys_flag & sysflag.COMPRESSION_MASK
@@ -398,12 +398,12 @@ def _uncompressed(record: Record, longest_body: int) -> bytes:
     inflater = zlib.decompressobj()
     try:
         # Never more than the limit: a body of 2 MB may expand to 2 GB.
-        body = inflater.decompress(record.body, longest_body + 1)
+        body = inflater.decompress(record.body, max_body_length + 1)
     except zlib.error as error:
         raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: {error}") from None
-    if len(body) > longest_body:
+    if len(body) > max_body_length:
         raise BodyTooLong(
-            f"the compressed body at {record.commit_log_offset}, {len(record.body)} bytes, has more than {longest_body} bytes "
+            f"the compressed body at {record.commit_log_offset}, {len(record.body)} bytes, has more than {max_body_length} bytes "
             "uncompressed, which is the limit"
         )
     if not inflater.eof:

@@ -145,7 +145,7 @@ class RocketMQBroker(RocketMQRegistrator, BrokerUsecase[RocketMQDelivery, Produc
         if self._connection is None:
             return False
         with anyio.move_on_after(timeout or 5.0):
-            return await self._connection.is_heard()
+            return await self._connection.is_connected()
         return False
 
     async def publish(

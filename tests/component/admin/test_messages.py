@@ -36,9 +36,9 @@ def test_a_body_is_read_from_the_standard_input_byte_for_byte(rocketmq: SyncRock
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["orders", ""], "a message to orders needs a body"),
+        (["orders", ""], "the body of a message to topic orders must not be empty"),
         (["or ders", "x"], "illegal characters"),
-        (["RMQ_SYS_TRANS_HALF_TOPIC", "x"], "is the broker's own"),
+        (["RMQ_SYS_TRANS_HALF_TOPIC", "x"], "is reserved for the broker"),
         (["orders", "x", "--key", "a b"], "space"),
         (["orders", "x", "--property", "colour"], "property colour: NAME=VALUE is expected"),
         (["orders", "x", "--property", "UNIQ_KEY=1"], "UNIQ_KEY"),

@@ -43,6 +43,6 @@ def test_a_program_without_a_block_sends_and_is_shut_down_when_it_exits(rocketmq
 @pytest.mark.parametrize("call", ["sent()", "loop.start()"])
 def test_a_fork_is_told_to_start_after_the_fork_and_its_parent_goes_on(rocketmq: SyncRocketMQ, call: str) -> None:
     said = played(BEGIN + FORKED.format(call="child or " + call) + "child and print(sent())", rocketmq.namesrv_addr)
-    assert "threads do not survive a fork" in said
-    assert "gunicorn without --preload" in said
+    assert "does not run in its fork" in said
+    assert "with gunicorn, omit --preload" in said
     assert said.endswith("SEND_OK\n")

@@ -113,7 +113,7 @@ def test_a_real_producer_on_another_thread_is_asked_for_fifteen_minutes_of_the_t
         producer = TransactionProducer("p", listener, namesrv_addr=rocketmq.namesrv_addr)
         loop.run(producer.start())
         loop.run(producer.send_message_in_transaction(order()))
-        assert loop.run(producer.is_heard())
+        assert loop.run(producer.is_connected())
         rocketmq.advance(minutes=20)
         assert listener.checks == 15
         assert [one.state for one in rocketmq.decided("order-1")] == ["discarded"]

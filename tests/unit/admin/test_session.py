@@ -136,8 +136,8 @@ async def test_what_is_no_address_is_refused_by_the_options_name(address: str) -
         (cluster(), "no broker is registered at n:1"),
         (cluster(z={1: "slave:1"}), "no broker is registered at n:1"),
         (lambda request: success(), "no broker is registered at n:1"),
-        (lambda request: success(body=b"<html>"), "cannot be understood"),
-        (lambda request: answer(3, remark="no"), "A broker listens there"),
+        (lambda request: success(body=b"<html>"), "cannot be decoded"),
+        (lambda request: answer(3, remark="no"), "A broker listens at this address"),
     ],
 )
 async def test_where_no_broker_is_found_the_error_says_why(peer: Peer, sentence: str) -> None:

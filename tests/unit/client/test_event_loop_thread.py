@@ -14,25 +14,25 @@ async def seven() -> int:
 def test_what_is_no_coroutine_is_told_how_to_make_one() -> None:
     with EventLoopThread() as loop:
         with pytest.raises(
-            TypeError, match=r"takes a coroutine, and this is a function: call it, as in loop.run\(producer.start\(\)\)"
+            TypeError, match=r"expects a coroutine, not a function: call it, as in loop.run\(producer.start\(\)\)"
         ):
             loop.run(seven)  # type: ignore[arg-type]
-        with pytest.raises(TypeError, match="takes a coroutine, and this is None"):
+        with pytest.raises(TypeError, match="expects a coroutine, not None"):
             loop.run(None)  # type: ignore[arg-type]
         assert loop.run(seven()) == 7
 
 
 def test_it_runs_between_start_and_stop_only() -> None:
     loop = EventLoopThread()
-    with pytest.raises(NotRunning, match="does not run: start it, or use `with EventLoopThread"):
+    with pytest.raises(NotRunning, match="is not running: start it, or use `with EventLoopThread"):
         loop.run(seven())
     loop.start()
-    with pytest.raises(NotRunning, match="was started before: start it once"):
+    with pytest.raises(NotRunning, match="is already started: start it once"):
         loop.start()
     loop.stop()
-    with pytest.raises(NotRunning, match="does not run: it was stopped"):
+    with pytest.raises(NotRunning, match="is not running: it was stopped"):
         loop.run(seven())
-    with pytest.raises(NotRunning, match="was stopped and cannot be started again: make a new one"):
+    with pytest.raises(NotRunning, match="was stopped and cannot be started again: create a new one"):
         loop.start()
 
 

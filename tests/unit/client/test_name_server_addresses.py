@@ -30,27 +30,27 @@ def test_what_is_no_host_and_port_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("localhost", "namesrv_addr: name server 'localhost' has no port; localhost:9876 is the usual one"),
-        ("localhost:", "lacks its host or its port"),
-        ("localhost:99999", "has a port that is not from 1 to 65535"),
-        ("localhost:0", "has a port that is not from 1 to 65535"),
+        ("localhost", "namesrv_addr: name server 'localhost' has no port (default: localhost:9876)"),
+        ("localhost:", "has no host or no port"),
+        ("localhost:99999", "has a port that is not between 1 and 65535"),
+        ("localhost:0", "has a port that is not between 1 and 65535"),
         ("tcp://localhost:9876", "is a URL"),
         ("http://localhost:9876/", "is a URL"),
-        ("127.0.0.1 9876", "holds a space"),
-        ("::1:9876", "is IPv6 without brackets"),
-        (";", "namesrv_addr ';' names no name server"),
-        (9876, "namesrv_addr is an int"),
-        (["a:9876"], "namesrv_addr is a list"),
+        ("127.0.0.1 9876", "contains a space"),
+        ("::1:9876", "is an IPv6 address without brackets"),
+        (";", "namesrv_addr ';' contains no address"),
+        (9876, "namesrv_addr must be a str, not an int"),
+        (["a:9876"], "namesrv_addr must be a str, not a list"),
     ],
 )
 def test_what_is_wrong_with_an_address_is_said(text: str, sentence: str) -> None:
     with pytest.raises(IllegalConfiguration) as refused:
         name_server_addresses(text)
     assert sentence in str(refused.value)
-    assert "expected host:port, several of them joined by ';'" in str(refused.value)
+    assert "expected host:port, or several joined by ';'" in str(refused.value)
 
 
 def test_a_wrong_address_of_the_environment_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NAMESRV_ADDR", "broker")
-    with pytest.raises(IllegalConfiguration, match="NAMESRV_ADDR of the environment: name server 'broker' has no port"):
+    with pytest.raises(IllegalConfiguration, match="environment variable NAMESRV_ADDR: name server 'broker' has no port"):
         name_server_addresses(None)

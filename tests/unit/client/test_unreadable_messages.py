@@ -51,7 +51,7 @@ def test_a_bomb_is_refused_without_being_inflated() -> None:
 
 
 def test_a_body_as_long_as_the_limit_is_read() -> None:
-    assert to_message(record(0, bomb(1000)), longest_body=1000).body == bytes(1000)
+    assert to_message(record(0, bomb(1000)), max_body_length=1000).body == bytes(1000)
 
 
 @pytest.mark.parametrize("body", [b"no zlib", bomb(1000)[:-3], b""])
@@ -75,7 +75,7 @@ def test_a_record_with_a_topic_that_is_no_text_and_a_negative_offset_is_still_a_
 def test_bombs_do_not_add_up_in_one_pull() -> None:
     records = [record(offset, bomb(800)) for offset in range(5)]
 
-    messages, left_for_later = messages_of(records, "broker-a", longest_body=1000)
+    messages, left_for_later = messages_of(records, "broker-a", max_body_length=1000)
 
     assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
 
@@ -83,13 +83,13 @@ def test_bombs_do_not_add_up_in_one_pull() -> None:
 def test_the_beginnings_of_bombs_do_not_add_up_either() -> None:
     records = [record(offset, bomb(2000)) for offset in range(5)]
 
-    messages, left_for_later = messages_of(records, "broker-a", longest_body=1000)
+    messages, left_for_later = messages_of(records, "broker-a", max_body_length=1000)
 
     assert ([message.queue_offset for message in messages], left_for_later) == ([0], 1)
 
 
 def test_what_no_reader_takes_is_marked_and_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    messages, left_for_later = messages_of([record(0, bomb(2000)), record(1, b"x", 0)], "broker-a", longest_body=1000)
+    messages, left_for_later = messages_of([record(0, bomb(2000)), record(1, b"x", 0)], "broker-a", max_body_length=1000)
 
     assert left_for_later is None
     assert [type(message) for message in messages] == [UnreadableMessage, MessageExt]
@@ -112,7 +112,7 @@ class Return:
 
 def pulled() -> list[MessageExt]:
     records = [record(0, b"a", 0), record(1, bomb(2000)), record(2, b"b", 0)]
-    return messages_of(records, "broker-a", longest_body=1000)[0]
+    return messages_of(records, "broker-a", max_body_length=1000)[0]
 
 
 @pytest.mark.parametrize("is_orderly", [False, True])
@@ -147,7 +147,7 @@ async def test_an_answer_without_sense_is_an_error_of_the_client() -> None:
         raise error
 
     for error in (BodyError("no JSON"), CorruptRecord("torn")):
-        with pytest.raises(UnreadableAnswer, match="the answer cannot be understood"):
+        with pytest.raises(UnreadableAnswer, match="the answer cannot be decoded"):
             await ask(error)
     with pytest.raises(ClientError, match="itself"):
         await ask(ClientError("itself"))

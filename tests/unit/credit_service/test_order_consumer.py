@@ -36,7 +36,7 @@ class Consumer:
         self.events.append(f"shut down within {timeout_s:g} s")
         self._answer()
 
-    async def is_heard_by_any(self) -> object:
+    async def is_connected_to_any(self) -> object:
         return self._answer()
 
     @property

@@ -1,1 +1,1 @@
-"""Checks of a program's first mistakes; each answers with a sentence."""
+"""Checks of arguments, settings and listeners. Each error names the mistake and its correction."""

@@ -1,4 +1,4 @@
-"""The lifecycle of a producer or consumer, on one event loop: a call at the wrong moment raises with a sentence."""
+"""The lifecycle of a producer or consumer on one event loop. A call at the wrong time raises NotRunning."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Running = TypeVar("Running")
 
 
 class Lifecycle(Generic[Running]):
-    """Three states in order, each once: not started, running on one event loop, shut down.
+    """Tracks three states, each entered once: not started, running on one event loop, shut down.
 
-    It keeps the parts that exist only while the client runs, and returns them only to calls that may use them.
+    Holds the parts that exist only while the client runs, and returns them only to calls that may use them.
     """
 
     def __init__(self, who: str) -> None:
-        """`who` begins the sentences: `producer orders`."""
+        """`who` begins each error message, for example `producer orders`."""
         self._who = who
         self._loop: asyncio.AbstractEventLoop | None = None
         self._running: Running | None = None
@@ -32,22 +32,22 @@ class Lifecycle(Generic[Running]):
     def require_new(self) -> None:
         """Raises NotRunning if the client was started or shut down before."""
         if self._is_stopped:
-            raise NotRunning(f"{self._who} was shut down and cannot be started again: make a new one")
+            raise NotRunning(f"{self._who} was shut down and cannot be started again: create a new one")
         if self._loop is not None:
-            raise NotRunning(f"{self._who} was started before: start it once")
+            raise NotRunning(f"{self._who} is already started: start it once")
 
     @property
     def running_parts(self) -> Running | None:
-        """Returns the running parts, to any event loop; None before the start and after the shutdown."""
+        """Returns the running parts on any event loop; None before the start and after the shutdown."""
         return self._running
 
     def started(self, running: Running) -> None:
-        """Records that the client runs, with these parts, on the caller's event loop."""
+        """Marks the client as running with these parts on the caller's event loop."""
         self._loop = asyncio.get_running_loop()
         self._running = running
 
     def start_failed(self) -> None:
-        """Goes back to the state before the start, after the parts are stopped."""
+        """Marks the client as not started. Call it after its parts have stopped."""
         self._loop = self._running = None
 
     def running(self) -> Running:
@@ -61,9 +61,9 @@ class Lifecycle(Generic[Running]):
         return self._running
 
     def stop(self) -> Running | None:
-        """Returns the parts to be stopped; None if nothing ran. Refuses all later starts and sends.
+        """Marks the client as shut down, and returns the parts to stop; None if it was not running.
 
-        Raises NotRunning on another event loop.
+        All later starts and sends raise NotRunning. Raises NotRunning on another event loop.
         """
         if self._loop is not None and not self._is_on_its_loop():
             raise NotRunning(self._elsewhere())
@@ -72,12 +72,12 @@ class Lifecycle(Generic[Running]):
         return running
 
     def change(self, change: Callable[[], None]) -> None:
-        """Makes a change that the background work will read: at once, or on the event loop if that runs in another thread.
+        """Calls `change`, which modifies what the background tasks read.
 
-        Raises NotRunning after the shutdown.
+        Calls it at once, or on the client's event loop if that runs in another thread. Raises NotRunning after the shutdown.
         """
         if self._is_stopped:
-            raise NotRunning(f"{self._who} was shut down: nothing can be changed any more")
+            raise NotRunning(f"{self._who} was shut down and can no longer be changed")
         if self._loop is None or self._is_on_its_loop():
             change()
         elif self._loop.is_running():
@@ -93,6 +93,6 @@ class Lifecycle(Generic[Running]):
 
     def _elsewhere(self) -> str:
         return (
-            f"{self._who} runs on the event loop on which it was started, and this call comes from elsewhere: "
-            "start it and use it within one asyncio.run(), or hand its coroutines to one EventLoopThread"
+            f"{self._who} was called from outside the event loop on which it was started: "
+            "start it and use it within one asyncio.run(), or pass its coroutines to one EventLoopThread"
         )

@@ -1,4 +1,4 @@
-"""Checks of listeners before their first call: each refusal names the mistake and shows a right listener."""
+"""Checks listeners before their first call. Each error names the mistake and shows a valid listener."""
 
 from __future__ import annotations
 
@@ -11,48 +11,49 @@ _TRANSACTION_METHODS = {"execute_local_transaction": ("message", "arg"), "check_
 
 
 def check_message_listener(consumer: str, listener: object) -> None:
-    """Raises IllegalConfiguration unless `listener` works as a MessageListener; `consumer` begins the sentence."""
+    """Raises IllegalConfiguration unless `listener` is a valid MessageListener; `consumer` begins the error message."""
     who = f"{consumer}: the message listener"
     if isinstance(listener, type):
-        raise IllegalConfiguration(f"{who} is {kind_of(listener)}; a function or a method of an instance is expected")
+        raise IllegalConfiguration(f"{who} must be a function or a bound method, not {kind_of(listener)}")
     if not callable(listener):
         method = next((name for name in ("consume_message", "on_message") if callable(getattr(listener, name, None))), None)
-        hint = f": pass its method {method}" if method else ", as in def listener(messages, context)"
-        raise IllegalConfiguration(f"{who} is {kind_of(listener)}; a function is expected{hint}")
+        hint = f": pass its method {method}" if method else ": define one with def listener(messages, context)"
+        raise IllegalConfiguration(f"{who} must be a function, not {kind_of(listener)}{hint}")
     _check_call(who, listener, ("messages", "context"), "a ConsumeStatus")
 
 
 def check_transaction_listener(producer: str, listener: object) -> None:
-    """Raises IllegalConfiguration unless `listener` has both methods of a TransactionListener; `producer` begins the sentence."""
+    """Raises IllegalConfiguration unless `listener` has both methods of a TransactionListener.
+
+    `producer` begins the error message.
+    """
     if isinstance(listener, type):
-        raise IllegalConfiguration(f"{producer}: the transaction listener is {kind_of(listener)}; pass an instance of it")
+        raise IllegalConfiguration(f"{producer}: the transaction listener is {kind_of(listener)}: pass an instance of it")
     for name, arguments in _TRANSACTION_METHODS.items():
         method = getattr(listener, name, None)
         if not callable(method):
-            raise IllegalConfiguration(
-                f"{producer} needs a transaction listener with a method {name}; this is {kind_of(listener)}"
-            )
+            raise IllegalConfiguration(f"{producer}: the transaction listener, {kind_of(listener)}, has no method {name}")
         _check_call(f"{producer}: {name} of the transaction listener", method, arguments, "a LocalTransactionState")
 
 
 def is_async(listener: object) -> bool:
-    """Returns whether a call of the listener returns an awaitable: an async function, or an object with an async `__call__`."""
+    """Returns whether the listener is an async function or an object with an async `__call__`."""
     return any(inspect.iscoroutinefunction(each) for each in (listener, _called(listener)))
 
 
 def _called(function: object) -> object:
-    return function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (the method is meant)
+    return function if inspect.isroutine(function) else getattr(function, "__call__", function)  # noqa: B004 (the method)
 
 
 def _check_call(who: str, function: object, arguments: tuple[str, ...], answer: str) -> None:
     call = _called(function)
     if any(inspect.isgeneratorfunction(each) or inspect.isasyncgenfunction(each) for each in (function, call)):
-        raise IllegalConfiguration(f"{who} is a generator function; it has to return {answer}, not to yield")
+        raise IllegalConfiguration(f"{who} must return {answer}, but it is a generator function: do not use yield")
     try:
         signature = inspect.signature(function)  # type: ignore[arg-type]
     except ValueError:
-        return  # some built-in functions do not tell their parameters
+        return  # some built-in functions have no signature
     try:
         signature.bind(*arguments)
     except TypeError as error:
-        raise IllegalConfiguration(f"{who} is called with ({', '.join(arguments)}) and cannot take that: {error}") from None
+        raise IllegalConfiguration(f"{who} must accept the arguments ({', '.join(arguments)}): {error}") from None

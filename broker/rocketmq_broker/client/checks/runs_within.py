@@ -1,4 +1,4 @@
-"""Producers and consumers as context managers that start and shut down."""
+"""The base class that makes producers and consumers async context managers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Self
 
 
 class RunsWithin:
-    """A base for `async with client:`, which starts the client and shuts it down after any outcome of the block."""
+    """Base class for `async with client:`, which starts the client and shuts it down when the block ends."""
 
     @abstractmethod
     async def start(self) -> None:
@@ -19,7 +19,7 @@ class RunsWithin:
         """Shuts the client down."""
 
     async def __aenter__(self) -> Self:
-        """Starts the client. Raises as `start` does, and then nothing runs."""
+        """Starts the client. Raises as `start` does; the client does not run then."""
         await self.start()
         return self
 

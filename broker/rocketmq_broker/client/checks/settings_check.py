@@ -1,4 +1,4 @@
-"""Checks of a program's settings: names, types and ranges. Each refusal names the mistake and its correction."""
+"""Checks the names, types and ranges of settings. Each error names the mistake and its correction."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rocketmq_broker.message.text.mistakes import kind_of, nearest_name, no_such
 
 
 def check_group(role: str, group: object) -> None:
-    """Raises IllegalConfiguration if no group can have this name; `role` is `producer` or `consumer`."""
+    """Raises IllegalConfiguration if `group` is not a valid group name; `role` is `producer` or `consumer`."""
     if not isinstance(group, str):
-        raise IllegalConfiguration(f"the {role} group is {kind_of(group)}; a str is expected")
+        raise IllegalConfiguration(f"the {role} group must be a str, not {kind_of(group)}")
     try:
         if role == "consumer":
             topics.validate_consumer_group(group)
@@ -25,9 +25,9 @@ def check_group(role: str, group: object) -> None:
 
 
 def check_topic(topic: object) -> None:
-    """Raises IllegalConfiguration if no topic can have this name."""
+    """Raises IllegalConfiguration if `topic` is not a valid topic name."""
     if not isinstance(topic, str):
-        raise IllegalConfiguration(f"the topic is {kind_of(topic)}; a str is expected")
+        raise IllegalConfiguration(f"the topic must be a str, not {kind_of(topic)}")
     try:
         topics.validate_topic(topic)
     except IllegalMessage as error:
@@ -35,20 +35,20 @@ def check_topic(topic: object) -> None:
 
 
 def refuse_unknown(client: object, unknown: Mapping[str, object], known: Iterable[str] = ()) -> None:
-    """Raises IllegalConfiguration if any setting is unknown. The class's parameters and those in `known` are known."""
+    """Raises IllegalConfiguration if `unknown` is not empty. The message lists the client's parameters and `known`."""
     if unknown:
         parameters = inspect.signature(type(client)).parameters.values()
         named = [parameter.name for parameter in parameters if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
         raise IllegalConfiguration(no_such_parameter(type(client).__name__, unknown, [*named, *known]))
 
 
-def check_whole_number(name: str, value: object, *, least: int, most: int | None = None) -> None:
-    """Raises IllegalConfiguration unless the value is a whole number in the range."""
+def check_whole_number(name: str, value: object, *, minimum: int, maximum: int | None = None) -> None:
+    """Raises IllegalConfiguration unless the value is an int from `minimum` to `maximum`."""
     if not isinstance(value, int) or isinstance(value, bool):
-        raise IllegalConfiguration(f"{name} is {value!r} ({kind_of(value)}); a whole number is expected")
-    if value < least or (most is not None and value > most):
-        wanted = f"at least {least}" if most is None else f"{least} to {most}"
-        raise IllegalConfiguration(f"{name} is {value}; it has to be {wanted}")
+        raise IllegalConfiguration(f"{name} must be an int, not {value!r} ({kind_of(value)})")
+    if value < minimum or (maximum is not None and value > maximum):
+        expected = f"at least {minimum}" if maximum is None else f"between {minimum} and {maximum}"
+        raise IllegalConfiguration(f"{name} must be {expected}, not {value}")
 
 
 def check_member(name: str, value: object, members: type[Enum]) -> None:
@@ -59,5 +59,5 @@ def check_member(name: str, value: object, members: type[Enum]) -> None:
     meant = nearest_name(value, names) if isinstance(value, str) else None
     hint = f". Did you mean {members.__name__}.{meant}?" if meant else "."
     raise IllegalConfiguration(
-        f"{name} is {value!r} ({kind_of(value)}); a member of {members.__name__} is expected{hint} It has: {', '.join(names)}"
+        f"{name} must be a member of {members.__name__}, not {value!r} ({kind_of(value)}){hint} Members: {', '.join(names)}"
     )

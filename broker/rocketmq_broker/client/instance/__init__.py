@@ -1,1 +1,1 @@
-"""The common parts of all clients of a process: name servers, routes, heartbeats, calls to brokers."""
+"""The parts that all clients share: name servers, routes, heartbeats and requests to brokers."""

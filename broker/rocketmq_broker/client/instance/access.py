@@ -1,4 +1,4 @@
-"""A client's credentials and TLS, by settings or by the environment."""
+"""Reads a client's credentials and TLS settings from its arguments or from environment variables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def open_remoting(
     environment: Mapping[str, str],
     rpc_hook: RpcHook | None = None,
 ) -> RemotingClient:
-    """Returns the connections of a client. The environment replaces what is None; `tls=False` means no TLS in any environment.
+    """Returns the connections of a client.
 
-    Requests and answers pass `rpc_hook`, if there is one.
-    Raises IllegalConfiguration.
+    Credentials and TLS settings that are None are read from `environment`; `tls=False` disables TLS in any environment.
+    `rpc_hook`, if given, gets all requests and answers. Raises IllegalConfiguration.
     """
     if tls is None:
         tls = tls_of(environment)
@@ -39,9 +39,10 @@ def open_remoting(
 
 
 def credentials_of(environment: Mapping[str, str]) -> SessionCredentials | None:
-    """Reads ROCKETMQ_ACCESS_KEY, and ROCKETMQ_SECRET_KEY or the file ROCKETMQ_SECRET_KEY_FILE; None without any.
+    """Returns the credentials in ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY; None if neither is set.
 
-    ROCKETMQ_SECURITY_TOKEN may be set as well. Raises IllegalConfiguration.
+    ROCKETMQ_SECRET_KEY_FILE may name a file with the secret key. ROCKETMQ_SECURITY_TOKEN is optional.
+    Raises IllegalConfiguration.
     """
     access_key = environment.get("ROCKETMQ_ACCESS_KEY", "")
     secret_key = _secret(environment, "ROCKETMQ_SECRET_KEY")
@@ -54,10 +55,10 @@ def credentials_of(environment: Mapping[str, str]) -> SessionCredentials | None:
 
 
 def tls_of(environment: Mapping[str, str]) -> ClientTls | None:
-    """Reads ROCKETMQ_TLS_ENABLE and the variables beside it; None unless it is true. Raises IllegalConfiguration.
+    """Returns the TLS settings in the environment; None unless ROCKETMQ_TLS_ENABLE is true. Raises IllegalConfiguration.
 
-    ROCKETMQ_TLS_TRUST_CERT_PATH, ROCKETMQ_TLS_AUTH_SERVER, ROCKETMQ_TLS_CHECK_HOSTNAME, ROCKETMQ_TLS_CERT_PATH,
-    ROCKETMQ_TLS_KEY_PATH, ROCKETMQ_TLS_KEY_PASSWORD and ROCKETMQ_TLS_KEY_PASSWORD_FILE are fields of ClientTls.
+    The fields of ClientTls come from ROCKETMQ_TLS_TRUST_CERT_PATH, ROCKETMQ_TLS_AUTH_SERVER, ROCKETMQ_TLS_CHECK_HOSTNAME,
+    ROCKETMQ_TLS_CERT_PATH, ROCKETMQ_TLS_KEY_PATH, ROCKETMQ_TLS_KEY_PASSWORD and ROCKETMQ_TLS_KEY_PASSWORD_FILE.
     """
     if not _boolean(environment, "ROCKETMQ_TLS_ENABLE", False):
         return None
@@ -75,10 +76,10 @@ def tls_of(environment: Mapping[str, str]) -> ClientTls | None:
 
 
 def _secret(environment: Mapping[str, str], name: str) -> str:
-    """Returns the variable, or the content of the file in NAME_FILE: containers pass secrets in files."""
+    """Returns the variable NAME, or the content of the file that NAME_FILE names. Containers pass secrets in files."""
     given, path = environment.get(name, ""), environment.get(f"{name}_FILE", "")
     if given and path:
-        raise IllegalConfiguration(f"{name} and {name}_FILE are both set: one or the other")
+        raise IllegalConfiguration(f"{name} and {name}_FILE are both set: set only one")
     if not path:
         return given
     try:
@@ -93,5 +94,5 @@ def _boolean(environment: Mapping[str, str], name: str, default: bool) -> bool:
     if not text:
         return default
     if text not in _BOOLEANS:
-        raise IllegalConfiguration(f"{name}={text}: true or false is expected")
+        raise IllegalConfiguration(f"{name} must be true or false, not {text}")
     return _BOOLEANS[text]

@@ -1,8 +1,8 @@
-"""Requests to the master of a broker name, at its present address."""
+"""Requests to brokers, by broker name or by address."""
 
 from __future__ import annotations
 
-from rocketmq_broker.client.instance.calls import ask, ask_for_success, tell
+from rocketmq_broker.client.instance.calls import ask, ask_for_success, send_oneway
 from rocketmq_broker.client.instance.routes import Routes
 from rocketmq_broker.protocol.codes import AdminRequestCode, RequestCode
 from rocketmq_broker.protocol.command import RemotingCommand
@@ -13,10 +13,10 @@ TIMEOUT_MS = 3000
 
 
 class BrokerCalls:
-    """The requests to brokers by their names. All methods raise BrokerUnreachable or RequestTimedOut."""
+    """Sends requests to brokers. All methods raise BrokerUnreachable or RequestTimedOut."""
 
     def __init__(self, remoting: RemotingClient, routes: Routes) -> None:
-        """`routes` finds the brokers' addresses."""
+        """`routes` provides the brokers' addresses."""
         self.remoting = remoting
         self.routes = routes
 
@@ -29,7 +29,7 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """Returns the answer if it is SUCCESS. Raises BrokerError otherwise."""
+        """Sends a request to the master. Returns its answer if the code is SUCCESS, and raises BrokerError otherwise."""
         address = await self.routes.address_of(broker_name)
         return await ask_for_success(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
@@ -42,11 +42,11 @@ class BrokerCalls:
         *,
         timeout_ms: int = TIMEOUT_MS,
     ) -> RemotingCommand:
-        """Returns the answer of the broker at that address, with any code."""
+        """Sends a request to the broker at `address`. Returns its answer, whatever its code."""
         return await ask(self.remoting, address, code, header, body, timeout_ms=timeout_ms)
 
-    async def tell_master(
+    async def send_oneway_to_master(
         self, broker_name: str, code: RequestCode, header: CommandHeader, body: bytes = b"", *, remark: str | None = None
     ) -> None:
-        """Sends a one-way request."""
-        await tell(self.remoting, await self.routes.address_of(broker_name), code, header, body, remark=remark)
+        """Sends a one-way request to the master."""
+        await send_oneway(self.remoting, await self.routes.address_of(broker_name), code, header, body, remark=remark)

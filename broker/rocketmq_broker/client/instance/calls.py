@@ -1,4 +1,4 @@
-"""One request to one address, with its errors in the client's words."""
+"""Sends one request to one address, and translates connection errors to the client's errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def ask(
     *,
     timeout_ms: int,
 ) -> RemotingCommand:
-    """Returns the answer, with any code. Raises BrokerUnreachable or RequestTimedOut."""
+    """Sends a request, and returns the answer, whatever its code. Raises BrokerUnreachable or RequestTimedOut."""
     try:
         return await remoting.invoke(address, code, header, body, timeout_ms=timeout_ms)
     except RemotingTimeout:
@@ -37,14 +37,17 @@ async def ask_for_success(
     *,
     timeout_ms: int,
 ) -> RemotingCommand:
-    """Returns the answer if it is SUCCESS. Raises BrokerError otherwise, BrokerUnreachable or RequestTimedOut without one."""
+    """Sends a request, and returns the answer if its code is SUCCESS.
+
+    Raises BrokerError for another code, and BrokerUnreachable or RequestTimedOut if there is no answer.
+    """
     answer = await ask(remoting, address, code, header, body, timeout_ms=timeout_ms)
     if answer.code != ResponseCode.SUCCESS:
         raise BrokerError(answer.code, answer.remark, address)
     return answer
 
 
-async def tell(
+async def send_oneway(
     remoting: RemotingClient,
     address: str,
     code: RequestCode,
@@ -53,7 +56,7 @@ async def tell(
     *,
     remark: str | None = None,
 ) -> None:
-    """Sends a one-way request. Raises BrokerUnreachable if there is no connection and none can be made."""
+    """Sends a one-way request. Raises BrokerUnreachable if no connection can be made."""
     try:
         await remoting.invoke_oneway(address, code, header, body, remark=remark)
     except RemotingError as error:

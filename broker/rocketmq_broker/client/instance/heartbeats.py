@@ -1,4 +1,4 @@
-"""Heartbeats, which tell brokers the groups of this client (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
+"""Heartbeats with this client's groups (RocketMQ's MQClientInstance.sendHeartbeatToAllBroker)."""
 
 from __future__ import annotations
 
@@ -29,41 +29,41 @@ RETRY_IN_OUTAGES_S = 10.0
 
 
 class Heartbeats:
-    """Heartbeats to every broker of interest: every 30 s, at once on request, and with back-off to one that is away.
+    """Sends heartbeats to every broker in the client's routes: every 30 s, on request, and with back-off after a failure.
 
-    So a restarted broker soon knows the client again, and can check back or notify it.
+    A restarted broker thus soon has the client registered again, and can send check-backs and notifications.
     """
 
     def __init__(self, remoting: RemotingClient, routes: Routes, membership: Callable[[], HeartbeatData]) -> None:
-        """`membership` returns the heartbeat's content; it is called for each heartbeat."""
+        """`membership` is called for each heartbeat, and returns its content."""
         self._remoting = remoting
         self._routes = routes
         self._membership = membership
         self._tasks = Tasks()
         self._wake = asyncio.Event()
-        self._silent: set[str] = set()
+        self._unreachable: set[str] = set()
         self._remarks: dict[str, str | None] = {}
-        """The remark of each broker's last answer: this project's broker says there how members of a group differ."""
+        """The remark of each broker's last answer. This project's broker reports differing subscriptions of a group there."""
 
     def start(self) -> None:
-        """Begins to send heartbeats."""
+        """Starts sending heartbeats."""
         self._tasks.start("client-heartbeats", self._beat())
 
     async def stop(self) -> None:
-        """Ends the background work."""
+        """Stops the background task."""
         await self._tasks.stop()
 
     def send_soon(self) -> None:
-        """Sends a heartbeat soon, because the groups changed or a connection broke."""
+        """Schedules a heartbeat. Call it when the groups changed or a connection broke."""
         self._wake.set()
 
     async def send(self) -> bool:
-        """Sends a heartbeat to all brokers of interest. Returns whether all answered."""
+        """Sends a heartbeat to every broker in the client's routes. Returns True if all of them answered."""
         answered = await self._send_to_all()
         return bool(answered) and all(answered)
 
     async def send_to_any(self) -> bool:
-        """Sends a heartbeat to all brokers of interest. Returns whether any answered."""
+        """Sends a heartbeat to every broker in the client's routes. Returns True if at least one answered."""
         return any(await self._send_to_all())
 
     async def _send_to_all(self) -> list[bool]:
@@ -79,7 +79,7 @@ class Heartbeats:
         return await asyncio.gather(*(self._send_to(address, body) for address in addresses))
 
     async def unregister(self) -> None:
-        """Unregisters the groups of this client at the brokers. A broker that is away notices by itself."""
+        """Unregisters the groups of this client at all reachable brokers. The others remove the client after a timeout."""
         data = self._membership()
         headers = [
             UnregisterClientRequestHeader(client_id=data.client_id, producer_group=producer.group_name)
@@ -88,7 +88,7 @@ class Heartbeats:
             UnregisterClientRequestHeader(client_id=data.client_id, consumer_group=consumer.group_name)
             for consumer in data.consumer_data_set
         ]
-        addresses = {address for by_id in self._routes.brokers.values() for address in by_id.values()} - self._silent
+        addresses = {address for by_id in self._routes.brokers.values() for address in by_id.values()} - self._unreachable
         await asyncio.gather(*(self._unregister_at(address, header) for address in addresses for header in headers))
 
     async def _beat(self) -> None:
@@ -112,17 +112,17 @@ class Heartbeats:
         try:
             answer = await ask_for_success(self._remoting, address, RequestCode.HEART_BEAT, body=body, timeout_ms=TIMEOUT_MS)
         except (BrokerUnreachable, BrokerError) as error:
-            if address not in self._silent:
-                self._silent.add(address)
-                what = "refuses this client" if isinstance(error, BrokerError) else "is away"
-                logger.warning("broker %s %s (%s); it is tried again", address, what, error)
+            if address not in self._unreachable:
+                self._unreachable.add(address)
+                what = "refused the heartbeat" if isinstance(error, BrokerError) else "is unreachable"
+                logger.warning("broker %s %s (%s); retrying", address, what, error)
             self._routes.refresh_soon()
             return False
-        if address in self._silent:
-            self._silent.discard(address)
-            logger.info("broker %s is back", address)
+        if address in self._unreachable:
+            self._unreachable.discard(address)
+            logger.info("broker %s is reachable again", address)
         if answer.remark is not None and answer.remark != self._remarks.get(address):
-            logger.warning("broker %s says: %s", address, answer.remark)
+            logger.warning("broker %s reports: %s", address, answer.remark)
         self._remarks[address] = answer.remark
         return True
 
@@ -130,4 +130,4 @@ class Heartbeats:
         try:
             await ask(self._remoting, address, RequestCode.UNREGISTER_CLIENT, header, timeout_ms=UNREGISTER_TIMEOUT_MS)
         except ClientError as error:
-            logger.debug("broker %s was not told of the departure: %s", address, error)
+            logger.debug("could not unregister at broker %s: %s", address, error)

@@ -1,4 +1,4 @@
-"""The basis of every client object: an id, connections, routes, heartbeats (RocketMQ's MQClientInstance)."""
+"""What every client has: an id, connections, routes and heartbeats (RocketMQ's MQClientInstance)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from rocketmq_broker.world import World
 
 
 def new_client_id(world: World, address: str, instance_name: str | None = None) -> str:
-    """Returns `address@instance`. The default instance, `pid#nanoseconds`, differs for each client of a process."""
+    """Returns `address@instance`. The default instance is `pid#nanoseconds`, which is unique within a process."""
     return f"{address}@{instance_name or f'{world.process_id()}#{world.steady_ns()}'}"
 
 
 logger = logging.getLogger(__name__)
 
 RequestHandlers = Mapping[int, Handler]
-"""Handlers of brokers' requests by code: called on the event loop; each returns the answer's frame or None."""
+"""Handlers of brokers' requests, by request code. They run on the event loop and return the answer's frame or None."""
 
 
 class ClientInstance:
-    """Connections, routes and heartbeats of one producer or consumer, which keep it known to brokers."""
+    """The connections, routes and heartbeats of one producer or consumer."""
 
     def __init__(
         self,
@@ -44,9 +44,9 @@ class ClientInstance:
         rpc_hook: RpcHook | None = None,
         queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS,
     ) -> None:
-        """`membership(client_id)` returns the groups of this client. Raises IllegalConfiguration.
+        """`membership(client_id)` returns the groups of this client. `rpc_hook` gets all requests and answers.
 
-        The environment replaces `namesrv_addr`, `credentials` and `tls` that are None. `rpc_hook` gets requests and answers.
+        `namesrv_addr`, `credentials` and `tls` are read from the environment if they are None. Raises IllegalConfiguration.
         """
         addresses = name_server_addresses(namesrv_addr)
         self.world = world
@@ -66,12 +66,12 @@ class ClientInstance:
         self._dispatcher.add(handlers)
 
     def start(self) -> None:
-        """Begins the background work. It connects to nothing yet: brokers may be away."""
+        """Starts the background tasks. Returns before any connection is made: brokers may be unreachable."""
         self.routes.start()
         self.heartbeats.start()
 
     async def stop(self) -> None:
-        """Unregisters at the brokers and closes all connections."""
+        """Unregisters at the brokers, and closes all connections."""
         self._is_stopping = True
         await self.heartbeats.stop()
         await self.heartbeats.unregister()

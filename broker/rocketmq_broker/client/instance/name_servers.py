@@ -1,4 +1,4 @@
-"""The name servers, asked in order until one answers (RocketMQ's MQClientAPIImpl)."""
+"""Requests to the name servers, which are tried in order until one answers (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -22,60 +22,60 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ADDRESS = "127.0.0.1:9876"
 TIMEOUT_MS = 3000
-NEXT_ONE_AFTER_MS = 1000
-"""Time for each name server but the last: three seconds for one that hangs are the time of a whole send."""
+FAILOVER_TIMEOUT_MS = 1000
+"""Timeout for each name server but the last. A send times out after 3 s, so one that hangs must not take all of it."""
 
-_EXPECTED = "expected host:port, several of them joined by ';'"
+_EXPECTED = "expected host:port, or several joined by ';'"
 _HOST_AND_PORT = re.compile(r"(?P<host>[^\s:/\[\]]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,9})")
 _HIGHEST_PORT = 65535
 
 
 def name_server_addresses(namesrv_addr: str | None) -> tuple[str, ...]:
-    """Returns the addresses in `host:port;host:port`; the defaults are the environment's NAMESRV_ADDR and 127.0.0.1:9876.
+    """Returns the addresses in `host:port;host:port`. The default is the variable NAMESRV_ADDR, or else 127.0.0.1:9876.
 
-    Raises IllegalConfiguration if one of them is no host and port.
+    Raises IllegalConfiguration if an address is not a host and port.
     """
     if namesrv_addr is not None and not isinstance(namesrv_addr, str):
-        raise IllegalConfiguration(f"namesrv_addr is {kind_of(namesrv_addr)}; {_EXPECTED}, in one str")
-    source = "namesrv_addr" if namesrv_addr else "NAMESRV_ADDR of the environment"
+        raise IllegalConfiguration(f"namesrv_addr must be a str, not {kind_of(namesrv_addr)}: {_EXPECTED}")
+    source = "namesrv_addr" if namesrv_addr else "environment variable NAMESRV_ADDR"
     text = namesrv_addr or os.environ.get("NAMESRV_ADDR") or DEFAULT_ADDRESS
     addresses = tuple(dict.fromkeys(part.strip().removeprefix("http://") for part in re.split("[;,]", text) if part.strip()))
     for address in addresses:
         if wrong := _what_is_wrong(address):
             raise IllegalConfiguration(f"{source}: name server {address!r} {wrong}: {_EXPECTED}")
     if not addresses:
-        raise IllegalConfiguration(f"{source} {text!r} names no name server: {_EXPECTED}")
+        raise IllegalConfiguration(f"{source} {text!r} contains no address: {_EXPECTED}")
     return addresses
 
 
 def _what_is_wrong(address: str) -> str | None:
-    """Returns what is wrong with a host and port, or None."""
+    """Returns what is wrong with an address, or None if it is valid."""
     parts = _HOST_AND_PORT.fullmatch(address)
     if parts is not None:
-        return None if 1 <= int(parts["port"]) <= _HIGHEST_PORT else f"has a port that is not from 1 to {_HIGHEST_PORT}"
+        return None if 1 <= int(parts["port"]) <= _HIGHEST_PORT else f"has a port that is not between 1 and {_HIGHEST_PORT}"
     if "://" in address or "/" in address:
         return "is a URL"
     if " " in address:
-        return "holds a space"
+        return "contains a space"
     if address.count(":") > 1 and "[" not in address:
-        return "is IPv6 without brackets, or has too many colons; [::1]:9876 is right"
+        return "has too many colons, or is an IPv6 address without brackets such as [::1]:9876"
     if ":" not in address:
-        return f"has no port; {address}:9876 is the usual one"
-    return "lacks its host or its port"
+        return f"has no port (default: {address}:9876)"
+    return "has no host or no port"
 
 
 class NameServers:
-    """A client of the name servers, which needs one of them to be up."""
+    """Sends requests to the name servers. At least one of them must be up."""
 
     def __init__(self, addresses: tuple[str, ...], remoting: RemotingClient) -> None:
-        """`addresses`: the result of `name_server_addresses`."""
+        """`addresses` is the result of `name_server_addresses`."""
         self.addresses = addresses
         self._remoting = remoting
         self._first = 0
 
     @understood
     async def find_route(self, topic: str) -> TopicRouteData | None:
-        """Returns the route of the topic; None if no name server knows it. Raises NameServerUnreachable if none answers."""
+        """Returns the route of the topic; None if no name server has it. Raises NameServerUnreachable if none answers."""
         answer = await self._ask(
             RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         )
@@ -88,12 +88,12 @@ class NameServers:
         return None if answer is None else ClusterInfo.decode(answer.body)
 
     async def _ask(self, code: RequestCode, header: CommandHeader | None) -> RemotingCommand | None:
-        """Returns the first successful answer, or None if no answering server knows the data (a fresh one knows little)."""
+        """Returns the first successful answer, or None if no answering server has the data (it may have just started)."""
         failure: Exception | None = None
         someone_answered = False
         for step in range(len(self.addresses)):
             index = (self._first + step) % len(self.addresses)
-            timeout_ms = TIMEOUT_MS if step + 1 == len(self.addresses) else NEXT_ONE_AFTER_MS
+            timeout_ms = TIMEOUT_MS if step + 1 == len(self.addresses) else FAILOVER_TIMEOUT_MS
             try:
                 answer = await ask(self._remoting, self.addresses[index], code, header, timeout_ms=timeout_ms)
             except BrokerUnreachable as error:
@@ -115,7 +115,7 @@ class NameServers:
 
 def _what_to_do(failure: Exception | None) -> str:
     if isinstance(failure, BrokerError) and failure.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-        return "A broker listens there: set NAMESRV_ADDR to the name server, which has port 9876 by default"
+        return "A broker listens at this address: set NAMESRV_ADDR to the name server (default port 9876)"
     if failure is not None and isinstance(failure.__cause__, ConnectionClosed):
-        return "Somebody listens there who ends the connection: one who wants TLS (tls=, ROCKETMQ_TLS_ENABLE), or another program"
+        return "The server closed the connection: it may require TLS (tls=, ROCKETMQ_TLS_ENABLE), or be another program"
     return "Start the broker, or set NAMESRV_ADDR"

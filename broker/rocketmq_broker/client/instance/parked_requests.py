@@ -1,4 +1,4 @@
-"""Requests of producers and consumers about parked messages."""
+"""Requests for the numbers of parked messages: discarded half messages and dead letters."""
 
 from __future__ import annotations
 
@@ -21,37 +21,38 @@ from rocketmq_broker.protocol.headers import (
 )
 
 TIMEOUT_MS: Final = 1000
-"""Short, because a status request should not wait."""
+"""Short, because a status request must not block."""
 
 
 class ParkedRequests:
-    """Requests to one broker. They raise BrokerUnreachable, RequestTimedOut or BrokerError."""
+    """Counts parked messages at one broker. All methods raise BrokerUnreachable, RequestTimedOut or BrokerError."""
 
     def __init__(self, calls: BrokerCalls) -> None:
-        """`calls` reaches the brokers."""
+        """`calls` sends the requests."""
         self._calls = calls
 
     async def discarded(self, address: str, producer_group: str) -> int:
-        """Returns the number of the group's discarded messages that are not resumed.
+        """Returns the number of the group's discarded messages that were not resumed.
 
-        Apache's brokers record neither groups nor resumptions: they count all messages in TRANS_CHECK_MAX_TIME_TOPIC.
+        Apache's brokers record neither groups nor resumptions: the number of all messages in TRANS_CHECK_MAX_TIME_TOPIC
+        is returned for them.
         """
         return await self._counted(address, lambda counts: counts.discarded.get(producer_group, 0), topics.CHECK_MAX_TIME_TOPIC)
 
     async def dead_letters(self, address: str, consumer_group: str) -> int:
-        """Returns the number of the group's untreated dead letters; Apache's brokers count all that are stored."""
+        """Returns the number of the group's dead letters that were not handled; for Apache's brokers, of all dead letters."""
         topic = topics.dead_letter_topic(consumer_group)
         return await self._counted(address, lambda counts: counts.dead_letters.get(consumer_group, 0), topic)
 
     async def _counted(self, address: str, of_group: Callable[[ParkedCounts], int], topic: str) -> int:
-        """Returns the group's count, or at brokers that cannot count the number of messages in `topic`."""
+        """Returns the group's count, or the number of messages in `topic` if the broker does not support counting."""
         try:
             answer = await self._calls.ask_at(address, AdminRequestCode.COUNT_PARKED_MESSAGES, None, timeout_ms=TIMEOUT_MS)
             if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                 return await self._stored(address, topic)
             return of_group(ParkedCounts.decode(_successful(answer, address).body))
         except ProtocolError as error:
-            raise BrokerError(ResponseCode.SYSTEM_ERROR, f"its answer cannot be understood: {error}", address) from error
+            raise BrokerError(ResponseCode.SYSTEM_ERROR, f"the answer cannot be decoded: {error}", address) from error
 
     async def _stored(self, address: str, topic: str) -> int:
         first = await self._ask(address, RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=topic, queue_id=0))

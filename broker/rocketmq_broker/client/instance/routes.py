@@ -1,4 +1,4 @@
-"""The routes of the topics that a client uses, updated regularly (RocketMQ's MQClientInstance)."""
+"""The routes of the topics that a client uses, updated periodically (RocketMQ's MQClientInstance)."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from rocketmq_broker.remoting.tasks import Tasks
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOPIC_QUEUE_NUMS = 4
-"""The default number of queues that producers ask for when their message creates a topic (DefaultMQProducer)."""
+"""The number of queues that a producer requests by default when its message creates a topic (DefaultMQProducer)."""
 POLL_INTERVAL_S = 30.0
 MISSING_INTERVAL_S = 2.0
-"""Pause before the next request for an unknown topic, or after no name server answered."""
+"""Pause before the next request for an unknown topic, or after a request that no name server answered."""
 MISSING_LONG_INTERVAL_S = 10.0
-"""The longest such pause, where a topic has been unknown for minutes."""
-_ASKED_EVERY_S = MISSING_INTERVAL_S, MISSING_LONG_INTERVAL_S
+"""The longest such pause, for a topic that has been unknown for minutes."""
+_RETRIED_EVERY_S = MISSING_INTERVAL_S, MISSING_LONG_INTERVAL_S
 _SOON_S = 0.5
-_PATIENCE_S = 1.0
-"""Wait of a new topic for name servers that hang, where brokers create topics: half of a send at most."""
+_NEW_TOPIC_TIMEOUT_S = 1.0
+"""Timeout for the route of a new topic if brokers create topics, so that most of the send timeout is left."""
 
 
 class Routes:
-    """A cache of routes, read at first use and then every 30 s. Known routes stay while name servers are away.
+    """A cache of routes, read at first use and then every 30 s. Routes are kept while no name server is reachable.
 
-    So do the queues of a topic that its first message created: brokers may serve it long before a name server knows it.
+    The queues of a topic that its first message created are kept too: name servers may list it much later than its broker.
     """
 
     def __init__(self, name_servers: NameServers, *, queues_of_new_topics: int = DEFAULT_TOPIC_QUEUE_NUMS) -> None:
         self._name_servers = name_servers
         self.queues_of_new_topics = queues_of_new_topics
-        """The number of queues of a topic that its first message creates, unless the broker has fewer for such topics."""
+        """The number of queues of a topic that its first message creates, unless the broker allows fewer."""
         self._routes: dict[str, TopicRouteData] = {}
         self._publish_queues: dict[str, list[MessageQueue]] = {}
         self._cluster: Mapping[str, Mapping[int, str]] = {}
@@ -50,21 +50,21 @@ class Routes:
         self._tasks = Tasks()
         self._wake = asyncio.Event()
         self._is_refresh_due = False
-        self._said: set[str] = set()
+        self._logged: set[str] = set()
         self.on_change: Callable[[], None] = lambda: None
         """Called after a change of a topic's route."""
 
     @property
-    def asked_at(self) -> str:
+    def namesrv_addr(self) -> str:
         """Returns the addresses of the name servers, in NAMESRV_ADDR's form."""
         return ";".join(self._name_servers.addresses)
 
     def start(self) -> None:
-        """Begins to update the routes."""
+        """Starts updating the routes."""
         self._tasks.start("client-routes", self._poll())
 
     async def stop(self) -> None:
-        """Ends the background work."""
+        """Stops the background tasks."""
         fetching = set(self._fetching.values())
         for task in fetching:
             task.cancel()
@@ -72,21 +72,21 @@ class Routes:
         await asyncio.gather(*fetching, return_exceptions=True)
 
     def watch(self, topic: str) -> None:
-        """Keeps the route of this topic up to date, also before the topic exists."""
+        """Keeps the route of this topic up to date, even if the topic does not exist yet."""
         self._watched.add(topic)
 
     def refresh_soon(self) -> None:
-        """Updates the routes soon, because a broker went away or refused."""
+        """Schedules an update of all routes. Call it when a broker became unreachable or refused a request."""
         self._is_refresh_due = True
         self._wake.set()
 
     def look_for_missing(self) -> None:
-        """Asks for the missing topics at once, because a broker says that something changed."""
+        """Requests the routes of unknown topics at once. Call it when a broker reports a change."""
         if not self._watched <= self._routes.keys():
             self._wake.set()
 
     async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
-        """Returns the queues for messages to the topic; those of a new topic if brokers create topics.
+        """Returns the queues for sending to the topic. For a new topic, returns those that the broker will create, if it does.
 
         Raises NoRoute or NameServerUnreachable.
         """
@@ -94,7 +94,7 @@ class Routes:
             return queues
         self.watch(topic)
         try:
-            async with asyncio.timeout(_PATIENCE_S if topics.AUTO_CREATE_TOPIC in self._routes else None):
+            async with asyncio.timeout(_NEW_TOPIC_TIMEOUT_S if topics.AUTO_CREATE_TOPIC in self._routes else None):
                 if await self._fetch(topic) is None:
                     await self._fetch(topics.AUTO_CREATE_TOPIC)
         except (NameServerUnreachable, TimeoutError):
@@ -103,14 +103,14 @@ class Routes:
         if queues := self._known_queues(topic) or self._queues_of_template(topic):
             return queues
         if topic in self._routes:
-            raise NoRoute(f"no broker takes messages for topic {topic} now: its masters are down or it is read-only")
+            raise NoRoute(f"no broker accepts messages for topic {topic}: its masters are down or it is read-only")
         raise NoRoute(
-            f"no broker has topic {topic}, and none creates topics by itself (autoCreateTopicEnable). "
-            f"Is a broker registered at {';'.join(self._name_servers.addresses)}? If so: Producer.create_topic"
+            f"no broker has topic {topic} or creates topics automatically (autoCreateTopicEnable): check that a broker "
+            f"is registered at {';'.join(self._name_servers.addresses)}, and create the topic with Producer.create_topic"
         )
 
     def _known_queues(self, topic: str) -> list[MessageQueue]:
-        """Returns the known queues for sending; none if they are unknown, or if no broker takes messages now."""
+        """Returns the known queues for sending. Empty if they are unknown or no broker accepts messages now."""
         queues = self._publish_queues.get(topic)
         if queues is None and (route := self._routes.get(topic)) is not None:
             queues = publish_queues(topic, route)
@@ -119,7 +119,7 @@ class Routes:
         return queues or []
 
     def _queues_of_template(self, topic: str) -> list[MessageQueue]:
-        """Returns the queues of a topic that its first message creates. They count until a name server knows it (`_learn`)."""
+        """Returns the queues of a topic that its first message creates. `_learn` replaces them by the registered ones."""
         template = self._routes.get(topics.AUTO_CREATE_TOPIC)
         if topic in self._routes or template is None:
             return []
@@ -135,17 +135,17 @@ class Routes:
         return None if route is None else subscribe_queues(topic, route)
 
     async def refresh(self, topic: str) -> bool:
-        """Reads the topic's route now. Returns whether it is known. Raises NameServerUnreachable."""
+        """Reads the topic's route now. Returns True if it is known. Raises NameServerUnreachable."""
         self.watch(topic)
         return await self._fetch(topic) is not None or topic in self._routes
 
     async def refresh_if_unknown(self, topic: str) -> None:
-        """Reads the topic's route unless it is known. Raises NameServerUnreachable, NoRoute if no name server knows it."""
+        """Reads the topic's route unless it is known. Raises NameServerUnreachable, or NoRoute if the topic is unknown."""
         if topic not in self._routes and not await self.refresh(topic):
             raise NoRoute(f"no broker has topic {topic}")
 
     async def address_of(self, broker_name: str, broker_id: int = MASTER_ID, *, or_any: bool = False) -> str:
-        """Returns the broker's address. With `or_any` another broker of its name will do. Raises BrokerUnreachable."""
+        """Returns the broker's address. `or_any` allows another broker of that name. Raises BrokerUnreachable."""
         for attempt in range(2):
             addresses = self._brokers.get(broker_name, {})
             if (address := addresses.get(broker_id)) is not None:
@@ -154,11 +154,11 @@ class Routes:
                 return next(iter(addresses.values()))
             if attempt == 0:
                 await self._refresh(self._watched)
-        raise BrokerUnreachable(f"no name server knows where broker {broker_name} is: it is down or not registered")
+        raise BrokerUnreachable(f"broker {broker_name} has no address at any name server: it is down or not registered")
 
     @property
     def brokers(self) -> Mapping[str, Mapping[int, str]]:
-        """Returns addresses by broker name and broker id, for all brokers with a topic of interest."""
+        """Returns addresses by broker name and broker id, for all brokers that have one of the client's topics."""
         return self._brokers
 
     @property
@@ -167,7 +167,7 @@ class Routes:
         return [by_id[MASTER_ID] for by_id in self._brokers.values() if MASTER_ID in by_id]
 
     async def _poll(self) -> None:
-        """Asks for all topics at each beat, and sooner for those that are missing."""
+        """Requests the routes of all topics at each beat, and those of unknown topics sooner."""
         rhythm = Rhythm(POLL_INTERVAL_S)
         backoff = Backoff(MISSING_INTERVAL_S, MISSING_INTERVAL_S, in_outages_s=MISSING_LONG_INTERVAL_S)
         missing = await self._refresh(self._watched)
@@ -189,7 +189,7 @@ class Routes:
             missing = await self._refresh(self._watched)
 
     async def _refresh(self, asked_for: Collection[str]) -> list[str]:
-        """Updates these routes. Returns the topics that are unknown and should not be, and those that could not be asked for."""
+        """Updates these routes. Returns the topics that are still unknown, and those that could not be requested."""
         missing: list[str] = []
         left = sorted(asked_for)
         for position, topic in enumerate(left):
@@ -198,32 +198,30 @@ class Routes:
                 if not known and topic == topics.AUTO_CREATE_TOPIC:
                     known = await self._fetch_cluster()
                 if not known and topic not in self._routes:
-                    self._say_once(
-                        topic, "topic %s does not exist yet; it is asked for again every %g to %g s", topic, *_ASKED_EVERY_S
-                    )
+                    self._log_once(topic, "topic %s does not exist yet; retrying every %g to %g s", topic, *_RETRIED_EVERY_S)
             except NameServerUnreachable as error:
-                self._say_once("", "%s; it is tried again every %g to %g s", error, *_ASKED_EVERY_S)
+                self._log_once("", "%s; retrying every %g to %g s", error, *_RETRIED_EVERY_S)
                 return missing + left[position:]
             except (ClientError, ProtocolError) as error:
-                self._say_once(topic, "the route of topic %s cannot be had: %s", topic, error)
+                self._log_once(topic, "the route of topic %s cannot be read: %s", topic, error)
                 known = False
             if not known and topic not in self._routes:
                 missing.append(topic)
-        self._said.discard("")
+        self._logged.discard("")
         if missing and not self._brokers:
-            await self._meet_brokers()
+            await self._discover_brokers()
         return missing
 
-    async def _meet_brokers(self) -> None:
-        """Learns which brokers there are: to one that gets this client's heartbeats, the client need not ask for new topics."""
+    async def _discover_brokers(self) -> None:
+        """Reads the list of brokers. A broker that gets this client's heartbeats notifies it of new topics."""
         try:
             if await self._fetch_cluster():
                 self.on_change()
         except (ClientError, ProtocolError) as error:
-            logger.debug("the brokers are not known: %s", error)
+            logger.debug("the list of brokers cannot be read: %s", error)
 
     async def _fetch(self, topic: str) -> TopicRouteData | None:
-        """Asks the name servers, once for any number of simultaneous callers."""
+        """Requests the route from the name servers. Simultaneous callers share one request."""
         task = self._fetching.get(topic)
         if task is None:
             task = self._fetching[topic] = asyncio.get_running_loop().create_task(self._name_servers.find_route(topic))
@@ -237,10 +235,10 @@ class Routes:
     def _fetched(self, topic: str, task: asyncio.Task[TopicRouteData | None]) -> None:
         self._fetching.pop(topic, None)
         if not task.cancelled():
-            task.exception()  # the waiting callers have it; without one it is no news
+            task.exception()  # the waiting callers get it; without any, asyncio must not log it
 
     async def _fetch_cluster(self) -> bool:
-        """Reads the brokers. Returns whether there are any: a name server that has just started may know none."""
+        """Reads the list of brokers. Returns False if it is empty: no broker may have registered after a name server's start."""
         info = await self._name_servers.cluster_info()
         if info is None:
             return False
@@ -249,7 +247,7 @@ class Routes:
         return bool(self._cluster)
 
     def _learn(self, topic: str, route: TopicRouteData) -> None:
-        self._said.discard(topic)
+        self._logged.discard(topic)
         if self._routes.get(topic) == route:
             return
         self._routes[topic] = route
@@ -264,7 +262,7 @@ class Routes:
                 brokers[broker.broker_name] = dict(broker.broker_addrs)
         self._brokers = brokers
 
-    def _say_once(self, about: str, message: str, *args: object) -> None:
-        if about not in self._said and not about.startswith(topics.RETRY_PREFIX) and about != topics.AUTO_CREATE_TOPIC:
-            self._said.add(about)
+    def _log_once(self, about: str, message: str, *args: object) -> None:
+        if about not in self._logged and not about.startswith(topics.RETRY_PREFIX) and about != topics.AUTO_CREATE_TOPIC:
+            self._logged.add(about)
             logger.warning(message, *args)

@@ -9,26 +9,26 @@ from rocketmq_broker.message import MessageQueue, permissions
 from rocketmq_broker.protocol.bodies.route import MASTER_ID, TopicRouteData
 
 MAX_QUEUES: Final = 65_535
-"""Queues of a topic at one broker. Brokers refuse more; the bound keeps a name server from filling a client's memory."""
+"""Maximum number of queues of a topic at one broker. It keeps a faulty name server from filling a client's memory."""
 MAX_QUEUES_OF_A_TOPIC: Final = 4 * MAX_QUEUES
-"""Queues of a topic at all brokers."""
+"""Maximum number of queues of a topic at all brokers."""
 
 
 def check_queue_counts(topic: str, route: TopicRouteData) -> None:
-    """Raises NoRoute if the route has impossibly many queues."""
+    """Raises NoRoute if the route has too many queues."""
     counts = [max(data.read_queue_nums, data.write_queue_nums) for data in route.queue_datas]
     counts += [_count(topic, part) for part in filter(None, (route.order_topic_conf or "").split(";"))]
     if counts and (max(counts) > MAX_QUEUES or sum(counts) > MAX_QUEUES_OF_A_TOPIC):
         raise NoRoute(
-            f"the name server says that topic {topic} has {sum(counts)} queues, {max(counts)} of them at one broker; "
-            f"{MAX_QUEUES_OF_A_TOPIC} and {MAX_QUEUES} are the most: correct the topic's settings"
+            f"too many queues in the route of topic {topic}: {sum(counts)}, at most {MAX_QUEUES_OF_A_TOPIC}; "
+            f"{max(counts)} at one broker, at most {MAX_QUEUES}: correct the topic's settings"
         )
 
 
 def publish_queues(topic: str, route: TopicRouteData, *, at_most: int | None = None) -> list[MessageQueue]:
-    """Returns the queues for sending: writeable, on a broker whose master is up.
+    """Returns the queues for sending: those that are writeable, on a broker whose master is up.
 
-    `at_most` limits the queues of each broker: a topic that its first message will create has no more than the producer asks for.
+    `at_most` limits the queues of each broker, for a topic that its first message will create.
     """
     if route.order_topic_conf:
         return _ordered_queues(topic, route.order_topic_conf)
@@ -54,12 +54,12 @@ def subscribe_queues(topic: str, route: TopicRouteData) -> list[MessageQueue]:
 def _count(topic: str, part: str) -> int:
     count = part.rpartition(":")[2]
     if not count.isdecimal():
-        raise NoRoute(f"ORDER_TOPIC_CONFIG of topic {topic} says {part!r} where BROKER:COUNT is expected")
+        raise NoRoute(f"ORDER_TOPIC_CONFIG of topic {topic} must have the form BROKER:COUNT;BROKER:COUNT, not {part!r}")
     return int(count)
 
 
 def _ordered_queues(topic: str, order_topic_conf: str) -> list[MessageQueue]:
-    """Parses `broker-a:4;broker-b:4`: a topic in global order keeps these queues even while a broker is down."""
+    """Parses `broker-a:4;broker-b:4`. A topic in global order keeps these queues even while a broker is down."""
     queues = []
     for part in filter(None, order_topic_conf.split(";")):
         broker_name, _, count = part.rpartition(":")

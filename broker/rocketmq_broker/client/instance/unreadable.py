@@ -1,4 +1,4 @@
-"""Messages whose body cannot be read, and brokers' answers that cannot be decoded."""
+"""Messages whose body cannot be decompressed, and answers that cannot be decoded."""
 
 from __future__ import annotations
 
@@ -22,33 +22,34 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableMessage(MessageExt):
-    """A message whose compressed body is damaged, or longer than the consumer takes. `body` is the stored one.
+    """A message whose compressed body is damaged or too long for the consumer. `body` is the stored body.
 
-    No listener gets it: a push consumer moves it to the dead letters. A pull consumer returns it for the program to judge.
+    A push consumer moves it to the dead letters without calling the listener. A pull consumer returns it.
     """
 
     problem: str
-    """The reason, in a sentence."""
+    """The reason why the body cannot be decompressed."""
 
 
-def messages_of(records: Iterable[Record], broker_name: str, *, longest_body: int) -> tuple[list[MessageExt], int | None]:
-    """Returns the messages of one pull, and the queue offset of the first that is left for the next pull, or None.
+def messages_of(records: Iterable[Record], broker_name: str, *, max_body_length: int) -> tuple[list[MessageExt], int | None]:
+    """Returns the messages of one pull, and the queue offset of the first message left for the next pull, or None.
 
-    `longest_body` also bounds all bodies of one pull together when uncompressed: 32 bombs must not add up.
+    `max_body_length` limits each decompressed body, and all compressed bodies of one pull together. Many compression bombs
+    in one pull must not add up.
     """
     messages: list[MessageExt] = []
-    room = longest_body
+    room = max_body_length
     for record in records:
         is_compressed = bool(record.sys_flag & sysflag.COMPRESSED)
         try:
-            message = to_message(record, broker_name, longest_body=room)
+            message = to_message(record, broker_name, max_body_length=room)
         except CorruptRecord as error:
             is_too_long = isinstance(error, BodyTooLong)
-            if is_too_long and room < longest_body:
+            if is_too_long and room < max_body_length:
                 return messages, record.queue_offset
             message = unreadable(record, broker_name, str(error))
             if is_too_long:
-                room = 0  # uncompressing its beginning took as long
+                room = 0  # the part that was decompressed used up the limit
         messages.append(message)
         if is_compressed:
             room -= min(room, len(message.body))
@@ -56,7 +57,7 @@ def messages_of(records: Iterable[Record], broker_name: str, *, longest_body: in
 
 
 def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMessage:
-    """Returns the record as a message that nobody can read, and logs it."""
+    """Returns the record as an UnreadableMessage, and logs an error."""
     stored = to_message(replace(record, sys_flag=record.sys_flag & ~sysflag.COMPRESSED), broker_name)
     logger.error("message %s of topic %s cannot be read: %s", stored.message_id, stored.topic, problem)
     values = {field.name: getattr(stored, field.name) for field in fields(stored)}
@@ -64,7 +65,7 @@ def unreadable(record: Record, broker_name: str, problem: str) -> UnreadableMess
 
 
 def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """Makes a request raise UnreadableAnswer for an answer that cannot be decoded: programs and loops catch ClientError alone."""
+    """Decorates a request so that it raises UnreadableAnswer, a ClientError, for an answer that cannot be decoded."""
 
     @functools.wraps(ask)
     async def asked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -73,6 +74,6 @@ def understood(ask: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutin
         except ClientError:
             raise
         except (ProtocolError, MessageError) as error:
-            raise UnreadableAnswer(f"the answer cannot be understood: {error}") from error
+            raise UnreadableAnswer(f"the answer cannot be decoded: {error}") from error
 
     return asked

@@ -1,1 +1,1 @@
-"""Sending messages."""
+"""Producers, which send messages."""

@@ -1,4 +1,4 @@
-"""Sending a message: its queue, its attempts, its time (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
+"""Sends a message: queue selection, retries and timeout (RocketMQ's DefaultMQProducerImpl.sendDefaultImpl)."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _STORED: dict[int, SendStatus] = {
 
 
 class SendRequests:
-    """Sends and decisions. All raise BrokerUnreachable or RequestTimedOut, and BrokerError where an answer is expected."""
+    """The requests of a producer. All raise BrokerUnreachable or RequestTimedOut; those with an answer raise BrokerError too."""
 
     def __init__(self, calls: BrokerCalls) -> None:
-        """`calls` reaches the brokers."""
+        """`calls` sends the requests."""
         self._calls = calls
 
     @understood
     async def send_message(
         self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int, timeout_ms: int
     ) -> SendResult:
-        """Stores the message in the queue."""
+        """Sends the message to the queue. Returns once the broker has stored it."""
         address = await self._calls.routes.address_of(queue.broker_name)
         header = self._header(group, message, queue, born_ms)
         answer = await self._calls.ask_at(address, _send_code(message), header, message.body, timeout_ms=timeout_ms)
@@ -71,13 +71,13 @@ class SendRequests:
         )
 
     async def send_message_oneway(self, group: str, message: WireMessage, queue: MessageQueue, *, born_ms: int) -> None:
-        """Sends the message to the queue without an answer."""
+        """Sends the message to the queue one-way, without an answer."""
         header = self._header(group, message, queue, born_ms)
-        await self._calls.tell_master(queue.broker_name, _send_code(message), header, message.body)
+        await self._calls.send_oneway_to_master(queue.broker_name, _send_code(message), header, message.body)
 
     async def end_transaction(self, broker_name: str, header: EndTransactionRequestHeader, failure: str | None = None) -> None:
-        """Sends the decision to the broker, one-way, and with it the listener's failure."""
-        await self._calls.tell_master(broker_name, RequestCode.END_TRANSACTION, header, remark=failure)
+        """Sends the decision to the broker one-way. `failure` is the listener's error, if any."""
+        await self._calls.send_oneway_to_master(broker_name, RequestCode.END_TRANSACTION, header, remark=failure)
 
     async def create_topic(self, address: str, topic: str, queue_count: int) -> None:
         """Creates the topic on the broker at that address, or changes its number of queues."""
@@ -109,7 +109,7 @@ def _send_code(message: WireMessage) -> RequestCode:
     return RequestCode.SEND_BATCH_MESSAGE if message.is_batch else RequestCode.SEND_MESSAGE_V2
 
 
-_WORTH_ANOTHER_TRY = frozenset(
+_RETRYABLE = frozenset(
     {
         ResponseCode.SYSTEM_ERROR,
         ResponseCode.SYSTEM_BUSY,
@@ -123,23 +123,23 @@ _FIRST_PAUSE_S = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendSettings:
-    """The settings of a producer's sends."""
+    """How a producer sends messages."""
 
     timeout_ms: int = 3000
-    """Time for a whole send: finding the route, all attempts, the pauses between them."""
+    """Timeout of a whole send: reading the route, all attempts, and the pauses between them."""
     retry_times: int = 2
-    """Further attempts after the first."""
+    """The number of retries after the first attempt."""
     compress_over: int = COMPRESS_BODY_OVER
-    """Bytes of a body above which it is compressed (zlib)."""
+    """A body of more than this many bytes is compressed (zlib)."""
 
 
 class MessageSender:
-    """A sender of messages for one producer group."""
+    """Sends the messages of one producer group."""
 
     def __init__(
         self, group: str, requests: SendRequests, routes: Routes, ids: UniqueIdMaker, settings: SendSettings, world: World
     ) -> None:
-        """`ids` makes the messages' ids."""
+        """`ids` generates the message ids."""
         self._group = group
         self._requests = requests
         self._routes = routes
@@ -159,10 +159,11 @@ class MessageSender:
     ) -> SendResult:
         """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
-        `new_id_each_attempt` gives every attempt its own message id, for messages of which two must never count. Then an attempt
-        waits for half of the time that is left while another broker is untried: one that hangs costs the message time only. Other
-        messages wait for all of it, as with Apache's client: the next broker's would be a second one.
-        Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached.
+        `new_id_each_attempt` gives each attempt its own message id, for messages of which only one attempt may take effect.
+        Such an attempt waits for at most half of the remaining time while another broker is untried. Without it an attempt
+        waits for all of the remaining time, as with Apache's client, because a second attempt could store a duplicate.
+        Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if
+        no broker can be reached.
         """
         check_message(message)
         check_target(queue, timeout_ms)
@@ -177,14 +178,17 @@ class MessageSender:
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Sends messages of one topic as one request: all are stored or none. Raises as `send` does."""
+        """Sends messages of one topic in one request. Either all are stored or none. Raises as `send` does."""
         check_target(queue, timeout_ms)
         batch = self._ready_batch(messages)
         deadline = _Deadline(self._settings.timeout_ms if timeout_ms is None else timeout_ms)
         return await self._send(deadline, batch.topic, _always(batch), queue)
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Sends without an answer. Raises MessageRefused, NoRoute or NameServerUnreachable; BrokerUnreachable if it cannot go."""
+        """Sends the message one-way, without an answer.
+
+        Raises MessageRefused, NoRoute or NameServerUnreachable, and BrokerUnreachable if the message cannot be sent.
+        """
         check_message(message)
         check_target(queue, None)
         wire = to_wire(with_unique_id(message, self._ids.make(self._now_ms())), compress_over=self._settings.compress_over)
@@ -202,7 +206,7 @@ class MessageSender:
                 self.latest.failed(str(error), _now_s())
             raise
         if result.send_status is SendStatus.FLUSH_DISK_TIMEOUT:
-            self.latest.failed(f"broker {result.queue.broker_name} does not get messages onto its disk in time", _now_s())
+            self.latest.failed(f"broker {result.queue.broker_name} does not flush messages to disk in time", _now_s())
         else:
             self.latest.stored(_now_s())
         return result
@@ -223,7 +227,7 @@ class MessageSender:
                 )
             except (BrokerUnreachable, BrokerError) as error:
                 failure: ClientError = error
-                if isinstance(error, BrokerError) and error.code not in _WORTH_ANOTHER_TRY:
+                if isinstance(error, BrokerError) and error.code not in _RETRYABLE:
                     raise
             else:
                 self._selector.broker_answered(target.broker_name)
@@ -238,7 +242,7 @@ class MessageSender:
             await asyncio.sleep(pause_s)
         if isinstance(failure, BrokerError):
             raise failure
-        raise SendFailed(f"a message to topic {topic} could not be sent (tried {', '.join(failed)}): {failure}") from failure
+        raise SendFailed(f"message to topic {topic} could not be sent (tried {', '.join(failed)}): {failure}") from failure
 
     async def _queues(self, topic: str, deadline: _Deadline) -> list[MessageQueue]:
         try:
@@ -246,8 +250,8 @@ class MessageSender:
                 return await self._routes.queues_to_publish(topic)
         except TimeoutError:
             raise NameServerUnreachable(
-                f"no name server said in time where topic {topic} is. "
-                f"Is there one at {self._routes.asked_at}, and no other program?"
+                f"no name server returned the route of topic {topic} in time: "
+                f"check that {self._routes.namesrv_addr} is the address of a name server"
             ) from None
 
     def _ready_batch(self, messages: Sequence[Message]) -> WireMessage:
@@ -263,7 +267,7 @@ def _now_s() -> float:
 
 class _Deadline:
     def __init__(self, timeout_ms: int, *, shares: bool = False) -> None:
-        """With `shares` an attempt leaves half of the time to the next one."""
+        """With `shares`, an attempt leaves half of the remaining time for the next one."""
         self._shares = shares
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + timeout_ms / 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class RunningProducer:
 
 
 class Producer(RunsWithin):
-    """A producer of messages. It can start before any broker; a ClientError gives the reason why a message cannot be sent.
+    """Sends messages. It can start before any broker. A ClientError states why a message could not be sent.
 
     async with Producer("order-producers") as producer:
         await producer.send(Message.of("orders", "order 1 is paid", keys=["order-1"]))
@@ -65,19 +66,19 @@ class Producer(RunsWithin):
         default_topic_queue_nums: int = DEFAULT_TOPIC_QUEUE_NUMS,
         **unknown: Never,
     ) -> None:
-        """`namesrv_addr` is `host:port;host:port`; without it NAMESRV_ADDR of the environment, else 127.0.0.1:9876.
+        """`namesrv_addr` is `host:port;host:port`. The default is the variable NAMESRV_ADDR, or else 127.0.0.1:9876.
 
-        `credentials` sign each request; the default is ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY of the environment, if set.
-        `tls` sets TLS, True with the system's certificates; by default ROCKETMQ_TLS_ENABLE decides whether it is used.
-        `rpc_hook` gets each request and each answer, and can stop it.
-        Raises IllegalConfiguration for an unusable group name, an unknown setting, or one of another type or range.
+        `credentials` sign each request. By default they are read from ROCKETMQ_ACCESS_KEY and ROCKETMQ_SECRET_KEY, if set.
+        `tls` enables TLS; True uses the system's certificates. By default ROCKETMQ_TLS_ENABLE decides.
+        `rpc_hook` gets each request and each answer, and may stop it by an exception.
+        Raises IllegalConfiguration for an invalid group name, an unknown setting, or a setting of the wrong type or range.
         """
         refuse_unknown(self, unknown)
         check_group("producer", group)
-        check_whole_number("send_timeout_ms", send_timeout_ms, least=1)
-        check_whole_number("retry_times_when_send_failed", retry_times_when_send_failed, least=0)
-        check_whole_number("compress_message_body_over", compress_message_body_over, least=0)
-        check_whole_number("default_topic_queue_nums", default_topic_queue_nums, least=1)
+        check_whole_number("send_timeout_ms", send_timeout_ms, minimum=1)
+        check_whole_number("retry_times_when_send_failed", retry_times_when_send_failed, minimum=0)
+        check_whole_number("compress_message_body_over", compress_message_body_over, minimum=0)
+        check_whole_number("default_topic_queue_nums", default_topic_queue_nums, minimum=1)
         self.group = group
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
@@ -88,11 +89,11 @@ class Producer(RunsWithin):
             timeout_ms=send_timeout_ms, retry_times=retry_times_when_send_failed, compress_over=compress_message_body_over
         )
         self._replies = PendingReplies(current_world().nonce)
-        self._is_known = False
+        self._is_registered = False
         self._lifecycle: Lifecycle[RunningProducer] = Lifecycle(f"producer {group}")
 
     async def start(self) -> None:
-        """Starts the producer: brokers know it as soon as they are up. Brokers may be away."""
+        """Starts the producer. Brokers may be unreachable: it registers with each one as soon as it is up."""
         self._lifecycle.require_new()
         world = current_world()
         instance = ClientInstance(
@@ -109,35 +110,34 @@ class Producer(RunsWithin):
         sender = MessageSender(self.group, requests, instance.routes, ids, self._settings, world)
         instance.answer(self._handlers())
         instance.routes.on_change = instance.heartbeats.send_soon
-        instance.routes.watch(
-            topics.AUTO_CREATE_TOPIC
-        )  # every broker that creates topics has it: so all brokers are known at once
+        instance.routes.watch(topics.AUTO_CREATE_TOPIC)  # all brokers that create topics have it, so its route lists them
         instance.start()
         self._lifecycle.started(RunningProducer(instance, requests, sender))
         logger.info("producer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self) -> None:
-        """Unregisters at the brokers. Further sends raise NotRunning."""
+        """Shuts the producer down and unregisters it at the brokers. Later sends raise NotRunning."""
         if (running := self._lifecycle.stop()) is not None:
             await self._stop(running)
 
     async def _stop(self, running: RunningProducer) -> None:
-        """Stops the parts, after the last send."""
+        """Stops the running parts. Called once, after the last send."""
         await running.instance.stop()
         logger.info("producer %s stopped", self.group)
 
     async def send(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> SendResult:
         """Sends the message, and returns once the broker has stored it. Tries other brokers unless `queue` is given.
 
-        Raises MessageRefused, NoRoute, NameServerUnreachable, BrokerError if a broker refuses, SendFailed if none can be reached:
-        then the message may be stored all the same.
+        Raises MessageRefused, NoRoute or NameServerUnreachable, BrokerError if a broker refuses the message, and SendFailed if
+        no broker can be reached; the message may be stored in spite of SendFailed.
         """
         return await self._lifecycle.running().sender.send(message, queue, timeout_ms=timeout_ms)
 
     async def request(self, message: Message, queue: MessageQueue | None = None, *, timeout_ms: int | None = None) -> MessageExt:
-        """Sends a request and waits for its consumer's reply, `timeout_ms` altogether (by default send_timeout_ms).
+        """Sends a request message, and returns the consumer's reply.
 
-        Raises as `send` does, and RequestTimedOut if nobody replied in time: the request may have been consumed all the same.
+        `timeout_ms` limits the send and the wait together (default: send_timeout_ms). Raises as `send` does, and
+        RequestTimedOut if no reply arrives in time; the request may have been consumed.
         """
         running = self._lifecycle.running()
         check_message(message)
@@ -147,38 +147,49 @@ class Producer(RunsWithin):
         end_s = loop.time() + timeout_ms / 1000
         correlation_id, request = self._replies.begin(message, running.instance.client_id, timeout_ms)
         try:
-            await self._be_heard(running, timeout_ms)
+            await self._register(running, timeout_ms)
             await running.sender.send(request, queue, timeout_ms=timeout_ms)
             return await self._replies.reply(correlation_id, message.topic, max(1, int((end_s - loop.time()) * 1000)))
         finally:
             self._replies.end(correlation_id)
 
-    async def _be_heard(self, running: RunningProducer, timeout_ms: int) -> None:
-        """Makes brokers know this producer, because they deliver the replies."""
-        if not self._is_known:
+    async def _register(self, running: RunningProducer, timeout_ms: int) -> None:
+        """Registers this producer with the brokers, which deliver the replies."""
+        if not self._is_registered:
             with suppress(TimeoutError):
                 async with asyncio.timeout(timeout_ms / 1000):
-                    self._is_known = await running.instance.heartbeats.send()
+                    self._is_registered = await running.instance.heartbeats.send()
 
     async def send_oneway(self, message: Message, queue: MessageQueue | None = None) -> None:
-        """Sends without learning whether the message was stored. Raises a ClientError only if it cannot leave."""
+        """Sends the message one-way, without confirmation. Raises a ClientError only if the message cannot be sent."""
         await self._lifecycle.running().sender.send_oneway(message, queue)
 
     async def send_batch(
         self, messages: Sequence[Message], queue: MessageQueue | None = None, *, timeout_ms: int | None = None
     ) -> SendResult:
-        """Sends messages of one topic as one request: all are stored, next to each other, or none. Raises as `send` does."""
+        """Sends messages of one topic in one request. Either all are stored, one after another, or none.
+
+        Raises as `send` does.
+        """
         return await self._lifecycle.running().sender.send_batch(messages, queue, timeout_ms=timeout_ms)
 
-    async def is_heard(self) -> bool:
-        """Returns whether every broker of interest answers a heartbeat now: it then takes messages, and can check back."""
+    async def is_connected(self) -> bool:
+        """Returns True if every broker in the producer's routes answers a heartbeat now.
+
+        The brokers then accept messages and can send check-backs.
+        """
         return await self._lifecycle.running().instance.heartbeats.send()
 
-    async def why_unsendable(self, topic: str) -> str | None:
-        """Returns why no message to the topic would be stored now; None if at least one broker would store it.
+    async def is_heard(self) -> bool:
+        """Returns the result of `is_connected`. Deprecated: use that instead."""
+        warnings.warn("Producer.is_heard is deprecated: use is_connected", DeprecationWarning, stacklevel=2)
+        return await self.is_connected()
 
-        It stores nothing. A message stored within the last second decides, and so do three in a row that were
-        refused; otherwise the brokers of the topic are asked, for a second each, whether they store. Apache's brokers answer too.
+    async def why_unsendable(self, topic: str) -> str | None:
+        """Returns why no broker would store a message to the topic now; None if at least one would.
+
+        Stores nothing. A message stored within the last second means None. Three refused messages in a row mean their reason.
+        Otherwise each broker of the topic is asked, with a timeout of 1 s. This also works with Apache's brokers.
         """
         check_topic(topic)
         running = self._lifecycle.running()
@@ -186,9 +197,9 @@ class Producer(RunsWithin):
         return await Sendability(calls, running.sender.latest).why_unsendable(topic)
 
     async def refusing_brokers(self, topic: str) -> list[str]:
-        """Returns why brokers of the topic would store no message now, one reason for each of them; asks all, for a second each.
+        """Returns one reason for each broker of the topic that would not store a message now.
 
-        Messages go to the others meanwhile. Raises NoRoute or NameServerUnreachable.
+        Each broker is asked, with a timeout of 1 s. Raises NoRoute or NameServerUnreachable.
         """
         check_topic(topic)
         running = self._lifecycle.running()
@@ -196,21 +207,21 @@ class Producer(RunsWithin):
         return await Sendability(calls, running.sender.latest).refusing_brokers(topic)
 
     async def queues(self, topic: str) -> list[MessageQueue]:
-        """Returns the queues for messages to the topic. Raises NoRoute or NameServerUnreachable."""
+        """Returns the queues for sending to the topic. Raises NoRoute or NameServerUnreachable."""
         check_topic(topic)
         return await self._lifecycle.running().instance.routes.queues_to_publish(topic)
 
     async def create_topic(self, topic: str, queue_count: int = 4) -> None:
-        """Creates the topic on every broker, or changes its number of queues there. The topic takes messages on return."""
+        """Creates the topic on every broker, or changes its number of queues. Returns once the topic accepts messages."""
         running = self._lifecycle.running()
         instance = running.instance
         check_topic(topic)
-        check_whole_number("queue_count", queue_count, least=1)
+        check_whole_number("queue_count", queue_count, minimum=1)
         info = await instance.name_servers.cluster_info()
         masters = [] if info is None else [broker.master_address for broker in info.broker_addr_table.values()]
         addresses = [address for address in masters if address]
         if not addresses:
-            raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start one")
+            raise NoRoute(f"no broker is registered at {';'.join(instance.name_servers.addresses)}: start a broker")
         await asyncio.gather(*(running.requests.create_topic(address, topic, queue_count) for address in addresses))
         await self._until_known(instance, topic)
 
@@ -218,14 +229,14 @@ class Producer(RunsWithin):
         """Waits until the brokers have registered the new topic with the name servers."""
         try:
             async with asyncio.timeout(_TOPIC_APPEARS_WITHIN_S):
-                while not await instance.routes.refresh(topic):  # noqa: ASYNC110 (nobody tells us)
+                while not await instance.routes.refresh(topic):  # noqa: ASYNC110 (no event)
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            raise NoRoute(f"topic {topic} was created, but no name server knows it yet: try again") from None
+            raise NoRoute(f"topic {topic} was created but is not yet registered at a name server: try again") from None
 
     def _membership(self, client_id: str) -> HeartbeatData:
         return HeartbeatData(client_id=client_id, producer_data_set=[ProducerData(group_name=self.group)])
 
     def _handlers(self) -> RequestHandlers:
-        """Returns the handlers of brokers' requests to this producer."""
+        """Returns the handlers of brokers' requests to this producer, by request code."""
         return self._replies.handlers

@@ -1,4 +1,4 @@
-"""The choice of a message's queue: round robin, around failed brokers (RocketMQ's TopicPublishInfo and MQFaultStrategy)."""
+"""Selects the queue of a message: round robin, avoiding failed brokers (RocketMQ's TopicPublishInfo, MQFaultStrategy)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ AVOIDED_FOR_MS = 30_000
 
 
 class QueueSelector:
-    """A round robin over the given queues. It avoids a failed broker for 30 s while there is another one."""
+    """Selects queues round robin. It avoids a failed broker for 30 s if there is another one."""
 
     def __init__(self, start: int = 0) -> None:
-        """`start` is the first turn: clients that start together should not all begin with the same queue."""
+        """`start` is the first turn. It should be random, so that clients do not all start with the same queue."""
         self._turn = start
         self._avoided_until_ms: dict[str, int] = {}
 
     def select(self, queues: Sequence[MessageQueue], now_ms: int, failed_brokers: Collection[str] = ()) -> MessageQueue:
-        """Returns the next queue. `failed_brokers` are those that failed for this very message. `queues` may not be empty."""
+        """Returns the next queue. `failed_brokers` have already failed for this message. `queues` must not be empty."""
         for _ in range(len(queues)):
             queue = self._next(queues)
             if queue.broker_name not in failed_brokers and now_ms >= self._avoided_until_ms.get(queue.broker_name, 0):
@@ -30,11 +30,11 @@ class QueueSelector:
         return self._next(queues)
 
     def broker_failed(self, broker_name: str, now_ms: int) -> None:
-        """Avoids the broker for a while."""
+        """Avoids the broker for the next 30 s."""
         self._avoided_until_ms[broker_name] = now_ms + AVOIDED_FOR_MS
 
     def broker_answered(self, broker_name: str) -> None:
-        """Ends the avoidance of the broker."""
+        """Stops avoiding the broker."""
         self._avoided_until_ms.pop(broker_name, None)
 
     def _next(self, queues: Sequence[MessageQueue]) -> MessageQueue:

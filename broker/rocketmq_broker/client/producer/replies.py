@@ -1,4 +1,4 @@
-"""Request and reply: a producer sends a message and waits for its consumer's reply (RocketMQ's RequestFutureHolder)."""
+"""Request and reply: a producer sends a message and waits for the consumer's reply (RocketMQ's RequestFutureHolder)."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from rocketmq_broker.remoting.dispatcher import RequestRefused
 logger = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 10_000
-"""Requests of one producer that may wait for their replies."""
+"""Maximum number of requests of one producer that wait for a reply."""
 _CORRELATION_BYTES: Final = 16
 
 
 class PendingReplies:
-    """The requests of one producer that wait for their replies. It belongs to the event loop."""
+    """The requests of one producer that wait for a reply. Use it on the event loop only."""
 
     def __init__(self, nonce: Callable[[int], bytes]) -> None:
-        """`nonce` returns bytes that nobody else has."""
+        """`nonce` returns unique random bytes."""
         self._waiting: dict[str, asyncio.Future[MessageExt]] = {}
         self._new_id = nonce
         self.handlers: RequestHandlers = {RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT: self._arrived}
 
     def begin(self, message: Message, client_id: str, timeout_ms: int) -> tuple[str, Message]:
-        """Returns the request's correlation id, and the message that carries it. Raises SendFailed if too many wait."""
+        """Returns the request's correlation id, and the message that carries it. Raises SendFailed if too many requests wait."""
         if len(self._waiting) >= MAX_WAITING:
-            raise SendFailed(f"{MAX_WAITING} requests wait for their replies already: wait for some of them first")
+            raise SendFailed(f"too many requests wait for a reply: {MAX_WAITING}, the maximum; wait for some of them first")
         correlation_id = self._new_id(_CORRELATION_BYTES).hex()
         self._waiting[correlation_id] = asyncio.get_running_loop().create_future()
         request = message.with_properties(
@@ -51,44 +51,42 @@ class PendingReplies:
         return correlation_id, request
 
     async def reply(self, correlation_id: str, topic: str, timeout_ms: int) -> MessageExt:
-        """Waits for the reply. Raises RequestTimedOut."""
+        """Waits for the reply and returns it. Raises RequestTimedOut."""
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self._waiting[correlation_id]
         except TimeoutError:
             raise RequestTimedOut(
-                f"nobody replied to the request to {topic} in time: does a consumer of the topic send create_reply_message(…)?"
+                f"no reply to the request to topic {topic} in time: a consumer must send create_reply_message(request, body)"
             ) from None
 
     def end(self, correlation_id: str) -> None:
-        """Ends the wait for a reply."""
+        """Stops waiting for the reply."""
         self._waiting.pop(correlation_id, None)
 
     def _arrived(self, connection: Connection, request: RemotingCommand) -> bytes:
         header = request.decode_header(ReplyMessageRequestHeader)
         try:
             reply = _reply(header, request.body)
-        except (MessageError, struct.error, ValueError, OverflowError) as error:  # values that no record can hold
+        except (MessageError, struct.error, ValueError, OverflowError) as error:  # values out of a record's range
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"the reply cannot be read: {error}") from None
         waiting = self._waiting.get(reply.properties.get(properties.CORRELATION_ID, ""))
         if waiting is None or waiting.done():
-            logger.warning("a reply from %s came too late, or for no request of this producer", reply.born_host)
+            logger.warning("ignored a reply from %s: it came too late, or this producer sent no such request", reply.born_host)
         else:
             waiting.set_result(reply)
         return encode_response(request, ResponseCode.SUCCESS)
 
 
 def create_reply_message(request: MessageExt, body: bytes | str) -> Message:
-    """Returns the reply to a request that a consumer got; any producer sends it (RocketMQ's MessageUtil.createReplyMessage).
+    """Returns the reply to a consumed request, for any producer to send (RocketMQ's MessageUtil.createReplyMessage).
 
-    Raises IllegalMessage if the message is no request.
+    Raises IllegalMessage if the message is not a request.
     """
     given = request.properties
     cluster, client_id = given.get(properties.CLUSTER), given.get(properties.REPLY_TO_CLIENT)
     if not cluster or not client_id:
-        raise IllegalMessage(
-            f"message {request.message_id} is no request, nobody waits for a reply: a producer sends one by request(message)"
-        )
+        raise IllegalMessage(f"message {request.message_id} is not a request: producers send requests with request(message)")
     return Message.of(topics.reply_topic(cluster), body).with_properties(
         {
             properties.MESSAGE_TYPE: properties.REPLY,
@@ -120,7 +118,7 @@ def _reply(header: ReplyMessageRequestHeader, body: bytes) -> MessageExt:
 
 
 def _host(address: str) -> bytes:
-    """Encodes HOST:PORT as records hold it, also Java's `/HOST:PORT`; zeros for other texts."""
+    """Encodes HOST:PORT or Java's `/HOST:PORT` as in a record; other texts as 0.0.0.0:0."""
     host, _, port = address.rpartition("/")[2].rpartition(":")
     host = host.strip("[]")
     try:

@@ -9,7 +9,10 @@ from rocketmq_broker.message import MessageQueue
 
 
 class SendStatus(IntEnum):
-    """The safety of a stored message (RocketMQ's SendStatus). All but SEND_OK mean: stored, but not as safely as asked for."""
+    """How safely a message was stored (RocketMQ's SendStatus).
+
+    All values but SEND_OK mean that the message is stored, but less safely than configured.
+    """
 
     SEND_OK = 0
     FLUSH_DISK_TIMEOUT = 1
@@ -18,23 +21,23 @@ class SendStatus(IntEnum):
 
 
 class LocalTransactionState(IntEnum):
-    """The producer's decision about its local transaction (RocketMQ's LocalTransactionState)."""
+    """The result of a local transaction (RocketMQ's LocalTransactionState)."""
 
     COMMIT_MESSAGE = 0
     ROLLBACK_MESSAGE = 1
     UNKNOWN = 2
-    """Undecided: the broker will check back."""
+    """Undecided. The broker will send a check-back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendResult:
-    """The place of a stored message."""
+    """The result of a send: the status, ids and position of the stored message."""
 
     send_status: SendStatus
     message_id: str
-    """The message id (UNIQ_KEY); of a batch, all ids with commas between."""
+    """The message id (UNIQ_KEY). For a batch, all ids, separated by commas."""
     offset_message_id: str
-    """The offset message id, which names the place in the broker's store; empty for a one-way send."""
+    """The offset message id, which contains the position in the broker's commit log. Empty for a one-way send."""
     queue: MessageQueue
     queue_offset: int
     transaction_id: str | None = None
@@ -42,9 +45,9 @@ class SendResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionSendResult(SendResult):
-    """The place of the half message, and the decision.
+    """The result of sending the half message, and the local transaction's result.
 
-    The decision was sent one-way, so its arrival is not confirmed. A broker that did not get it checks back.
+    The decision was sent one-way, so its arrival is not confirmed. A broker that did not get it sends a check-back.
     """
 
     local_transaction_state: LocalTransactionState

@@ -1,4 +1,4 @@
-"""The check whether a message could be sent now, by the results of the latest sends and by the brokers' own reports."""
+"""Checks whether a message could be sent now, by the results of the latest sends and by the brokers' runtime information."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rocketmq_broker.protocol.codes import RequestCode
 from rocketmq_broker.protocol.java_properties import parse_properties
 
 TIMEOUT_MS: Final = 1000
-"""Short, because a status request should not wait."""
+"""Short, because a status request must not block."""
 _JUST_NOW_S: Final = 1.0
 _LATELY_S: Final = 10.0
-_SO_MANY_FAILED: Final = 3
+_MIN_FAILURES: Final = 3
 _WARNING_PERCENT: Final = 90
-"""diskSpaceWarningLevelRatio of a broker that names none: Apache's is a property of its Java process."""
+"""Default of diskSpaceWarningLevelRatio. Apache's brokers do not report it: there it is a property of the Java process."""
 
 
 class LatestSends:
-    """The results of the latest sends. A stored message cancels all earlier failures."""
+    """The results of the latest sends. A success clears all earlier failures."""
 
     def __init__(self) -> None:
         self._stored_s: float | None = None
@@ -31,29 +31,29 @@ class LatestSends:
         self._reason = ""
 
     def stored(self, now_s: float) -> None:
-        """Notes that a broker stored a message."""
+        """Records that a broker stored a message."""
         self._stored_s, self._failures = now_s, 0
 
     def failed(self, reason: str, now_s: float) -> None:
-        """Notes that a broker refused a message that was legal. A broker that is away is asked anyway."""
+        """Records that a broker refused a valid message. Do not call it for an unreachable broker."""
         self._failed_s, self._reason = now_s, reason
         self._failures += 1
 
     def is_stored_just_now(self, now_s: float) -> bool:
-        """Returns whether a message was stored within the last second: then no broker needs to be asked."""
+        """Returns True if a message was stored within the last second. No broker needs to be asked then."""
         return self._stored_s is not None and now_s - self._stored_s < _JUST_NOW_S
 
     def why_failed(self, now_s: float) -> str | None:
-        """Returns the reason of the latest refusals, if there are three or more in a row, the last less than ten seconds ago.
+        """Returns the reason of the latest refusal after at least three in a row, if the last is less than 10 s old.
 
-        Brokers do not report every obstacle to storing: a disk that hangs, half messages that they refuse.
+        Brokers do not report every reason why they refuse messages, for example a disk that hangs.
         """
-        is_lately = self._failures >= _SO_MANY_FAILED and now_s - self._failed_s < _LATELY_S
+        is_lately = self._failures >= _MIN_FAILURES and now_s - self._failed_s < _LATELY_S
         return self._reason if is_lately else None
 
 
 class Sendability:
-    """A check with brokers whether they would store a message."""
+    """Asks brokers whether they would store a message."""
 
     def __init__(self, calls: BrokerCalls, latest: LatestSends) -> None:
         """`latest` has the results of the latest sends."""
@@ -61,7 +61,7 @@ class Sendability:
         self._latest = latest
 
     async def why_unsendable(self, topic: str) -> str | None:
-        """Returns why no message to the topic would be stored now; None if at least one broker would store it."""
+        """Returns why no broker would store a message to the topic now; None if at least one would."""
         now_s = asyncio.get_running_loop().time()
         if self._latest.is_stored_just_now(now_s):
             return None
@@ -74,7 +74,7 @@ class Sendability:
         return None if None in reasons else "; ".join(filter(None, reasons))
 
     async def refusing_brokers(self, topic: str) -> list[str]:
-        """Returns why each broker that has the topic and would store no message would not. Raises ClientError without a route."""
+        """Returns one reason for each broker of the topic that would not store a message. Raises ClientError without a route."""
         return [reason for reason in await self._reasons(topic) if reason is not None]
 
     async def _reasons(self, topic: str) -> list[str | None]:
@@ -82,7 +82,7 @@ class Sendability:
             async with asyncio.timeout(TIMEOUT_MS / 1000):
                 queues = await self._calls.routes.queues_to_publish(topic)
         except TimeoutError:
-            raise NameServerUnreachable(f"no name server said in time where topic {topic} is") from None
+            raise NameServerUnreachable(f"no name server returned the route of topic {topic} in time") from None
         names = sorted({queue.broker_name for queue in queues})
         return await asyncio.gather(*(self._why_refusing(name) for name in names))
 
@@ -108,7 +108,7 @@ class Sendability:
 
 
 def _number(text: str | None) -> float:
-    """Returns the number in the text, or 0 without one."""
+    """Returns the number in the text, or 0 if it is not a number."""
     try:
         return float(text or 0)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A message in wire form: its id, its compressed body, its flags (RocketMQ's DefaultMQProducerImpl.sendKernelImpl)."""
+"""Messages in wire form, with id, compressed body and flags (RocketMQ's DefaultMQProducerImpl.sendKernelImpl)."""
 
 from __future__ import annotations
 
@@ -34,42 +34,45 @@ class WireMessage:
 
 
 def check_message(message: Message) -> None:
-    """Raises TypeError for what is no message, MessageRefused if no broker would take it (RocketMQ's Validators.checkMessage)."""
+    """Raises TypeError unless `message` is a Message, and MessageRefused if no broker would accept it.
+
+    Follows RocketMQ's Validators.checkMessage.
+    """
     if not isinstance(message, Message):
-        raise TypeError(f"a Message is expected, as Message.of(topic, body) makes it; this is {kind_of(message)}")
+        raise TypeError(f"message must be a Message, not {kind_of(message)}: create one with Message.of(topic, body)")
     try:
         topics.validate_topic(message.topic)
     except IllegalMessage as error:
         raise MessageRefused(f"topic {message.topic!r}: {error}") from None
     if message.topic in topics.NOT_ALLOWED_SEND_TOPICS:
-        raise MessageRefused(f"topic {message.topic} is the broker's own: nobody may send to it")
+        raise MessageRefused(f"topic {message.topic} is reserved for the broker: send to another topic")
     if not message.body:
-        raise MessageRefused(f"a message to {message.topic} needs a body; this one is empty")
+        raise MessageRefused(f"the body of a message to topic {message.topic} must not be empty")
     if len(message.body) > MAX_MESSAGE_SIZE:
-        raise MessageRefused(f"the body has {len(message.body)} bytes; at most {MAX_MESSAGE_SIZE} can be sent")
+        raise MessageRefused(f"message body too long: {len(message.body)} bytes, at most {MAX_MESSAGE_SIZE}")
 
 
 def with_unique_id(message: Message, unique_id: str, *, replace: bool = False) -> Message:
-    """Returns the message with this id; an existing id stays unless `replace` is set."""
+    """Returns the message with this id. An existing id is kept unless `replace` is set."""
     return message if message.transaction_id and not replace else message.with_properties({properties.UNIQUE_KEY: unique_id})
 
 
 def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> WireMessage:
-    """Returns the wire form of a message, which must have its id. Raises MessageRefused if its properties are too long."""
+    """Returns the wire form of a message that has an id. Raises MessageRefused if its properties are too long."""
     body, sys_flag = _compressed(message.body, compress_over)
     if message.properties.get(properties.TRANSACTION_PREPARED) == "true":
         sys_flag |= sysflag.TRANSACTION_PREPARED
     carried = dict(message.properties)
     reconsume_times = 0
     max_reconsume_times = None
-    if message.topic.startswith(topics.RETRY_PREFIX):  # only for retry topics the broker reads them in the header
+    if message.topic.startswith(topics.RETRY_PREFIX):  # the broker reads them from the header for retry topics only
         reconsume_times = int(carried.pop(properties.RECONSUME_TIME, "0"))
         limit = carried.pop(properties.MAX_RECONSUME_TIMES, None)
         max_reconsume_times = None if limit is None else int(limit)
     return WireMessage(
         message.topic,
         body,
-        _encoded_properties(carried, _most_bytes(message.topic)).decode(),
+        _encoded_properties(carried, _max_properties_length(message.topic)).decode(),
         message.flag,
         sys_flag,
         message.transaction_id or "",
@@ -80,25 +83,25 @@ def to_wire(message: Message, *, compress_over: int = COMPRESS_BODY_OVER) -> Wir
 
 
 def to_wire_batch(messages: Sequence[Message]) -> WireMessage:
-    """Returns several messages, which must have their ids, as one request (RocketMQ's MessageBatch).
+    """Returns messages that have ids as one request (RocketMQ's MessageBatch).
 
         TOTALSIZE 4 | 0 4 | 0 4 | FLAG 4 | BODYLENGTH 4 | body | PROPERTIESLENGTH 2 | properties
 
-    Raises MessageRefused unless all have the same topic, none is delayed or transactional, and all together fit in one message.
+    Raises MessageRefused if their topics differ, if one is delayed or transactional, or if the batch is too long.
     """
     if not messages:
         raise MessageRefused("a batch needs at least one message")
     topic = messages[0].topic
     for message in messages:
         if message.topic != topic:
-            raise MessageRefused(f"the messages of a batch need one topic; these go to {topic} and {message.topic}")
+            raise MessageRefused(f"the messages of a batch must have one topic, not {topic} and {message.topic}")
         if message.topic.startswith(topics.RETRY_PREFIX):
-            raise MessageRefused("retry topics take no batches")
+            raise MessageRefused(f"topic {topic} does not accept batches: it is a retry topic")
         if properties.DELAY_TIME_LEVEL in message.properties or properties.TRANSACTION_PREPARED in message.properties:
-            raise MessageRefused("the messages of a batch may be neither delayed nor transactional")
+            raise MessageRefused("a batch must not contain delayed or transactional messages")
     body = b"".join(_batch_part(message) for message in messages)
     if len(body) > MAX_MESSAGE_SIZE:
-        raise MessageRefused(f"the batch has {len(body)} bytes; at most {MAX_MESSAGE_SIZE} can be sent: send smaller batches")
+        raise MessageRefused(f"batch too long: {len(body)} bytes, at most {MAX_MESSAGE_SIZE}; send smaller batches")
     return WireMessage(topic, body, "", 0, 0, ",".join(message.transaction_id or "" for message in messages), is_batch=True)
 
 
@@ -117,16 +120,16 @@ def _compressed(body: bytes, compress_over: int) -> tuple[bytes, int]:
     return body, 0
 
 
-def _most_bytes(topic: str) -> int:
-    """Returns the limit of the properties. A consumer that sends a message again has added to them."""
+def _max_properties_length(topic: str) -> int:
+    """Returns the maximum length of the properties. It is larger for retry topics, because redeliveries add properties."""
     return properties.MAX_PROPERTIES_LENGTH if topic.startswith(topics.RETRY_PREFIX) else properties.MAX_SENT_PROPERTIES_LENGTH
 
 
-def _encoded_properties(named: Mapping[str, str], most: int) -> bytes:
+def _encoded_properties(named: Mapping[str, str], max_length: int) -> bytes:
     try:
         encoded = properties.encode(named)
     except IllegalMessage as error:
         raise MessageRefused(str(error)) from None
-    if len(encoded) > most:
-        raise MessageRefused(f"the properties have {len(encoded)} bytes; at most {most} can be sent")
+    if len(encoded) > max_length:
+        raise MessageRefused(f"message properties too long: {len(encoded)} bytes, at most {max_length}")
     return encoded

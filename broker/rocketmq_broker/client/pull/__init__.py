@@ -1,1 +1,1 @@
-"""Pulling messages, and the offsets of groups."""
+"""Pull consumers, and the consumer offsets of groups."""

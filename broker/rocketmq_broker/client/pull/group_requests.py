@@ -1,4 +1,4 @@
-"""Requests of a consumer group's members to brokers (RocketMQ's MQClientAPIImpl)."""
+"""Requests that members of a consumer group send to brokers (RocketMQ's MQClientAPIImpl)."""
 
 from __future__ import annotations
 
@@ -21,16 +21,19 @@ from rocketmq_broker.protocol.queue_table import MessageQueueData
 
 
 class GroupRequests:
-    """Members, queue locks, returned messages. All raise BrokerUnreachable, RequestTimedOut or BrokerError."""
+    """Sends requests about members, queue locks and returned messages.
+
+    All methods raise BrokerUnreachable, RequestTimedOut or BrokerError.
+    """
 
     def __init__(self, calls: BrokerCalls) -> None:
-        """`calls` reaches the brokers."""
+        """`calls` sends the requests."""
         self._calls = calls
 
     async def consumer_send_message_back(
         self, group: str, message: MessageExt, delay_level: int, max_reconsume_times: int
     ) -> None:
-        """Makes the broker redeliver the message to the group after a delay, or move it to the dead letters."""
+        """Returns the message to the broker, which redelivers it after a delay or moves it to the dead letters."""
         header = ConsumerSendMsgBackRequestHeader(
             offset=message.commit_log_offset,
             group=group,
@@ -43,13 +46,13 @@ class GroupRequests:
         await self._calls.ask_master(message.broker_name, RequestCode.CONSUMER_SEND_MSG_BACK, header, timeout_ms=5000)
 
     async def check_client_config(self, group: str, client_id: str, broker_name: str, subscription: Subscription) -> None:
-        """Asks the broker to check its filter for the subscription. Raises BrokerError if it cannot filter so."""
+        """Asks the broker whether it supports the subscription's filter. Raises BrokerError if not."""
         body = CheckClientRequestBody(client_id=client_id, group=group, subscription_data=subscription.to_wire())
         await self._calls.ask_master(broker_name, RequestCode.CHECK_CLIENT_CONFIG, None, body.encode())
 
     @understood
     async def consumer_ids(self, group: str, broker_name: str) -> list[str]:
-        """Returns the client ids of the group's members that the broker knows."""
+        """Returns the client ids of the group's members that are registered at the broker."""
         header = GetConsumerListByGroupRequestHeader(consumer_group=group)
         answer = await self._calls.ask_master(broker_name, RequestCode.GET_CONSUMER_LIST_BY_GROUP, header)
         return GetConsumerListByGroupResponseBody.decode(answer.body).consumer_id_list
@@ -58,7 +61,7 @@ class GroupRequests:
     async def lock_queues(
         self, group: str, client_id: str, broker_name: str, queues: Iterable[MessageQueue]
     ) -> set[MessageQueue]:
-        """Locks queues of one broker for this client, for a minute. Returns the queues that it got."""
+        """Locks queues of one broker for this client for 60 s. Returns the queues that are locked."""
         body = LockBatchRequestBody(
             consumer_group=group, client_id=client_id, mq_set=[MessageQueueData.of(queue) for queue in queues]
         )

@@ -1,4 +1,4 @@
-"""The selection of a topic's messages, by tag or by SQL92 expression (RocketMQ's MessageSelector)."""
+"""Selects messages of a topic by tag or by SQL92 expression (RocketMQ's MessageSelector)."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from rocketmq_broker.protocol.bodies.heartbeat import EXPRESSION_SQL92, EXPRESSI
 
 @dataclass(frozen=True, slots=True)
 class MessageSelector:
-    """An expression and its kind. A plain string in its place is an expression by tag."""
+    """A filter expression and its type. Where a selector is expected, a str is a tag expression."""
 
     expression: str
     expression_type: str = EXPRESSION_TAG
 
     @classmethod
     def by_tag(cls, expression: str = SUBSCRIBE_ALL) -> Self:
-        """Selects by tag: `*` for all messages, or tags: `a || b`."""
+        """Selects messages by tag: `*` for all messages, or tags such as `a || b`."""
         return cls(expression)
 
     @classmethod
     def by_sql(cls, expression: str) -> Self:
-        """Selects by a condition on properties, `amount > 100 AND region IN ('north', 'south')`, that brokers evaluate.
+        """Selects messages by their properties, for example `amount > 100 AND region IN ('north', 'south')`.
 
-        They do so only with enablePropertyFilter=true. TAGS is a property like others.
+        Brokers evaluate the expression, which needs enablePropertyFilter=true. The tag is the property TAGS.
         """
         return cls(expression, EXPRESSION_SQL92)
 
     @classmethod
     def of(cls, selector: MessageSelector | str | None) -> MessageSelector:
-        """Returns the selector itself, or a selector by tag for a string."""
+        """Returns the selector itself, or a tag selector for a str or None."""
         return selector if isinstance(selector, MessageSelector) else cls(selector or SUBSCRIBE_ALL)

@@ -1,4 +1,4 @@
-"""The consumer offsets of a group: at the brokers, or for broadcasting in a file of this machine (RocketMQ's OffsetStore)."""
+"""The consumer offsets of a group: at the brokers, or in a local file for broadcasting (RocketMQ's OffsetStore)."""
 
 from __future__ import annotations
 
@@ -21,53 +21,59 @@ from rocketmq_broker.protocol.queue_table import QueueTable
 logger = logging.getLogger(__name__)
 
 
-TOLD_AGAIN_S = 30.0
-"""How long a broker hears nothing of an offset that does not change. It may have lost what it heard."""
+RESEND_INTERVAL_S = 30.0
+"""An unchanged offset is sent again after this time, because the broker may have lost it."""
 
 
 class OffsetStore(Protocol):
-    """Offsets in memory, and their storage."""
+    """Keeps offsets in memory and stores them."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Keeps the offset in memory; `persist` stores it."""
+        """Sets the offset in memory. `persist` stores it."""
 
     def forget(self, queue: MessageQueue) -> None:
-        """Drops the offset of a queue that another consumer has now."""
+        """Removes the offset of a queue that another consumer has taken over."""
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """Returns the stored offset, None without one. Raises ClientError if it cannot be read."""
+        """Returns the stored offset, or None. Raises ClientError if it cannot be read."""
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Stores the offsets of these queues. `confirmed` waits for the answer. Only logs a failure: the next call repeats it."""
+        """Stores the offsets of these queues. With `confirmed`, waits for the answers.
+
+        Logs a failure instead of raising it; the next call tries again.
+        """
 
 
 class BrokerOffsetStore:
-    """Offsets that the group shares, stored by each queue's broker (RocketMQ's RemoteBrokerOffsetStore)."""
+    """The offsets of a group, stored by each queue's broker (RocketMQ's RemoteBrokerOffsetStore)."""
 
     def __init__(self, group: str, requests: QueueRequests) -> None:
-        """`requests` reaches the brokers."""
+        """`requests` sends the requests to brokers."""
         self._group = group
         self._requests = requests
         self._offsets: dict[MessageQueue, int] = {}
-        self._told: dict[MessageQueue, tuple[int, float]] = {}
-        """The offset of each queue that its broker was told last, and the event loop's time."""
+        self._sent: dict[MessageQueue, tuple[int, float]] = {}
+        """The offset last sent for each queue, and the event loop's time of sending."""
         self._held: dict[MessageQueue, int] = {}
-        """The offset that each queue's broker holds by its own word, as long as this member makes no progress."""
+        """The offset that each queue's broker has confirmed, while this member makes no progress."""
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Keeps the offset in memory."""
+        """Sets the offset in memory."""
         self._offsets[queue] = offset
         if self._held.get(queue) != offset:
             self._held.pop(queue, None)
 
     def forget(self, queue: MessageQueue) -> None:
-        """Drops the offset of a queue that another member has now."""
+        """Removes the offset of a queue that another member has taken over."""
         self._offsets.pop(queue, None)
-        self._told.pop(queue, None)
+        self._sent.pop(queue, None)
         self._held.pop(queue, None)
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """Returns the broker's offset. Unlike Apache's client, it never takes an error for 'none': that would skip messages."""
+        """Returns the broker's offset, or None.
+
+        Unlike Apache's client, never returns None after an error, because that could skip messages.
+        """
         offset = await self._requests.committed_offset(self._group, queue)
         if offset is None or offset < 0:
             return None
@@ -75,73 +81,73 @@ class BrokerOffsetStore:
         return offset
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Sends the offsets to the brokers: one-way those that are new, or were sent 30 s ago; if `confirmed`, with an answer.
+        """Sends the offsets to the brokers: one-way, or with an answer if `confirmed`.
 
-        A confirmed call leaves out what the broker holds by its own word. A member that made no progress thus never takes back
-        the progress of the next owner, which may have begun before this one heard of it.
+        A one-way call sends offsets that changed or were last sent 30 s ago. A confirmed call omits offsets that the broker has
+        confirmed. A member without progress thus never overwrites the progress of the next owner, which may already consume.
         """
         offsets = {queue: self._offsets[queue] for queue in queues if queue in self._offsets}
         if not confirmed:
             now_s = asyncio.get_running_loop().time()
-            news = [(queue, offset) for queue, offset in offsets.items() if self._is_news(queue, offset, now_s)]
-            await asyncio.gather(*(self._tell(queue, offset, now_s) for queue, offset in news))
+            due = [(queue, offset) for queue, offset in offsets.items() if self._is_due(queue, offset, now_s)]
+            await asyncio.gather(*(self._send(queue, offset, now_s) for queue, offset in due))
             return
-        unknown_there = {queue: offset for queue, offset in offsets.items() if self._held.get(queue) != offset}
+        unconfirmed = {queue: offset for queue, offset in offsets.items() if self._held.get(queue) != offset}
         try:
-            await self._requests.commit_offsets(self._group, unknown_there)
+            await self._requests.commit_offsets(self._group, unconfirmed)
         except ClientError as error:
             logger.debug("not all offsets of %s were sent: %s", self._group, error)
         else:
-            for queue, offset in unknown_there.items():
+            for queue, offset in unconfirmed.items():
                 if self._offsets.get(queue) == offset:
                     self._confirmed(queue, offset)
 
     def _confirmed(self, queue: MessageQueue, offset: int) -> None:
         self._held[queue] = offset
-        self._told[queue] = offset, asyncio.get_running_loop().time()
+        self._sent[queue] = offset, asyncio.get_running_loop().time()
 
-    def _is_news(self, queue: MessageQueue, offset: int, now_s: float) -> bool:
-        told = self._told.get(queue)
-        return told is None or told[0] != offset or now_s - told[1] >= TOLD_AGAIN_S
+    def _is_due(self, queue: MessageQueue, offset: int, now_s: float) -> bool:
+        sent = self._sent.get(queue)
+        return sent is None or sent[0] != offset or now_s - sent[1] >= RESEND_INTERVAL_S
 
-    async def _tell(self, queue: MessageQueue, offset: int, now_s: float) -> None:
+    async def _send(self, queue: MessageQueue, offset: int, now_s: float) -> None:
         try:
             await self._requests.commit_offset_oneway(self._group, queue, offset)
-            self._told[queue] = offset, now_s
+            self._sent[queue] = offset, now_s
         except ClientError as error:
             logger.debug("offset %d of %s was not sent: %s", offset, queue, error)
 
 
 class OffsetSerializeWrapper(Body):
-    """The file of a broadcasting consumer, in the form of Apache's client."""
+    """The offset file of a broadcasting consumer, in the format of Apache's client."""
 
     lenient_limit = None
     offset_table: QueueTable[int] = msgspec.field(default_factory=QueueTable)
 
 
 class LocalFileOffsetStore:
-    """Offsets of one broadcasting consumer, in `directory/offsets.json` (RocketMQ's LocalFileOffsetStore)."""
+    """The offsets of one broadcasting consumer, in `directory/offsets.json` (RocketMQ's LocalFileOffsetStore)."""
 
     def __init__(self, directory: Path) -> None:
-        """Reads the file. If it is unreadable, it reads the previous one (.bak) instead, with a warning."""
+        """Reads the file. If it is unreadable, logs a warning and reads the previous file (.bak)."""
         self._path = directory / "offsets.json"
         self._backup = directory / "offsets.json.bak"
         self._kept = self._load(self._path) or self._load(self._backup) or {}
         self._offsets = dict(self._kept)
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Keeps the offset in memory."""
+        """Sets the offset in memory."""
         self._offsets[queue] = offset
 
     def forget(self, queue: MessageQueue) -> None:
-        """Does nothing: no other consumer gets the queue."""
+        """Does nothing, because no other consumer takes over the queue."""
 
     async def read(self, queue: MessageQueue) -> int | None:
         """Returns the stored offset."""
         return self._offsets.get(queue)
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Writes the file if an offset changed. The file is on disk on return."""
+        """Writes the file if an offset changed. The file is flushed to disk on return."""
         if self._offsets == self._kept:
             return
         offsets = dict(self._offsets)
@@ -149,7 +155,7 @@ class LocalFileOffsetStore:
             await asyncio.to_thread(self._write, offsets)
             self._kept = offsets
         except OSError as error:
-            logger.warning("offsets of the broadcasting consumer were not written: %s", error)
+            logger.warning("offsets of the broadcasting consumer could not be written: %s", error)
 
     def _write(self, offsets: dict[MessageQueue, int]) -> None:
         content = OffsetSerializeWrapper(offset_table=QueueTable(sorted(offsets.items()))).encode()

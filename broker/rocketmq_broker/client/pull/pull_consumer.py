@@ -1,4 +1,4 @@
-"""The consumer for programs that ask for messages themselves (RocketMQ's DefaultLitePullConsumer and DefaultMQPullConsumer)."""
+"""The pull consumer, for programs that request messages (RocketMQ's DefaultLitePullConsumer, DefaultMQPullConsumer)."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class _RunningPullConsumer:
 
 
 class PullConsumer(RunsWithin):
-    """A consumer of queues that the program assigns, at offsets that it chooses. It commits on request.
+    """Consumes queues that the program assigns, from offsets that it chooses, and commits offsets on request.
 
-    `poll` reads ahead in the background; `pull` asks once for messages from an offset and remembers nothing.
+    `poll` returns messages that are read ahead in the background. `pull` sends one request for messages from an offset.
 
         async with PullConsumer("auditors") as consumer:
             consumer.assign(await consumer.queues("orders"))
@@ -68,16 +68,16 @@ class PullConsumer(RunsWithin):
         pull_threshold_for_queue: int = 1000,
         **unknown: Never,
     ) -> None:
-        """`consume_from_where` holds for queues in which the group has no offset. Raises IllegalConfiguration.
+        """`consume_from_where` applies to queues in which the group has no offset. Raises IllegalConfiguration.
 
-        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` are those of a Producer.
+        `namesrv_addr`, `credentials`, `tls` and `rpc_hook` have the same meaning as for a Producer.
         """
         refuse_unknown(self, unknown)
         check_group("consumer", group)
         check_member("consume_from_where", consume_from_where, ConsumeFromWhere)
-        check_whole_number("consume_timestamp_ms", consume_timestamp_ms, least=0)
-        check_whole_number("pull_batch_size", pull_batch_size, least=1, most=1024)
-        check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, least=1, most=65535)
+        check_whole_number("consume_timestamp_ms", consume_timestamp_ms, minimum=0)
+        check_whole_number("pull_batch_size", pull_batch_size, minimum=1, maximum=1024)
+        check_whole_number("pull_threshold_for_queue", pull_threshold_for_queue, minimum=1, maximum=65535)
         self.group = group
         self._namesrv_addr = namesrv_addr
         self._credentials = credentials
@@ -95,7 +95,7 @@ class PullConsumer(RunsWithin):
         self._is_assigned = False
 
     async def start(self) -> None:
-        """Starts the consumer. Brokers may be away."""
+        """Starts the consumer. Brokers may be unreachable."""
         self._lifecycle.require_new()
         world = current_world()
         instance = ClientInstance(
@@ -108,7 +108,7 @@ class PullConsumer(RunsWithin):
         self._lifecycle.started(_RunningPullConsumer(instance, requests, read_ahead))
 
     async def shutdown(self) -> None:
-        """Stops reading. Messages that were not committed come again."""
+        """Shuts the consumer down. Messages that were not committed are delivered again."""
         if (running := self._lifecycle.stop()) is not None:
             await running.read_ahead.stop()
             await running.instance.stop()
@@ -124,7 +124,7 @@ class PullConsumer(RunsWithin):
         return queues
 
     def assign(self, queues: Iterable[MessageQueue], expression: MessageSelector | str = "*") -> None:
-        """Makes `poll` read these queues and no others, each from the group's offset, filtered by `expression`."""
+        """Sets the queues that `poll` reads, each from the group's offset. `expression` filters the messages."""
         running = self._lifecycle.running()
         check_queues(queues)
         wanted = set(queues)
@@ -139,22 +139,22 @@ class PullConsumer(RunsWithin):
         running.instance.heartbeats.send_soon()
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Makes `poll` continue in an assigned queue at this offset. Raises IllegalConfiguration if it is not assigned."""
+        """Sets the offset at which `poll` continues in a queue. Raises IllegalConfiguration if it is not assigned."""
         read_ahead = self._lifecycle.running().read_ahead
         check_queue(queue)
-        check_number("offset", offset, least=0)
+        check_number("offset", offset, minimum=0)
         if queue not in read_ahead.queues:
             raise IllegalConfiguration(f"{queue} is not assigned: call assign([queue]) first")
         read_ahead.seek(queue, offset)
 
     async def poll(self, timeout_ms: int = 5000, *, max_messages: int = 32) -> list[MessageExt]:
-        """Returns the next messages, in order within each queue; empty if none came in time.
+        """Returns the next messages, in order within each queue. Empty if none arrived within `timeout_ms`.
 
         Raises IllegalConfiguration before the first `assign`.
         """
         read_ahead = self._lifecycle.running().read_ahead
-        check_number("timeout_ms", timeout_ms, least=0)
-        check_number("max_messages", max_messages, least=1)
+        check_number("timeout_ms", timeout_ms, minimum=0)
+        check_number("max_messages", max_messages, minimum=1)
         if not self._is_assigned:
             raise IllegalConfiguration(f"consumer {self.group} has no queues: call assign(await consumer.queues(topic)) first")
         now_s = asyncio.get_running_loop().time
@@ -162,11 +162,11 @@ class PullConsumer(RunsWithin):
         while not (messages := read_ahead.take(max_messages)):
             if not await read_ahead.wait(deadline_s - now_s()):
                 return []
-            self._lifecycle.running()  # raises after a shutdown, which also ends the wait
+            self._lifecycle.running()  # raises NotRunning after a shutdown, which also ends the wait
         return messages
 
     async def commit(self) -> None:
-        """Stores on the brokers the offsets up to which `poll` has returned messages, and waits for them. Raises ClientError."""
+        """Commits the offsets of the messages that `poll` has returned, and waits for the brokers. Raises ClientError."""
         running = self._lifecycle.running()
         await running.requests.commit_offsets(self.group, running.read_ahead.committable_offsets)
 
@@ -179,10 +179,10 @@ class PullConsumer(RunsWithin):
         max_messages: int = 32,
         suspend_ms: int = 0,
     ) -> PullAnswer:
-        """Asks once for messages at and after `offset`; the broker waits up to `suspend_ms` for one. Raises ClientError."""
+        """Pulls messages at and after `offset`. The broker waits up to `suspend_ms` for a message. Raises ClientError."""
         check_queue(queue)
-        check_number("offset", offset, least=0)
-        check_number("max_messages", max_messages, least=1)
+        check_number("offset", offset, minimum=0)
+        check_number("max_messages", max_messages, minimum=1)
         subscription = Subscription.parse(queue.topic, expression, self._lifecycle.running().instance.world.wall_ms())
         requests = await self._requests_about(queue)
         return await requests.pull(
@@ -211,14 +211,14 @@ class PullConsumer(RunsWithin):
         return await requests.max_offset(queue)
 
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """Returns the queue's offset for a time. Raises ClientError."""
+        """Returns the offset of the queue's first message stored at or after a time. Raises ClientError."""
         check_queue(queue)
-        check_number("timestamp_ms", timestamp_ms, least=0)
+        check_number("timestamp_ms", timestamp_ms, minimum=0)
         requests = await self._requests_about(queue)
         return await requests.search_offset(queue, timestamp_ms)
 
     async def _requests_about(self, queue: MessageQueue) -> QueueRequests:
-        """Returns the requests to the queue's broker, after reading its route if needed."""
+        """Returns the request sender, after reading the route of the queue's topic if it is unknown."""
         check_queue(queue)
         running = self._lifecycle.running()
         await running.instance.routes.refresh_if_unknown(queue.topic)

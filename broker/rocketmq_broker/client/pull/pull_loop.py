@@ -1,4 +1,4 @@
-"""The pull loop of one queue, as fast as listeners consume (RocketMQ's DefaultMQPushConsumerImpl.pullMessage)."""
+"""The pull loop of one queue (RocketMQ's DefaultMQPushConsumerImpl.pullMessage)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from rocketmq_broker.remoting.backoff import Backoff
 
 logger = logging.getLogger(__name__)
 
-_LISTENERS_CATCH_UP_S = 0.05
+_QUEUE_FULL_PAUSE_S = 0.05
 _BROKER_BUSY_S = 0.02
 _FRUITLESS_S = 0.01
-_FORGOTTEN = (
+_SUBSCRIPTION_UNKNOWN = (
     ResponseCode.SUBSCRIPTION_NOT_EXIST,
     ResponseCode.SUBSCRIPTION_NOT_LATEST,
     ResponseCode.FILTER_DATA_NOT_LATEST,
@@ -31,7 +31,7 @@ _FORGOTTEN = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullSettings:
-    """The sizes of pulls, and the bounds on pulling ahead of the listeners, for each queue."""
+    """The batch size of pulls, and the limits of pulling ahead of the listeners, for each queue."""
 
     batch_size: int = 32
     max_count: int = 1000
@@ -48,17 +48,17 @@ class PullEvents:
 
     on_messages: Callable[[ProcessQueue, list[MessageExt]], None]
     on_progress: Callable[[ProcessQueue], None]
-    """Called when the committable offset may have moved."""
+    """Called when the committable offset may have changed."""
     on_illegal_offset: Callable[[ProcessQueue, int], None]
-    """Called when the broker lacks that offset; the loop ends, and the owner must restart it at the given one."""
-    on_forgotten: Callable[[], None]
-    """Called when the broker may not know the group's subscription, or was away: it needs a heartbeat."""
+    """Called with the next valid offset when the broker does not have the requested one. The loop ends; restart it there."""
+    on_subscription_unknown: Callable[[], None]
+    """Called when the broker may not have the group's subscription. It needs a heartbeat."""
     on_pulled: Callable[[str, int, float], None] = lambda topic, messages, took_s: None
-    """Called after a pull with the topic, the number of messages, and the seconds it took."""
+    """Called after a pull with the topic, the number of messages and the duration in seconds."""
 
 
 class PullLoop:
-    """A loop that pulls one queue until it is dropped. It waits after failures, and logs a series of them once."""
+    """Pulls one queue until it is dropped. Waits after failures, and logs only the first of a series."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class PullLoop:
         queue = self._process_queue
         while not queue.is_dropped:
             if queue.is_full(max_count=limits.max_count, max_bytes=limits.max_bytes, max_span=limits.max_span):
-                await asyncio.sleep(_LISTENERS_CATCH_UP_S)
+                await asyncio.sleep(_QUEUE_FULL_PAUSE_S)
                 continue
             offset, began_s = queue.next_offset, loop.time()
             try:
@@ -99,7 +99,7 @@ class PullLoop:
             if queue.is_dropped:
                 return
             if pulled.is_offset_illegal:
-                logger.warning("%s has no offset %d any more; going on at %d", queue.queue, offset, pulled.next_offset)
+                logger.warning("%s no longer has offset %d; continuing at %d", queue.queue, offset, pulled.next_offset)
                 self._events.on_illegal_offset(queue, pulled.next_offset)
                 return
             if pulled.messages:
@@ -134,16 +134,16 @@ class PullLoop:
     def _pause_after(self, error: Exception) -> float:
         if isinstance(error, BrokerError) and error.code == ResponseCode.FLOW_CONTROL:
             return _BROKER_BUSY_S
-        if isinstance(error, BrokerError) and error.code in _FORGOTTEN:
-            self._events.on_forgotten()
+        if isinstance(error, BrokerError) and error.code in _SUBSCRIPTION_UNKNOWN:
+            self._events.on_subscription_unknown()
         elif not self._failed_before:
             self._failed_before = True
             level = (
                 logging.DEBUG
                 if isinstance(error, BrokerUnreachable) and not isinstance(error, UnreadableAnswer)
                 else logging.WARNING
-            )  # the heartbeats log it for all queues
-            logger.log(level, "%s cannot be pulled: %s; it is tried again", self._process_queue.queue, error)
+            )  # the heartbeats log an unreachable broker once for all queues
+            logger.log(level, "%s cannot be pulled: %s; retrying", self._process_queue.queue, error)
         self._broker_id = MASTER_ID
         return self._backoff.next_pause_s()
 
@@ -151,12 +151,12 @@ class PullLoop:
         self._backoff.succeeded()
         if self._failed_before:
             self._failed_before = False
-            self._events.on_forgotten()
+            self._events.on_subscription_unknown()
             logger.debug("%s can be pulled again", self._process_queue.queue)
 
 
 def with_real_topic(message: MessageExt) -> MessageExt:
-    """Returns the message for its listener: one from a retry topic has the topic to which it was first sent."""
+    """Returns the message for the listener. A message from a retry topic gets the topic to which it was first sent."""
     real_topic = message.properties.get(properties.RETRY_TOPIC)
     if real_topic and message.topic.startswith(topics.RETRY_PREFIX):
         return replace(message, topic=real_topic)

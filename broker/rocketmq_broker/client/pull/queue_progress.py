@@ -1,4 +1,4 @@
-"""The progress of a consumer's queues, for supervision."""
+"""The progress of a consumer's queues, for health checks."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class QueueProgress:
 
     queue: MessageQueue
     unacknowledged: int
-    """Messages that were pulled and that no listener has answered for."""
+    """The number of messages that were pulled but not yet acknowledged."""
     stands_still_s: float
-    """Seconds for which its oldest unacknowledged message has been the same, or for which no pull had a usable answer.
+    """Seconds since the oldest unacknowledged message last changed, or since the last valid answer to a pull.
 
-    0 while neither is the case: a queue without messages moves as long as the broker answers.
+    0 for a queue without unacknowledged messages while the broker answers.
     """

@@ -1,4 +1,4 @@
-"""Requests that read a queue and keep a group's offset in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
+"""Requests that read a queue and commit a group's offset in it (RocketMQ's MQClientAPIImpl and PullAPIWrapper)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rocketmq_broker.protocol.headers import (
 
 PULL_SUSPEND_MS = 15_000
 PULL_GRACE_MS = 15_000
-"""The delay of an answer after which a broker counts as gone."""
+"""Timeout of a pull in addition to the time for which the broker may hold it."""
 
 _PULLED = (
     ResponseCode.SUCCESS,
@@ -49,19 +49,19 @@ class PullAnswer(NamedTuple):
     min_offset: int
     max_offset: int
     is_offset_illegal: bool
-    """The requested offset is not in the queue: continue at `next_offset`."""
+    """True if the requested offset is not in the queue. Continue at `next_offset`."""
     suggested_broker_id: int
 
 
 class QueueRequests:
-    """Pulls and offsets. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
+    """Sends pull and offset requests. All raise BrokerUnreachable, RequestTimedOut, UnreadableAnswer or BrokerError."""
 
-    def __init__(self, calls: BrokerCalls, *, longest_body: int = MAX_BODY_LENGTH) -> None:
-        """`calls` reaches the brokers. A compressed body is read up to `longest_body` bytes."""
+    def __init__(self, calls: BrokerCalls, *, max_body_length: int = MAX_BODY_LENGTH) -> None:
+        """`calls` sends the requests. `max_body_length` limits the decompressed body of a message in bytes."""
         self._calls = calls
-        self._longest_body = longest_body
-        self._goes_ahead: dict[tuple[str, str], asyncio.Lock] = {}
-        """Locks by broker and topic."""
+        self._max_body_length = max_body_length
+        self._first_commits: dict[tuple[str, str], asyncio.Lock] = {}
+        """Locks by broker name and topic, held while a topic's first offset is committed."""
 
     @understood
     async def pull(
@@ -77,11 +77,11 @@ class QueueRequests:
         suspend_ms: int = PULL_SUSPEND_MS,
         broker_id: int = MASTER_ID,
     ) -> PullAnswer:
-        """Pulls messages at and after `offset` that match the subscription. The broker may wait up to `suspend_ms` for one.
+        """Pulls messages at and after `offset` that match the subscription. The broker waits up to `suspend_ms` for a message.
 
-        `commit_offset` also commits the group's offset. `sends_expression` is for consumers that send no heartbeat.
-        The checksum of a body is not compared, nor does Apache's client compare it (MessageDecoder's checkCRC is false for it):
-        it is for the disk, and the broker compares it where it recovers a store.
+        `commit_offset` also commits the group's offset. `sends_expression` is for consumers that send no heartbeats.
+        The checksum of a body is not verified, as in Apache's client (MessageDecoder with checkCRC=false). It protects against
+        disk errors, and the broker verifies it when it recovers a store.
         """
         address = await self._calls.routes.address_of(queue.broker_name, broker_id, or_any=True)
         header = PullMessageRequestHeader(
@@ -105,7 +105,7 @@ class QueueRequests:
             raise BrokerError(answer.code, answer.remark, address)
         found = answer.decode_header(PullMessageResponseHeader)
         records = decode_records(answer.body) if answer.code == ResponseCode.SUCCESS else []
-        messages, left_for_later = messages_of(records, queue.broker_name, longest_body=self._longest_body)
+        messages, left_for_later = messages_of(records, queue.broker_name, max_body_length=self._max_body_length)
         return PullAnswer(
             subscription.matching(messages),
             found.next_begin_offset if left_for_later is None else left_for_later,
@@ -132,8 +132,9 @@ class QueueRequests:
     async def commit_offsets(self, group: str, offsets: Mapping[MessageQueue, int]) -> None:
         """Commits the group's offsets in these queues at the brokers, and waits for the answers.
 
-        One queue of each topic goes first: if a group's first offsets ever in a topic come together, Apache's broker may keep
-        one only (ConsumerOffsetManager.commitOffset makes the topic's table without a lock). All are tried before this raises.
+        Commits one queue of each topic first. If a group's first offsets in a topic arrived concurrently, Apache's broker might
+        keep only one of them (ConsumerOffsetManager.commitOffset creates the topic's table without a lock). Commits all offsets
+        before it raises the first error.
         """
         topics: dict[tuple[str, str], list[MessageQueue]] = {}
         for queue in offsets:
@@ -147,15 +148,15 @@ class QueueRequests:
             await self._calls.ask_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 
         first, *others = queues
-        async with self._goes_ahead.setdefault((first.broker_name, first.topic), asyncio.Lock()):
+        async with self._first_commits.setdefault((first.broker_name, first.topic), asyncio.Lock()):
             ahead = await asyncio.gather(commit(first), return_exceptions=True)
         behind = await asyncio.gather(*map(commit, others), return_exceptions=True)
         _raise_first([*ahead, *behind])
 
     async def commit_offset_oneway(self, group: str, queue: MessageQueue, offset: int) -> None:
-        """Commits the group's offset in the queue, without an answer."""
+        """Commits the group's offset in the queue one-way, without an answer."""
         header = _offset_header(group, queue, offset)
-        await self._calls.tell_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
+        await self._calls.send_oneway_to_master(queue.broker_name, RequestCode.UPDATE_CONSUMER_OFFSET, header)
 
     @understood
     async def max_offset(self, queue: MessageQueue) -> int:
@@ -173,7 +174,7 @@ class QueueRequests:
 
     @understood
     async def search_offset(self, queue: MessageQueue, timestamp_ms: int) -> int:
-        """Returns the queue's offset for a time."""
+        """Returns the offset of the queue's first message stored at or after a time."""
         header = SearchOffsetRequestHeader(
             topic=queue.topic, queue_id=queue.queue_id, timestamp=timestamp_ms, broker_name=queue.broker_name
         )

@@ -1,4 +1,4 @@
-"""The queues that a pull consumer reads in the background, and their messages that wait for `poll`."""
+"""Reads the queues of a pull consumer in the background, and keeps their messages for `poll`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Reading:
-    """A queue that is being read."""
+    """The state of a queue that is read in the background."""
 
     subscription: Subscription
     process_queue: ProcessQueue | None = None
@@ -39,12 +39,12 @@ class _Reading:
 
 
 class ReadAhead:
-    """A background reader of queues, with one pull loop for each. A message counts as consumed once `take` returns it."""
+    """Reads queues in the background, with one pull loop for each. A message counts as consumed once `take` returns it."""
 
     def __init__(
         self, group: str, requests: QueueRequests, start_at: StartingOffset, settings: PullSettings, world: World
     ) -> None:
-        """`start_at` holds for queues in which the group has no offset."""
+        """`start_at` applies to queues in which the group has no offset."""
         self._group = group
         self._requests = requests
         self._store = BrokerOffsetStore(group, requests)
@@ -58,7 +58,7 @@ class ReadAhead:
 
     @property
     def queues(self) -> set[MessageQueue]:
-        """Returns the queues that are being read."""
+        """Returns the queues that are read in the background."""
         return set(self._readings)
 
     @property
@@ -68,27 +68,27 @@ class ReadAhead:
 
     @property
     def committable_offsets(self) -> dict[MessageQueue, int]:
-        """Returns the offsets up to which `take` has returned messages, for the queues that have begun."""
+        """Returns the offsets up to which `take` has returned messages, for the queues whose reading has begun."""
         at_work = [reading.process_queue for reading in self._readings.values() if reading.process_queue is not None]
         return {process_queue.queue: process_queue.committable_offset for process_queue in at_work}
 
     def read(self, queue: MessageQueue, subscription: Subscription) -> None:
-        """Reads the queue from the group's offset, unless it is being read."""
+        """Starts reading the queue from the group's offset, unless it is already read."""
         if queue not in self._readings:
             self._begin(queue, subscription, None)
 
     def seek(self, queue: MessageQueue, offset: int) -> None:
-        """Continues at this offset in a queue that is being read. Raises KeyError for another queue."""
+        """Continues reading the queue at this offset. Raises KeyError if the queue is not read."""
         reading = self._readings[queue]
         reading.drop()
         self._begin(queue, reading.subscription, offset)
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Stops reading the queue, and drops its waiting messages."""
+        """Stops reading the queue, and discards its waiting messages."""
         self._readings.pop(queue).drop()
 
     async def wait(self, seconds: float) -> bool:
-        """Waits up to `seconds` until a message arrives or `stop` is called. Returns False after a time-out."""
+        """Waits up to `seconds` for a message or for `stop`. Returns False after a timeout."""
         self._has_arrived.clear()
         try:
             async with asyncio.timeout(seconds):
@@ -108,7 +108,7 @@ class ReadAhead:
         return messages
 
     async def stop(self) -> None:
-        """Stops reading, and drops all waiting messages."""
+        """Stops reading, and discards all waiting messages."""
         for reading in self._readings.values():
             reading.drop()
         self._readings.clear()
@@ -129,7 +129,7 @@ class ReadAhead:
                 on_messages=self._put,
                 on_progress=lambda _: None,
                 on_illegal_offset=lambda _, offset, moved_to=moved_to: moved_to.append(offset),  # type: ignore[misc]
-                on_forgotten=lambda: None,
+                on_subscription_unknown=lambda: None,
             )
             loop = PullLoop(self._group, process_queue, lambda: reading.subscription, self._requests, self._settings, events)
             await loop.run()
@@ -144,7 +144,7 @@ class ReadAhead:
             try:
                 return await self._start_at.find(queue, self._store, self._requests)
             except (ClientError, ProtocolError) as error:
-                logger.debug("%s cannot be begun yet: %s", queue, error)
+                logger.debug("the start offset of %s is not available yet: %s", queue, error)
                 await asyncio.sleep(backoff.next_pause_s())
 
     def _put(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:

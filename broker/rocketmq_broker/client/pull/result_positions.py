@@ -1,9 +1,9 @@
-"""Offsets of a group whose results are in a database: stored there first, at the brokers afterwards.
+"""Consumer offsets of a group that stores its results in a database: saved there first, committed at the brokers afterwards.
 
     listener returns ─> result is in the database ─> position in the database ─> offset at the broker
 
-So a broker's offset is never ahead of the position in the database. If it is, the database went back in time: a standby that
-lagged was promoted, or a backup was restored. Then the messages after the database's position are delivered again.
+A broker's offset is therefore never ahead of the position in the database, unless the database lost data: a lagging standby
+was promoted, or a backup was restored. In that case the messages after the database's position are delivered again.
 """
 
 from __future__ import annotations
@@ -26,83 +26,86 @@ from rocketmq_broker.world import RunFunction
 logger = logging.getLogger(__name__)
 
 SAVE_INTERVAL_S = 1.0
-"""How often positions are saved: a crash redelivers what was consumed since."""
+"""The interval at which positions are saved. After a crash, messages consumed since then are redelivered."""
 TIMEOUT_S = 5.0
 
 T = TypeVar("T")
 
 
 class PositionsUnavailable(ClientError):
-    """The database with the positions does not answer. Nothing is acknowledged meanwhile."""
+    """The database with the positions does not answer. No offset is committed until it does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setback:
-    """A queue whose results the database lacks since some offset: its messages after that are delivered again."""
+    """A queue some of whose results are missing in the database. Its messages after `position` are delivered again."""
 
     queue: MessageQueue
     position: int
-    """The database has the results of all messages before it."""
+    """The database has the results of all messages before this offset."""
     consumed: int
-    """The group had consumed all messages before it."""
+    """The group had consumed all messages before this offset."""
     expired: int
-    """The number of those between that the broker no longer has."""
+    """The number of messages between the two offsets that the broker has deleted."""
     is_new_database: bool
-    """Whether the database has no results at all."""
+    """True if the database has no results at all."""
 
 
 class ResultPositions(Protocol):
-    """The positions in the database that holds the listener's results.
+    """The positions in the database that stores the listener's results.
 
-    `read`, `save` and `known_until_ms` run in a thread, one at a time, and raise an exception if the database does not answer:
-    then nothing is acknowledged until it does. The others return at once.
+    `read`, `save` and `known_until_ms` run in a thread, one at a time. They raise an exception if the database does not
+    answer; no offset is committed until it does. The other methods must not block.
     """
 
     def read(self, queue: MessageQueue) -> int | None:
-        """Returns the queue's position; None without one."""
+        """Returns the queue's position, or None."""
 
     def save(self, offsets: Mapping[MessageQueue, int]) -> Mapping[MessageQueue, int | None]:
-        """Makes these positions durable, and returns nothing.
+        """Saves these positions durably, and returns an empty mapping.
 
-        If the database lacks results or positions that it had before, it saves nothing, and returns the position that the
-        database has for each queue.
+        If the database has lost results or positions that it had before, saves nothing and returns the database's position of
+        each queue.
         """
 
     def known_until_ms(self) -> int | None:
-        """Returns a time before which all messages have their results, for a queue without a position; None without any."""
+        """Returns a time before which all messages have results, for a queue without a position.
+
+        Returns None if the database has no results.
+        """
 
     def forget(self, queue: MessageQueue) -> None:
-        """Drops what is known of a queue that another member has now."""
+        """Removes the in-memory state of a queue that another member has taken over."""
 
     def begin_again(self, queue: MessageQueue) -> None:
-        """Lets the next `save` lower the queue's position, which otherwise only grows."""
+        """Allows the next `save` to lower the queue's position."""
 
     def forget_results(self) -> None:
-        """Drops what is known of results that the database had before it went back."""
+        """Removes the in-memory state of results that the database has lost."""
 
     def went_back(self, setbacks: Sequence[Setback]) -> None:
-        """Takes note of queues whose messages are delivered again."""
+        """Called with the queues whose messages are delivered again."""
 
 
 class _InThread:
-    """Calls a database in threads that hold up neither the event loop nor the end of the process."""
+    """Calls a database in daemon threads, which block neither the event loop nor the exit of the process."""
 
     def __init__(self, run_function: RunFunction | None) -> None:
-        """`run_function` is the world's, for a world without threads."""
+        """`run_function` replaces the threads in a simulated world."""
         self._run_function = run_function
         self._turn = asyncio.Lock()
         self._is_busy = False
         self._why = ""
 
     async def __call__(self, work: Callable[[], T]) -> T:
-        """Returns the result of the work. Raises PositionsUnavailable, and logs each new reason once."""
+        """Returns the result of `work`. Raises PositionsUnavailable, and logs each new reason once."""
         async with self._turn:
             try:
                 result: T = await (self._result(work) if self._run_function is None else self._run_function(work))
             except Exception as error:
                 why = str(error)
                 if why != self._why:
-                    logger.warning("no position is saved, and no offset committed: %s", why)
+                    logger.warning("positions cannot be saved and offsets are not committed: %s", why)
                 self._why = why
                 raise PositionsUnavailable(why) from error
             self._why = ""
@@ -110,7 +113,7 @@ class _InThread:
 
     async def _result(self, work: Callable[[], T]) -> T:
         if self._is_busy:
-            raise TimeoutError("the database of the results has not answered yet")
+            raise TimeoutError("the results database has not answered the previous call yet")
         loop = asyncio.get_running_loop()
         done: asyncio.Future[T] = loop.create_future()
 
@@ -133,11 +136,11 @@ class _InThread:
             async with asyncio.timeout(TIMEOUT_S):
                 return await done
         except TimeoutError:
-            raise TimeoutError(f"the database of the results does not answer within {TIMEOUT_S:g} s") from None
+            raise TimeoutError(f"the results database did not answer within {TIMEOUT_S:g} s") from None
 
 
 class ResultOffsetStore:
-    """An `OffsetStore` that saves each offset as a position in the database before the broker gets it."""
+    """An `OffsetStore` that saves each offset in the database before it commits it at the broker."""
 
     def __init__(
         self,
@@ -147,7 +150,7 @@ class ResultOffsetStore:
         move: Callable[[MessageQueue, int], None],
         run_function: RunFunction | None = None,
     ) -> None:
-        """`move` begins a queue again at an offset; `run_function` is the world's."""
+        """`move` restarts a queue at an offset. `run_function` replaces threads in a simulated world."""
         self._at_brokers = at_brokers
         self._results = results
         self._requests = requests
@@ -157,22 +160,22 @@ class ResultOffsetStore:
         self._turn = asyncio.Lock()
 
     def update(self, queue: MessageQueue, offset: int) -> None:
-        """Keeps the offset in memory."""
+        """Sets the offset in memory."""
         self._offsets[queue] = offset
 
     def forget(self, queue: MessageQueue) -> None:
-        """Drops the offset of a queue that another member has now."""
+        """Removes the offset of a queue that another member has taken over."""
         self._offsets.pop(queue, None)
         self._at_brokers.forget(queue)
         self._results.forget(queue)
 
     async def read(self, queue: MessageQueue) -> int | None:
-        """Returns the broker's offset, or the database's position where that is smaller. Raises ClientError."""
+        """Returns the smaller of the broker's offset and the database's position. Raises ClientError."""
         consumed = await self._at_brokers.read(queue)
         position = await self._in_thread(lambda: self._results.read(queue))
         if position is not None and position > (consumed or 0) and position > await self._requests.max_offset(queue):
             logger.warning(
-                "%s ends before the position %d of the database: the broker lost its end, or it is a new queue", queue, position
+                "%s ends before position %d in the database: the broker lost messages, or the queue is new", queue, position
             )
             self._results.begin_again(queue)
         if consumed is None:
@@ -183,14 +186,14 @@ class ResultOffsetStore:
         return target
 
     async def persist(self, queues: Iterable[MessageQueue], *, confirmed: bool = False) -> None:
-        """Saves all positions, then sends those of `queues` to the brokers. While the database is away nothing is sent."""
+        """Saves all positions, then commits those of `queues` at the brokers. Commits nothing if the database fails."""
         async with self._turn:
             offsets = dict(self._offsets)
             try:
                 lacking = await self._in_thread(lambda: self._results.save(offsets))
                 found = {queue: await self._target(queue, lacking[queue], offsets[queue]) for queue in lacking}
             except ClientError as error:
-                logger.debug("the offsets stay as they are: %s", error)
+                logger.debug("no offset is committed: %s", error)
                 return
             if found:
                 offsets |= self._go_back(found, offsets)
@@ -202,7 +205,7 @@ class ResultOffsetStore:
     def _go_back(
         self, found: Mapping[MessageQueue, tuple[int, Setback | None]], offsets: Mapping[MessageQueue, int]
     ) -> dict[MessageQueue, int]:
-        """Begins the queues again whose results the database lacks. Returns the new offsets."""
+        """Restarts the queues whose results the database has lost. Returns the new offsets."""
         self._results.forget_results()
         self._results.went_back([setback for _, setback in found.values() if setback is not None])
         for queue, (target, _) in found.items():
@@ -213,14 +216,12 @@ class ResultOffsetStore:
         return {queue: target for queue, (target, _) in found.items()}
 
     async def _target(self, queue: MessageQueue, position: int | None, consumed: int) -> tuple[int, Setback | None]:
-        """Returns the offset at which to go on, and what the database lacks, if anything."""
+        """Returns the offset at which to continue, and the setback if the database has lost results."""
         known_until_ms = await self._in_thread(self._results.known_until_ms) if position is None else None
         if known_until_ms is not None:
             target = min(consumed, await self._requests.search_offset(queue, known_until_ms))
             if target < consumed:
-                logger.info(
-                    "the database has no position of %s yet: the latest messages come again, from offset %d", queue, target
-                )
+                logger.info("the database has no position of %s yet: messages from offset %d are delivered again", queue, target)
             return target, None
         first = await self._requests.min_offset(queue) if position is None or position < consumed else 0
         target = first if position is None else position

@@ -1,4 +1,4 @@
-"""The offset at which a group begins in a queue (RocketMQ's RebalancePushImpl.computePullFromWhere)."""
+"""The offset at which a group starts consuming a queue (RocketMQ's RebalancePushImpl.computePullFromWhere)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from rocketmq_broker.protocol.bodies.heartbeat import ConsumeFromWhere
 
 @dataclass(frozen=True, slots=True)
 class StartingOffset:
-    """The rule for a group without an offset in a queue."""
+    """Where a group without an offset in a queue starts."""
 
     from_where: ConsumeFromWhere
     timestamp_ms: int
 
     async def find(self, queue: MessageQueue, store: OffsetStore, requests: QueueRequests) -> int:
-        """Returns the first offset to consume. Raises ClientError if it is unknown; then the queue must not be consumed at all.
+        """Returns the first offset to consume. Raises ClientError if it cannot be read; the queue must not be consumed then.
 
-        Messages in a retry topic were returned by this very group: they are never skipped.
+        A retry topic is always consumed from its first message, because this group returned the messages.
         """
         kept = await store.read(queue)
         if kept is not None:

@@ -1,4 +1,4 @@
-"""The subscription to a topic: `*`, tags joined by `||`, or an SQL92 expression (RocketMQ's FilterAPI)."""
+"""Subscriptions to a topic: `*`, tags joined by `||`, or an SQL92 expression (RocketMQ's FilterAPI)."""
 
 from __future__ import annotations
 
@@ -21,47 +21,44 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A topic and its filter; in a filter by tag, no tags means all messages."""
+    """A topic and its filter. A tag filter without tags matches all messages."""
 
     topic: str
     expression: str
     tags: frozenset[str]
     version: int
-    """The time of the last change in milliseconds since the epoch: brokers keep the newest."""
+    """The time of the last change, in milliseconds since the epoch. Brokers keep the newest subscription."""
     expression_type: str = EXPRESSION_TAG
 
     @classmethod
     def parse(cls, topic: str, selector: MessageSelector | str | None, version: int) -> Subscription:
-        """Parses an expression. Raises IllegalConfiguration if it names no tag at all, or is empty and not by tag.
+        """Parses an expression. Raises IllegalConfiguration if it contains no tag, or is an empty SQL92 expression.
 
-        The brokers find other mistakes in an expression that is not by tag.
+        Brokers check SQL92 expressions for other mistakes.
         """
         if not isinstance(selector, MessageSelector | str | None):
             raise IllegalConfiguration(
-                f"subscription of {topic}: the expression is {kind_of(selector)}; a str is expected, as 'a || b', "
-                "or a MessageSelector"
+                f"subscription of {topic}: the expression must be a str or a MessageSelector, not {kind_of(selector)}"
             )
         selector = MessageSelector.of(selector)
         expression = selector.expression
         if selector.expression_type != EXPRESSION_TAG:
             if not expression.strip():
                 raise IllegalConfiguration(
-                    f"subscription of {topic}: an expression of type {selector.expression_type} is expected"
+                    f"subscription of {topic}: the {selector.expression_type} expression must not be empty"
                 )
             return cls(topic, expression, frozenset(), version, selector.expression_type)
         if not expression or expression.strip() == ALL:
             return cls(topic, ALL, frozenset(), version)
         wanted = frozenset(tag.strip() for tag in expression.split("||") if tag.strip())
         if not wanted:
-            raise IllegalConfiguration(f"subscription of {topic}: {expression!r} names no tag; write '*', or tags as in 'a || b'")
+            raise IllegalConfiguration(f"subscription of {topic}: no tag in {expression!r}; use '*' or tags such as 'a || b'")
         if len(wanted) == 1 and _JOINED_OTHERWISE.search(expression):
-            logger.warning(
-                "subscription of %s: %r is one tag; several tags are joined by '||', as in 'a || b'", topic, expression
-            )
+            logger.warning("subscription of %s: %r is one tag; join several tags by '||', as in 'a || b'", topic, expression)
         return cls(topic, expression, wanted, version)
 
     def to_wire(self) -> SubscriptionData:
-        """Returns the subscription for a heartbeat, with the hash codes that brokers filter by."""
+        """Returns the subscription for a heartbeat, with the tags' hash codes for the brokers' filter."""
         wanted = sorted(self.tags)
         return SubscriptionData(
             topic=self.topic,
@@ -74,13 +71,13 @@ class Subscription:
 
     @property
     def is_by_tag(self) -> bool:
-        """Returns whether the filter is by tag, which every broker knows."""
+        """Returns True for a tag filter, which every broker supports."""
         return self.expression_type == EXPRESSION_TAG
 
     def matching(self, messages: Iterable[MessageExt]) -> list[MessageExt]:
-        """Returns the messages whose tag really matches: brokers compare hash codes only, and two tags may share one.
+        """Returns the messages whose tag matches. Brokers compare only hash codes, which two tags may share.
 
-        Brokers evaluate expressions of other kinds exactly.
+        SQL92 expressions need no second check.
         """
         if not self.tags:
             return list(messages)

@@ -1,4 +1,4 @@
-"""The check with brokers that they can filter by a subscription (RocketMQ's MQClientInstance.checkClientInBroker)."""
+"""Checks that brokers support the filters of subscriptions (RocketMQ's MQClientInstance.checkClientInBroker)."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from rocketmq_broker.client.pull.group_requests import GroupRequests
 from rocketmq_broker.client.pull.subscription import Subscription
 from rocketmq_broker.protocol.codes import ResponseCode
 
-_FOR_GOOD: Final = frozenset(
+_PERMANENT: Final = frozenset(
     {ResponseCode.SYSTEM_ERROR, ResponseCode.SUBSCRIPTION_PARSE_FAILED, ResponseCode.REQUEST_CODE_NOT_SUPPORTED}
 )
-"""Answers that will not change: not enabled, not understood, an old broker."""
+"""Response codes of permanent failures: filters not enabled, an invalid expression, an old broker."""
 
 
 class SubscriptionCheck:
-    """A check of expressions at the consumer's start; without it a mistake would only mean that no message comes."""
+    """Checks SQL92 expressions when a consumer starts. An invalid one would otherwise match no messages, without an error."""
 
     def __init__(self, group: str, client_id: str, routes: Routes, requests: GroupRequests) -> None:
-        """`routes` finds the brokers of a topic."""
+        """`routes` provides the brokers of a topic."""
         self._group = group
         self._client_id = client_id
         self._routes = routes
         self._requests = requests
 
     async def run(self, subscriptions: Iterable[Subscription]) -> None:
-        """Asks the known brokers, except those that are away. Raises IllegalConfiguration if one of them refuses."""
+        """Asks all reachable brokers of each topic. Raises IllegalConfiguration if one of them refuses."""
         for subscription in subscriptions:
             if not subscription.is_by_tag:
                 for broker_name in sorted(
@@ -42,6 +42,6 @@ class SubscriptionCheck:
         except BrokerUnreachable:
             return
         except BrokerError as error:
-            if error.code in _FOR_GOOD:
+            if error.code in _PERMANENT:
                 what = f"subscription of {subscription.topic} by {subscription.expression_type} {subscription.expression!r}"
                 raise IllegalConfiguration(f"{what}: {error}") from None

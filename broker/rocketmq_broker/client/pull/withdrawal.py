@@ -1,4 +1,4 @@
-"""The signal by which a consumer asks listeners to let go of messages that they only hold."""
+"""The signal for listeners that hold messages to stop."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from rocketmq_broker.world import Watch
 
 
 class Withdrawal(threading.Event):
-    """A signal for which listeners wait in threads, or in coroutines of the consumer's event loop, which sets it."""
+    """An event on which listeners wait in threads or in coroutines. Set it on the consumer's event loop."""
 
     def __init__(self, watch: Watch | None = None) -> None:
-        """Begins unset. `watch` lets threads wait by the time of the event loop."""
+        """The event starts unset. `watch` makes threads wait by the event loop's clock."""
         super().__init__()
         self._watch = watch
         self._coroutines: set[asyncio.Future[None]] = set()
 
     def set(self) -> None:
-        """Ends all waits, present and later."""
+        """Sets the event, which ends all current and later waits."""
         super().set()
         for waiting in self._coroutines:
             if not waiting.done():
                 waiting.set_result(None)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits in a thread, by the time of the consumer's event loop. Returns whether it is set."""
+        """Waits in a thread, by the event loop's clock. Returns True if the event is set."""
         return super().wait(timeout) if self._watch is None else self._watch.pause(super().wait, timeout)
 
     async def wait_async(self, seconds: float) -> bool:
-        """Waits up to `seconds`, like `wait` in a thread. Returns whether it is set."""
+        """Waits in a coroutine for up to `seconds`. Returns True if the event is set."""
         if self.is_set():
             return True
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -1,1 +1,1 @@
-"""Passing messages to listeners, concurrently or in order."""
+"""Push consumers, which pass messages to listeners, concurrently or in order."""

@@ -1,4 +1,4 @@
-"""Concurrent consumption: in any order, many messages at a time (RocketMQ's ConsumeMessageConcurrentlyService)."""
+"""Concurrent consumption: many messages at a time, in any order (RocketMQ's ConsumeMessageConcurrentlyService)."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LOCAL_RETRY_S = 5.0
 _GIVING_BACK_AT_ONCE = 4
 
 _ToReturn = tuple[ProcessQueue, MessageExt, int, bool]
-"""The last item tells whether it uses up a redelivery."""
+"""Process queue, message, delay level, and True if the redelivery is counted."""
 
 
 class ConcurrentConsumption:
-    """Passes what waits of a queue to the next free thread. A failed message is returned before it is acknowledged."""
+    """Passes the waiting messages of a queue to the next free thread. Returns a failed message before acknowledging it."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class ConcurrentConsumption:
         batch_size: int,
         statistics: ConsumerStatistics,
     ) -> None:
-        """Without `message_return` (broadcasting) a failed message is logged and skipped, as in RocketMQ."""
+        """If `message_return` is None (broadcasting), a failed message is logged and skipped, as in RocketMQ."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress
@@ -58,7 +58,7 @@ class ConcurrentConsumption:
         return True
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Lets the messages wait for the threads, in the calls that wait already or in further ones."""
+        """Queues the messages for the listener threads, in waiting calls if they have room, otherwise in new calls."""
         waiting = self._waiting[process_queue]
         for _ in range(waiting.add(messages)):
             context = ConsumeContext(process_queue.queue, withdrawn=process_queue.withdrawn)
@@ -66,14 +66,14 @@ class ConcurrentConsumption:
             self._threads.submit(partial(call.take_and_run, waiting.take), partial(self._answered, call, waiting))
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """Forgets the waiting messages: answers for the queue no longer count, and its next owner gets them again."""
+        """Discards the waiting messages of a dropped queue. They are delivered to its next owner."""
         self._waiting.pop(process_queue, None)
 
     async def release(self, process_queue: ProcessQueue) -> None:
         """Does nothing."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Waits for running listeners, then for the return of their failed messages."""
+        """Waits for running listeners, and then until their failed messages are returned."""
         deadline = asyncio.get_running_loop().time() + timeout_s
         await self._threads.stop(timeout_s)
         try:
@@ -81,14 +81,14 @@ class ConcurrentConsumption:
                 await self._to_return.join()
         except TimeoutError:
             logger.warning(
-                "%d messages were not given back before the shutdown; they will be delivered again", self._to_return.qsize()
+                "%d messages were not returned before the shutdown; they will be delivered again", self._to_return.qsize()
             )
         await self._tasks.stop()
 
     def _answered(
         self, call: ListenerCall, waiting: WaitingMessages, status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
-        if call.was_let_go(error) or call.process_queue.is_dropped:
+        if call.is_abandoned(error) or call.process_queue.is_dropped:
             return
         if isinstance(error, NoThreadLeft):
             self._try_again_here(call.process_queue, waiting.take())
@@ -96,9 +96,7 @@ class ConcurrentConsumption:
         consumed, postponed = call.sort_out(status, error)
         self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(postponed), call.took_s)
         if postponed and self._message_return is None:
-            logger.warning(
-                "%d message(s) of %s failed and are passed over (broadcasting)", len(postponed), call.process_queue.queue
-            )
+            logger.warning("%d message(s) of %s failed and are skipped (broadcasting)", len(postponed), call.process_queue.queue)
             consumed, postponed = call.messages, []
         for message in postponed:
             is_counted = message.queue_offset not in call.context.given_way
@@ -122,13 +120,13 @@ class ConcurrentConsumption:
                 else:
                     self._try_again_here(process_queue, [message])
             except Exception:
-                logger.exception("message %s could not be given back", message.message_id)
+                logger.exception("message %s could not be returned to the broker", message.message_id)
                 self._try_again_here(process_queue, [message])
             finally:
                 self._to_return.task_done()
 
     def _try_again_here(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Calls the listener again later. Apache's client raises the redelivery count here, ours does not: no message failed."""
+        """Calls the listener again later. Unlike Apache's client, does not increase the redelivery count."""
         self._tasks.start(f"client-local-retry-{messages[0].message_id}", self._again_later(process_queue, messages))
 
     async def _again_later(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a running push consumer, connected."""
+"""Creates and connects the parts of a running push consumer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rocketmq_broker.client.push.listener_runners import runner_of
 from rocketmq_broker.client.push.message_return import MessageReturn
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
-from rocketmq_broker.client.push.operators.running_info import ConsumerPortrait
+from rocketmq_broker.client.push.operators.running_info import ConsumerState
 from rocketmq_broker.client.push.orderly_consumption import OrderlyConsumption
 from rocketmq_broker.client.rebalance.assignment import Assignment, Consumption
 from rocketmq_broker.client.rebalance.queue_locks import OwnQueueLocks
@@ -36,7 +36,7 @@ _BYTES_PER_MIB = 1024 * 1024
 
 
 class ConsumerParts:
-    """The connected parts of one run of a push consumer."""
+    """The connected parts of a running push consumer."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ConsumerParts:
         is_orderly: bool,
         results: ResultPositions | None = None,
     ) -> None:
-        """`subscriptions` may change while the consumer runs. `results` has the positions of the listener's database."""
+        """`subscriptions` may change while the consumer runs. `results` stores positions in the listener's database."""
         world = instance.world
         calls = BrokerCalls(instance.remoting, instance.routes)
         self._group = group
@@ -58,7 +58,7 @@ class ConsumerParts:
         self._subscriptions = subscriptions
         self._is_orderly = is_orderly
         self._results = results
-        self._queue_requests = QueueRequests(calls, longest_body=settings.max_body_size)
+        self._queue_requests = QueueRequests(calls, max_body_length=settings.max_body_size)
         self._group_requests = GroupRequests(calls)
         self._statistics = ConsumerStatistics(world.steady_s)
         self._runner = runner_of(listener, f"listener-{group[:100]}", settings.consume_thread_max, world)
@@ -87,9 +87,9 @@ class ConsumerParts:
         )
         self.assignment.on_moved = self.rebalance.trigger
 
-    def portrait(self) -> ConsumerPortrait:
-        """Returns the consumer's state for operators."""
-        return ConsumerPortrait(
+    def state(self) -> ConsumerState:
+        """Returns the view of the consumer's state that operators' requests read."""
+        return ConsumerState(
             group=self._group,
             name_servers=";".join(self._instance.name_servers.addresses),
             settings=self._settings,
@@ -164,14 +164,14 @@ class ConsumerParts:
                 max_count=settings.pull_threshold_for_queue,
                 max_bytes=settings.pull_threshold_size_for_queue * _BYTES_PER_MIB,
                 max_span=None if self._is_orderly else settings.consume_concurrently_max_span,
-                # A pull's offset would be at the broker before its position is in the database.
+                # With `results`, a pull would commit an offset before its position is in the database.
                 commits_offset=not settings.is_broadcasting and self._results is None,
             ),
             PullEvents(
                 on_messages=self.consumption.arrived,
                 on_progress=self._progressed,
                 on_illegal_offset=lambda process_queue, offset: self.assignment.move(process_queue.queue, offset),
-                on_forgotten=self._instance.heartbeats.send_soon,
+                on_subscription_unknown=self._instance.heartbeats.send_soon,
                 on_pulled=self._statistics.pulled,
             ),
         )

@@ -1,4 +1,4 @@
-"""Brokers' requests to a push consumer (RocketMQ's ClientRemotingProcessor)."""
+"""Handles brokers' requests to a push consumer (RocketMQ's ClientRemotingProcessor)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ logger = logging.getLogger(__name__)
 
 
 class ConsumerRequests:
-    """The handlers that rebalance when members change, and move to an operator's offset."""
+    """Handles notifications of changed members by a rebalance, and requests to reset offsets."""
 
     def __init__(self, group: str, assignment: Assignment, rebalance: Rebalance, routes: Routes) -> None:
-        """Takes the parts that the requests act on."""
+        """The requests act on the given parts of the consumer."""
         self._group = group
         self._assignment = assignment
         self._rebalance = rebalance
@@ -43,7 +43,7 @@ class ConsumerRequests:
         header = request.decode_header(ResetOffsetRequestHeader)
         if header.group == self._group:
             for queue, offset in _offsets(request.body).items():
-                logger.info("%s is set to offset %d by an operator", queue, offset)
+                logger.info("an operator reset %s to offset %d", queue, offset)
                 self._assignment.move(queue, offset)
 
 

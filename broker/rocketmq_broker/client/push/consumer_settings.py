@@ -1,4 +1,4 @@
-"""The settings of a push consumer, with RocketMQ's defaults (DefaultMQPushConsumer) and checks."""
+"""The settings of a push consumer, with RocketMQ's defaults (DefaultMQPushConsumer)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _local_offset_directory() -> Path:
 
 
 class ConsumerOptions(TypedDict, total=False):
-    """The settings that a program may pass to a PushConsumer by name, for editors and type checkers; see ConsumerSettings."""
+    """The keyword arguments of PushConsumer, for editors and type checkers. ConsumerSettings documents them."""
 
     message_model: MessageModel
     consume_from_where: ConsumeFromWhere
@@ -40,33 +40,33 @@ class ConsumerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """Settings under RocketMQ's names and with its defaults. Raises IllegalConfiguration for one of another type or range."""
+    """Settings with RocketMQ's names and defaults. Raises IllegalConfiguration for a wrong type or range."""
 
     message_model: MessageModel = MessageModel.CLUSTERING
     consume_from_where: ConsumeFromWhere = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
     consume_timestamp_ms: int
-    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch; the default is half an hour ago."""
+    """For CONSUME_FROM_TIMESTAMP: milliseconds since the epoch. The default is half an hour ago."""
     consume_thread_max: int = 20
     consume_message_batch_max_size: int = 1
-    """The most messages of a queue in one call of the listener. A call takes those that wait for it, and waits for no others."""
+    """Maximum number of messages in one call of the listener. A call takes the waiting messages, and never waits for more."""
     pull_batch_size: int = 32
     pull_threshold_for_queue: int = 1000
-    """Unacknowledged messages of a queue above which pulling it pauses."""
+    """Pulling pauses above this number of unacknowledged messages of a queue."""
     pull_threshold_size_for_queue: int = 100
-    """MiB of unacknowledged bodies of a queue above which pulling it pauses."""
+    """Pulling pauses above this size, in MiB, of the unacknowledged message bodies of a queue."""
     consume_concurrently_max_span: int = 2000
-    """The distance to a queue's oldest unacknowledged message above which pulling it pauses."""
+    """Pulling pauses above this offset difference to the oldest unacknowledged message of a queue."""
     max_body_size: int = MAX_BODY_LENGTH
-    """Bytes of a compressed body when uncompressed. A longer one goes to the dead letters."""
+    """Maximum size of a decompressed body in bytes. A message with a longer body is moved to the dead letters."""
     max_reconsume_times: int | None = None
-    """Redeliveries before the dead letters. None: 16, and without end for an orderly consumer."""
+    """Maximum number of redeliveries before a message is moved to the dead letters. None: 16, or no limit if orderly."""
     instance_name: str = "DEFAULT"
-    """The name that separates the offset files of broadcasting consumers of one group on one machine."""
+    """Distinguishes the offset files of broadcasting consumers of one group on one machine."""
     local_offset_directory: Path = field(default_factory=_local_offset_directory)
 
     def __post_init__(self) -> None:
         """Checks types and ranges (DefaultMQPushConsumerImpl.checkConfig)."""
-        for name, most in (
+        for name, maximum in (
             ("consume_thread_max", 1000),
             ("consume_message_batch_max_size", 1024),
             ("pull_batch_size", 1024),
@@ -75,32 +75,32 @@ class ConsumerSettings:
             ("consume_concurrently_max_span", 65535),
             ("max_body_size", 2**31 - 1),
         ):
-            check_whole_number(name, getattr(self, name), least=1, most=most)
+            check_whole_number(name, getattr(self, name), minimum=1, maximum=maximum)
         check_member("message_model", self.message_model, MessageModel)
         check_member("consume_from_where", self.consume_from_where, ConsumeFromWhere)
-        check_whole_number("consume_timestamp_ms", self.consume_timestamp_ms, least=0)
+        check_whole_number("consume_timestamp_ms", self.consume_timestamp_ms, minimum=0)
         if self.max_reconsume_times is not None:
-            check_whole_number("max_reconsume_times", self.max_reconsume_times, least=-1)
+            check_whole_number("max_reconsume_times", self.max_reconsume_times, minimum=-1)
         if not isinstance(self.instance_name, str):
-            raise IllegalConfiguration(f"instance_name is {kind_of(self.instance_name)}; a str is expected")
+            raise IllegalConfiguration(f"instance_name must be a str, not {kind_of(self.instance_name)}")
         if not isinstance(self.local_offset_directory, Path):
             raise IllegalConfiguration(
-                f"local_offset_directory is {kind_of(self.local_offset_directory)}; a pathlib.Path is expected"
+                f"local_offset_directory must be a pathlib.Path, not {kind_of(self.local_offset_directory)}"
             )
 
     @property
     def is_broadcasting(self) -> bool:
-        """Returns whether every consumer of the group gets all messages."""
+        """Returns True if every consumer of the group gets all messages."""
         return self.message_model is MessageModel.BROADCASTING
 
     @property
     def redeliveries(self) -> int:
-        """Returns the most redeliveries of a message that is consumed without order."""
+        """Returns the maximum number of redeliveries of a message in a concurrent consumer."""
         given = self.max_reconsume_times
         return _DEFAULT_MAX_RECONSUME_TIMES if given is None or given < 0 else given
 
     @property
     def orderly_redeliveries(self) -> int | None:
-        """Returns the most redeliveries of a message that is consumed in order; None: without end."""
+        """Returns the maximum number of redeliveries of a message in an orderly consumer; None means no limit."""
         given = self.max_reconsume_times
         return None if given is None or given < 0 else given

@@ -1,4 +1,4 @@
-"""One call of the listener: its messages, those that are consumed, and those that come again."""
+"""One call of the listener with some messages, and its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TO_THE_DEAD_LETTERS: Final = -1
 
 
 class ListenerCall:
-    """One call of the listener with some messages of a queue; `run` is for its runner, the rest for the event loop."""
+    """One call of the listener with messages of a queue. The runner calls `run`; use the rest on the event loop."""
 
     __slots__ = ("_began_s", "_is_orderly", "_listener", "context", "messages", "process_queue")
 
@@ -33,7 +33,7 @@ class ListenerCall:
         *,
         is_orderly: bool = False,
     ):
-        """`context` also goes to the listener."""
+        """`context` is passed to the listener."""
         self._listener = listener
         self._is_orderly = is_orderly
         self.process_queue = process_queue
@@ -43,26 +43,29 @@ class ListenerCall:
 
     @property
     def took_s(self) -> float:
-        """Returns the seconds for which the listener has run until now."""
+        """Returns the seconds since the listener was called."""
         return self.process_queue.now_s() - self._began_s
 
     def take_and_run(self, take: Callable[[], list[MessageExt]]) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
-        """Takes the messages only now, and runs. Raises as `run` does."""
+        """Takes the waiting messages, and calls the listener with them. Raises as `run` does."""
         self.messages = take()
         return self.run()
 
     def run(self) -> ConsumeStatus | Awaitable[ConsumeStatus | None] | None:
-        """Calls the listener; returns an awaitable for an async one. Raises ListenerNotRun if the queue has been given up."""
+        """Calls the listener, and returns its result, or an awaitable if it is async.
+
+        Raises ListenerNotRun if this consumer no longer owns the queue.
+        """
         if self.process_queue.is_dropped:
-            raise ListenerNotRun(f"{self.process_queue.queue} was given up")
+            raise ListenerNotRun(f"{self.process_queue.queue} was released before the listener's call")
         readable = self._readable()
         self._began_s = self.process_queue.now_s()
         return self._listener(readable, self.context) if readable else ConsumeStatus.CONSUME_SUCCESS
 
     def _readable(self) -> list[MessageExt]:
-        """Returns the messages for the listener, and marks the others for the dead letters.
+        """Returns the messages for the listener, and marks unreadable ones for the dead letters.
 
-        In order, those after an unreadable one wait until it is there.
+        In an orderly consumer, messages after an unreadable one wait until it has been moved there.
         """
         readable: list[MessageExt] = []
         for message in self.messages:
@@ -74,19 +77,19 @@ class ListenerCall:
                 readable.append(message)
         return readable
 
-    def was_let_go(self, error: BaseException | None) -> bool:
-        """Returns whether the messages are neither consumed nor failed: the listener did not run, or had to let go of them."""
+    def is_abandoned(self, error: BaseException | None) -> bool:
+        """Returns True if the messages neither succeeded nor failed: the listener did not run, or had to stop."""
         is_withdrawn = isinstance(error, MessagesWithdrawn) and self.process_queue.withdrawn.is_set()
         return is_withdrawn or isinstance(error, ListenerNotRun | ListenerCancelled)
 
     def sort_out(self, status: ConsumeStatus | None, error: BaseException | None) -> tuple[list[MessageExt], list[MessageExt]]:
-        """Returns the consumed messages, and those that come again."""
+        """Returns the consumed messages, and those to deliver again."""
         if error is not None:
             logger.warning("the listener failed on %s", self._what(), exc_info=error)
         elif status not in (ConsumeStatus.CONSUME_SUCCESS, ConsumeStatus.RECONSUME_LATER):
             logger.warning(
-                "the listener answered %r for %s: that counts as RECONSUME_LATER, and they come again. "
-                "A listener returns ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER",
+                "the listener returned %r for %s, which counts as RECONSUME_LATER: "
+                "return ConsumeStatus.CONSUME_SUCCESS or RECONSUME_LATER",
                 status,
                 self._what(),
             )

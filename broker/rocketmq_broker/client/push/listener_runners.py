@@ -1,4 +1,4 @@
-"""The execution of listeners: functions in threads, async functions as tasks on the event loop, a bounded number of each."""
+"""Runs listeners: functions in threads and async functions as tasks, with limited concurrency."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 Job = Callable[[], T | Awaitable[T]]
-"""A call of a listener."""
+"""A function that calls a listener."""
 
 
 class ListenerNotRun(CallNotMade):
-    """A listener that did not run before the client's shutdown."""
+    """The listener was not called before the client's shutdown."""
 
 
 class ListenerCancelled(ClientError):
-    """An async listener that the client's shutdown cancelled: how far it came is unknown."""
+    """The client's shutdown cancelled an async listener, which may have done part of its work."""
 
 
 class NoThreadLeft(ClientError):
-    """A listener that did not run because the system has no thread for it."""
+    """The listener was not called because the system cannot start a thread."""
 
 
 class ListenerRunner(ABC):
-    """A runner of listeners with a bound on their number at a time. All methods belong to the event loop."""
+    """Runs a limited number of listeners at a time. Call all methods on the event loop."""
 
     unfinished: int
-    """Jobs submitted whose result has not been passed on."""
+    """The number of submitted jobs whose result has not been passed on."""
 
     @abstractmethod
     def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:
-        """Runs the job, in `context` if there is one, then calls `on_done(result, error)` on the event loop.
+        """Runs the job, in `context` if given, and then calls `on_done(result, error)` on the event loop.
 
-        After `stop()` no job runs: the error is ListenerNotRun.
+        After `stop()` the job does not run, and the error is ListenerNotRun.
         """
 
     @abstractmethod
     async def stop(self, timeout_s: float) -> None:
-        """Starts no further job, drops waiting ones, and waits up to `timeout_s` for running ones."""
+        """Discards waiting jobs, and waits up to `timeout_s` for running ones."""
 
     async def run(self, job: Job[T], context: contextvars.Context | None = None) -> T:
-        """Runs the job, in `context` if there is one, waits for its result, and raises its error."""
+        """Runs the job, in `context` if given, and returns its result or raises its error."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self.submit(job, partial(_settle, done), context)
         return await done
@@ -77,14 +77,14 @@ _Outcome = tuple[OnReturn, Any, BaseException | None]
 
 
 class ListenerThreads(ListenerRunner):
-    """A bounded pool of daemon threads. All methods belong to the event loop; only the jobs run elsewhere.
+    """A bounded pool of daemon threads. Call all methods on the event loop; the jobs run in the threads.
 
-    Results come back in bulk, many in one turn of the loop: a fast listener costs no task and no future for each message. Threads
-    start when they are needed. The callers bound the number of jobs (flow control, `unfinished`).
+    Results are passed to the loop in batches, without a task or future for each message. Threads start on demand. The callers
+    must limit the number of jobs (flow control, `unfinished`).
     """
 
     def __init__(self, name: str, max_threads: int, watch: Watch | None) -> None:
-        """`name` begins the threads' names; `watch` gets notice of all work."""
+        """`name` is the prefix of the threads' names. `watch` is notified of the beginning and end of each job."""
         self._name = name
         self._max_threads = max_threads
         self._threads: list[threading.Thread] = []
@@ -97,9 +97,9 @@ class ListenerThreads(ListenerRunner):
         self.unfinished = 0
 
     def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:
-        """Runs the job in a thread, then calls `on_done(result, error)` on the event loop.
+        """Runs the job in a thread, and then calls `on_done(result, error)` on the event loop.
 
-        After `stop()` no job runs: the error is ListenerNotRun. Where not even one thread can start, the error is
+        After `stop()` the job does not run, and the error is ListenerNotRun. If no thread can be started, the error is
         NoThreadLeft.
         """
         if self._is_stopped:
@@ -117,9 +117,9 @@ class ListenerThreads(ListenerRunner):
         self._jobs.put((job if context is None else partial(context.run, job), on_done))
 
     async def stop(self, timeout_s: float) -> None:
-        """Starts no further job, drops waiting ones, and waits up to `timeout_s` for running ones.
+        """Discards waiting jobs, and waits up to `timeout_s` for running ones.
 
-        A listener that hangs keeps its daemon thread; its answer is ignored.
+        A listener that hangs keeps its daemon thread. Its result is ignored.
         """
         if self._is_stopped:
             return
@@ -132,7 +132,7 @@ class ListenerThreads(ListenerRunner):
                     await self._all_done.wait()
             except TimeoutError:
                 logger.warning(
-                    "%s: %d listeners still run at shutdown; their answers will not count", self._name, self.unfinished
+                    "%s: %d listeners are still running at shutdown; their results will be ignored", self._name, self.unfinished
                 )
         for _ in self._threads:
             self._jobs.put(None)
@@ -144,18 +144,18 @@ class ListenerThreads(ListenerRunner):
             except queue.Empty:
                 return
             if job is not None:
-                self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener's turn came")))
+                self._outcomes.append((job[1], None, ListenerNotRun("the client was shut down before the listener's call")))
                 self._wake(asyncio.get_running_loop())
 
     def _start_thread(self) -> NoThreadLeft | None:
-        """Starts one more thread, if the system has one left."""
+        """Starts one more thread. Returns an error if the system cannot start one."""
         thread = threading.Thread(
             target=self._work, args=(asyncio.get_running_loop(),), name=f"{self._name}-{len(self._threads) + 1}", daemon=True
         )
         try:
             thread.start()
         except RuntimeError as error:
-            logger.warning("%s: no thread beside the %d there are: %s", self._name, len(self._threads), error)
+            logger.warning("%s: cannot start more than %d threads: %s", self._name, len(self._threads), error)
             return NoThreadLeft(f"{self._name}: {error}")
         self._threads.append(thread)
         return None
@@ -178,7 +178,7 @@ class ListenerThreads(ListenerRunner):
         try:
             loop.call_soon_threadsafe(self._hand_over)
         except RuntimeError:
-            return  # the loop is closed: nobody waits for the answer
+            return  # the loop is closed, so nothing waits for the result
 
     def _hand_over(self) -> None:
         self._is_waking = False
@@ -191,19 +191,19 @@ class ListenerThreads(ListenerRunner):
             try:
                 on_done(result, error)
             except Exception:
-                logger.exception("%s: the answer of a listener could not be used", self._name)
+                logger.exception("%s: the result of a listener could not be processed", self._name)
         if not self.unfinished:
             self._all_done.set()
 
 
-_HEEDS_CANCELLATION_WITHIN_S: Final = 1.0
+_CANCELLATION_TIMEOUT_S: Final = 1.0
 
 
 class ListenerTasks(ListenerRunner):
-    """A runner of at most `max_tasks` tasks at a time; further jobs wait. A listener that blocks stops the whole client."""
+    """Runs at most `max_tasks` tasks at a time; further jobs wait. A listener that blocks the loop blocks the whole client."""
 
     def __init__(self, name: str, max_tasks: int, run_function: RunFunction | None = None) -> None:
-        """`name` is the tasks' name. With `run_function` the listeners are plain functions, which it runs."""
+        """`name` is the tasks' name. `run_function`, if given, runs listeners that are plain functions."""
         self._name = name
         self._run_function = run_function
         self._max_tasks = max_tasks
@@ -213,7 +213,7 @@ class ListenerTasks(ListenerRunner):
         self.unfinished = 0
 
     def submit(self, job: Job[Any], on_done: OnReturn, context: contextvars.Context | None = None) -> None:
-        """Runs the job in a task, as soon as the bound allows one more."""
+        """Runs the job in a task as soon as fewer than `max_tasks` tasks are running."""
         if self._is_stopped:
             on_done(None, ListenerNotRun("the client is shut down"))
             return
@@ -222,13 +222,13 @@ class ListenerTasks(ListenerRunner):
         self._begin()
 
     async def stop(self, timeout_s: float) -> None:
-        """Starts no further job, waits up to `timeout_s` for running ones, and cancels the rest."""
+        """Discards waiting jobs, waits up to `timeout_s` for running ones, and cancels the rest."""
         if self._is_stopped:
             return
         self._is_stopped = True
         while self._waiting:
             self._hand_over(
-                self._waiting.popleft()[1], None, ListenerNotRun("the client was shut down before the listener's turn")
+                self._waiting.popleft()[1], None, ListenerNotRun("the client was shut down before the listener's call")
             )
         if not self._running:
             return
@@ -236,15 +236,15 @@ class ListenerTasks(ListenerRunner):
         for task in unending:
             task.cancel()
         if unending:
-            logger.warning("%s: %d async listeners still ran at shutdown and were cancelled", self._name, len(unending))
-            await asyncio.wait(unending, timeout=_HEEDS_CANCELLATION_WITHIN_S)
+            logger.warning("%s: cancelled %d async listeners that were running at shutdown", self._name, len(unending))
+            await asyncio.wait(unending, timeout=_CANCELLATION_TIMEOUT_S)
 
     def _begin(self) -> None:
         while self._waiting and len(self._running) < self._max_tasks:
             job, on_done, context = self._waiting.popleft()
             if self._run_function is None:
                 task = asyncio.get_running_loop().create_task(_result_of(job), name=self._name, context=context)
-            else:  # it runs the function elsewhere than in the task
+            else:  # `run_function` does not run the function in the task
                 function = job if context is None else partial(context.run, job)
                 task = asyncio.get_running_loop().create_task(self._run_function(function), name=self._name)
             self._running.add(task)
@@ -266,7 +266,7 @@ class ListenerTasks(ListenerRunner):
         try:
             on_done(result, error)
         except Exception:
-            logger.exception("%s: the answer of a listener could not be used", self._name)
+            logger.exception("%s: the result of a listener could not be processed", self._name)
 
 
 async def _result_of(job: Job[Any]) -> Any:
@@ -275,16 +275,16 @@ async def _result_of(job: Job[Any]) -> Any:
 
 
 class Runners:
-    """A runner of several listeners: functions in the threads of one pool, async functions as tasks, a bounded number of each."""
+    """Runs several listeners: functions in one thread pool, async functions as tasks, a limited number of each."""
 
-    def __init__(self, name: str, most_at_a_time: int, world: World) -> None:
-        """`name` is that of the threads and the tasks. In a world without threads every listener is a task."""
-        self._tasks: ListenerRunner = ListenerTasks(name, most_at_a_time)
+    def __init__(self, name: str, max_concurrency: int, world: World) -> None:
+        """`name` is the name of the threads and tasks. In a world without threads, every listener runs as a task."""
+        self._tasks: ListenerRunner = ListenerTasks(name, max_concurrency)
         self._watch = world.watch
         self._threads: ListenerRunner = (
-            ListenerThreads(name, most_at_a_time, world.watch)
+            ListenerThreads(name, max_concurrency, world.watch)
             if world.run_function is None
-            else ListenerTasks(name, most_at_a_time, world.run_function)
+            else ListenerTasks(name, max_concurrency, world.run_function)
         )
 
     def of(self, listener: object) -> ListenerRunner:
@@ -292,10 +292,10 @@ class Runners:
         return self._tasks if is_async(listener) else self._threads
 
     async def run_as_caller(self, listener: object, job: Job[T]) -> T:
-        """Runs a call of the listener as if the caller made it, waits for its result, and raises its error.
+        """Runs a call of the listener in the caller's context, and returns its result or raises its error.
 
-        It has a copy of the caller's context variables. A function runs in the thread that waits for this task by
-        `EventLoopThread.run` without a time limit, where there is one.
+        The listener gets a copy of the caller's context variables. If a thread waits for this task in `EventLoopThread.run`
+        without a timeout, a plain function runs in that thread.
         """
         waiting = None if is_async(listener) else WAITING_THREAD.get()
         if waiting is not None:
@@ -306,7 +306,7 @@ class Runners:
                 try:
                     loop.call_soon_threadsafe(_settle, done, result, error)
                 except RuntimeError:
-                    return  # the loop is closed: no task waits for the answer
+                    return  # the loop is closed, so no task waits for the result
 
             if waiting.offer(job, hand_over):
                 return await (done if self._watch is None else self._watched(done, self._watch))
@@ -320,11 +320,11 @@ class Runners:
             watch.work_ends()
 
     async def stop(self, timeout_s: float) -> None:
-        """Starts no further call, and waits up to `timeout_s` for running ones of each kind."""
+        """Stops both runners. Waits up to `timeout_s` for each."""
         for runner in (self._threads, self._tasks):
             await runner.stop(timeout_s)
 
 
-def runner_of(listener: object, name: str, most_at_a_time: int, world: World) -> ListenerRunner:
+def runner_of(listener: object, name: str, max_concurrency: int, world: World) -> ListenerRunner:
     """Returns the runner of a single listener."""
-    return Runners(name, most_at_a_time, world).of(listener)
+    return Runners(name, max_concurrency, world).of(listener)

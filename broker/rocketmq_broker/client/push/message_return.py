@@ -1,4 +1,4 @@
-"""The return of a message that a listener could not consume (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
+"""Returns messages that a listener could not consume (RocketMQ's DefaultMQPushConsumerImpl.sendMessageBack)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 _FIRST_DELAY_LEVEL = 3
 """10 s by default."""
 _TO_THE_DEAD_LETTERS = -1
-_NOT_TAKEN_ALONG = (
+_NOT_COPIED = (
     properties.TRANSACTION_PREPARED,
     properties.DELAY_TIME_LEVEL,
     properties.MIN_OFFSET,
@@ -23,7 +23,7 @@ _NOT_TAKEN_ALONG = (
 
 
 class MessageReturn:
-    """A sender of messages back to the broker, which redelivers them to the group later, or moves them to its dead letters."""
+    """Returns messages to the broker, which redelivers them to the group later or moves them to the dead letters."""
 
     def __init__(self, group: str, requests: GroupRequests, sender: MessageSender, max_reconsume_times: int) -> None:
         """After `max_reconsume_times` redeliveries the broker moves a message to the dead letters."""
@@ -33,19 +33,25 @@ class MessageReturn:
         self._max_reconsume_times = max_reconsume_times
 
     async def give_back(self, message: MessageExt, delay_level: int) -> bool:
-        """Gives the message back; False if no broker took it. Delay level -1: dead letters; 0: the broker's choice."""
-        if await self._take_back(message, delay_level, "it is sent to the retry topic"):
+        """Returns the message to the broker. The result is False if no broker accepted it.
+
+        Delay level -1 moves it to the dead letters; 0 leaves the delay to the broker.
+        """
+        if await self._take_back(message, delay_level, "sending it to the retry topic"):
             return True
         limit = 0 if delay_level == _TO_THE_DEAD_LETTERS else self._max_reconsume_times
         return await self._send_again(message, message.reconsume_times + 1, limit)
 
     async def give_way(self, message: MessageExt, delay_level: int) -> bool:
-        """Sends the message for redelivery after this delay, its redelivery count unchanged. False if no broker took it."""
+        """Sends the message for redelivery after this delay, without increasing its redelivery count.
+
+        The result is False if no broker accepted it.
+        """
         limit = max(self._max_reconsume_times, message.reconsume_times + 1)
         return await self._send_again(message, message.reconsume_times, limit, delay_level)
 
     async def to_dead_letters(self, message: MessageExt) -> bool:
-        """Sends the message to the group's dead letters. False if no broker took it."""
+        """Sends the message to the group's dead letters. The result is False if no broker accepted it."""
         return await self._send_again(message, message.reconsume_times, 0)
 
     async def _send_again(self, message: MessageExt, reconsume_times: int, limit: int, delay_level: int | None = None) -> bool:
@@ -53,10 +59,12 @@ class MessageReturn:
             await self._sender.send(retry_message(self._group, message, reconsume_times, limit, delay_level))
             return True
         except MessageRefused as error:
-            logger.warning("message %s cannot be sent again: %s; it goes to the dead letters", message.message_id, error)
-            return await self._take_back(message, _TO_THE_DEAD_LETTERS, "it is tried again here")
+            logger.warning("message %s cannot be sent again: %s; moving it to the dead letters", message.message_id, error)
+            return await self._take_back(message, _TO_THE_DEAD_LETTERS, "calling the listener again later")
         except ClientError as error:
-            logger.warning("message %s was not sent to the retry topic: %s; it is tried again here", message.message_id, error)
+            logger.warning(
+                "message %s could not be sent to the retry topic: %s; calling the listener again later", message.message_id, error
+            )
             return False
 
     async def _take_back(self, message: MessageExt, delay_level: int, otherwise: str) -> bool:
@@ -64,18 +72,19 @@ class MessageReturn:
             await self._requests.consumer_send_message_back(self._group, message, delay_level, self._max_reconsume_times)
             return True
         except ClientError as error:
-            logger.warning("message %s was not taken back: %s; %s", message.message_id, error, otherwise)
+            logger.warning("message %s could not be returned to the broker: %s; %s", message.message_id, error, otherwise)
             return False
 
 
 def retry_message(
     group: str, message: MessageExt, reconsume_times: int, max_reconsume_times: int, delay_level: int | None = None
 ) -> Message:
-    """Returns the message for the group's retry topic. The broker moves it to the dead letters after too many attempts.
+    """Returns the message for the group's retry topic.
 
-    Without a delay level it waits longer after each redelivery.
+    The broker moves it to the dead letters if `reconsume_times` exceeds `max_reconsume_times`. Without a delay level the delay
+    grows with each redelivery.
     """
-    carried = {name: value for name, value in message.properties.items() if name not in _NOT_TAKEN_ALONG}
+    carried = {name: value for name, value in message.properties.items() if name not in _NOT_COPIED}
     carried.setdefault(properties.ORIGIN_MESSAGE_ID, message.message_id)
     carried[properties.RETRY_TOPIC] = message.topic
     carried[properties.RECONSUME_TIME] = str(reconsume_times)

@@ -29,7 +29,7 @@ _NO_THREAD_LEFT_S = 5.0
 
 
 class OrderlyConsumption:
-    """A consumption in which a failed batch holds its queue back and is repeated, until it succeeds or has no attempts left."""
+    """Consumes each queue in order. A failed batch is repeated before later messages, until it has no redeliveries left."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class OrderlyConsumption:
         max_reconsume_times: int | None,
         statistics: ConsumerStatistics,
     ) -> None:
-        """Without `locks` and `message_return`: broadcasting. `max_reconsume_times` None: repeat without end."""
+        """`locks` and `message_return` are None for broadcasting. `max_reconsume_times` None means no limit."""
         self._listener = listener
         self._threads = threads
         self._on_progress = on_progress
@@ -57,20 +57,20 @@ class OrderlyConsumption:
         self._is_stopped = False
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Tries to get the queue's lock. Returns whether this client has the lock."""
+        """Tries to lock the queue at the broker. Returns True if this client holds the lock."""
         return self._locks is None or await self._locks.acquire(queue)
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Adds messages after the earlier ones."""
+        """Adds the messages after the waiting ones, and calls the listener if it is idle."""
         queue = self._queues.setdefault(process_queue, OrderlyQueue())
         queue.add(messages)
         self._next_batch(process_queue, queue)
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """Waits for the running listener; its answer still counts, because this client still has the lock."""
+        """Waits for the running listener. Its result still counts, because this client still holds the lock."""
         queue = self._queues.pop(process_queue, None)
         if queue is not None:
-            await queue.put_down.wait()
+            await queue.idle.wait()
 
     async def release(self, process_queue: ProcessQueue) -> None:
         """Releases the lock."""
@@ -78,7 +78,7 @@ class OrderlyConsumption:
             await self._locks.release([process_queue.queue])
 
     async def stop(self, timeout_s: float) -> None:
-        """Waits for running listeners. The locks stay: they are released after the offsets are stored."""
+        """Waits for running listeners. The caller releases the locks after it has stored the offsets."""
         self._is_stopped = True
         await self._threads.stop(timeout_s)
         await self._tasks.stop()
@@ -100,11 +100,11 @@ class OrderlyConsumption:
     def _answered(
         self, call: ListenerCall, queue: OrderlyQueue, status: ConsumeStatus | None, error: BaseException | None
     ) -> None:
-        queue.put_down.set()
+        queue.idle.set()
         if isinstance(error, NoThreadLeft):
-            queue.put_back_untouched(call.messages)
+            queue.put_back_uncounted(call.messages)
             self._tasks.start("client-no-thread-left", self._resume_after(call.process_queue, queue, _NO_THREAD_LEFT_S))
-        elif not call.was_let_go(error):
+        elif not call.is_abandoned(error):
             _, postponed = call.sort_out(status, error)
             consumed, repeated = split_at_first_postponed(call.messages, postponed)
             self._statistics.consumed(call.process_queue.queue.topic, len(consumed), len(repeated), call.took_s)
@@ -122,7 +122,7 @@ class OrderlyConsumption:
         await self._resume_after(call.process_queue, queue, _suspension_s(call.context) if remaining else 0)
 
     async def _is_given_up(self, message: MessageExt) -> bool:
-        """Moves a message without attempts left to the dead letters. Returns False if the message must be repeated."""
+        """Moves a message without redeliveries left to the dead letters. Returns False if it must be delivered again."""
         if isinstance(message, UnreadableMessage):
             return self._message_return is None or await self._message_return.to_dead_letters(message)
         if self._max_reconsume_times is None or message.reconsume_times < self._max_reconsume_times:
@@ -144,11 +144,11 @@ class OrderlyConsumption:
 
 
 def _suspension_s(context: ConsumeContext) -> float:
-    """Returns the pause of the queue. A listener's setting that is no number must not stop the queue for ever."""
+    """Returns the pause of the queue in seconds. Replaces a setting that is not a number by the default, with a warning."""
     asked = context.suspend_current_queue_time_ms
     if not isinstance(asked, int | float):
         logger.warning(
-            "a listener set suspend_current_queue_time_ms to %r; a number of milliseconds is expected: %s waits %d ms",
+            "suspend_current_queue_time_ms must be a number of milliseconds, not %r: pausing %s for %d ms",
             asked,
             context.message_queue,
             _USUAL_SUSPENSION_MS,

@@ -1,4 +1,4 @@
-"""One queue whose messages are consumed in order: its waiting messages, and the batch of a listener."""
+"""The waiting messages of one queue that is consumed in order."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from rocketmq_broker.message import MessageExt
 
 
 class OrderlyQueue:
-    """The messages of one queue in order; a listener has at most one batch (RocketMQ's ProcessQueue, its orderly half)."""
+    """The messages of one queue in order, at most one batch of which is being consumed (RocketMQ's ProcessQueue)."""
 
     def __init__(self) -> None:
-        """Begins empty."""
+        """The queue starts empty."""
         self.is_busy = False
-        """Whether a listener has a batch, or the queue is suspended."""
-        self.put_down = asyncio.Event()
-        """Set while no listener has a batch."""
-        self.put_down.set()
+        """True while the listener consumes a batch or the queue is suspended."""
+        self.idle = asyncio.Event()
+        """Set while the listener consumes no batch of this queue."""
+        self.idle.set()
         self._waiting: deque[MessageExt] = deque()
 
     def add(self, messages: Iterable[MessageExt]) -> None:
-        """Adds messages after the waiting ones."""
+        """Adds the messages after the waiting ones."""
         self._waiting.extend(messages)
 
     def take(self, count: int) -> list[MessageExt]:
-        """Returns the next batch; empty if a listener has one or no message waits."""
+        """Returns the next batch. Empty if the queue is busy or no message waits."""
         if self.is_busy or not self._waiting:
             return []
         self.is_busy = True
-        self.put_down.clear()
+        self.idle.clear()
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
-    def put_back_untouched(self, messages: list[MessageExt]) -> None:
-        """Puts back messages that no listener got: they come first again."""
+    def put_back_uncounted(self, messages: list[MessageExt]) -> None:
+        """Puts messages that were not consumed back at the front, without increasing their redelivery counts."""
         self._waiting.extendleft(reversed(messages))
 
     def put_back(self, messages: Iterable[MessageExt]) -> None:
-        """Puts back failed messages: they come first again, each with one more redelivery counted."""
+        """Puts failed messages back at the front, and increases their redelivery counts by one."""
         self._waiting.extendleft(
             replace(message, reconsume_times=message.reconsume_times + 1) for message in reversed(list(messages))
         )
@@ -48,7 +48,7 @@ class OrderlyQueue:
 def split_at_first_postponed(
     messages: list[MessageExt], postponed: list[MessageExt]
 ) -> tuple[list[MessageExt], list[MessageExt]]:
-    """Splits at the first message that comes again: in order, all messages after it come again too."""
+    """Splits at the first postponed message. In order, all messages after it must be delivered again too."""
     if not postponed:
         return messages, []
     first = postponed[0].queue_offset

@@ -1,9 +1,10 @@
-"""The push consumer: it calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
+"""The push consumer, which calls a listener with the messages of its topics (RocketMQ's DefaultMQPushConsumer)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import warnings
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, fields
 from typing import TypeVar, Unpack
@@ -40,7 +41,7 @@ logger = logging.getLogger(__name__)
 PERSIST_INTERVAL_S = 5.0
 _START_WAITS_S = 3.0
 _PERSIST_AT_SHUTDOWN_S = 0.6
-_FAREWELL_S = 1.2
+_LEAVING_S = 1.2
 
 L = TypeVar("L", bound=MessageListener)
 
@@ -54,10 +55,10 @@ class _RunningPushConsumer:
 
 
 class PushConsumer(RunsWithin):
-    """A consumer of its share of its topics' queues, or with broadcasting of all of them.
+    """Consumes its share of its topics' queues, or all of them with broadcasting.
 
-    Delivery is at least once: a message is acknowledged after the listener's answer; without one it comes again after a
-    crash, here or at another member of the group. While brokers are away it keeps trying, and logs it once.
+    Delivery is at least once: a message is acknowledged after the listener returns. After a crash, unacknowledged messages are
+    delivered again, to this consumer or to another member of the group. The consumer retries while brokers are unreachable.
     """
 
     def __init__(
@@ -71,10 +72,10 @@ class PushConsumer(RunsWithin):
         results: ResultPositions | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """`settings` are those of ConsumerSettings; `namesrv_addr`, `credentials`, `tls` and `rpc_hook` those of a Producer.
+        """`settings` are the fields of ConsumerSettings. `namesrv_addr`, `credentials`, `tls` and `rpc_hook`: see Producer.
 
-        With `results` the group's offsets are saved in the database of the listener's results before the brokers get them, and if
-        that database goes back in time, the messages are delivered again that it lacks. Raises IllegalConfiguration.
+        `results` saves the group's offsets in the database of the listener's results before they are committed at the brokers.
+        If that database loses results, their messages are delivered again. Raises IllegalConfiguration.
         """
         known = [field.name for field in fields(ConsumerSettings)]
         refuse_unknown(self, {name: value for name, value in settings.items() if name not in known}, known)
@@ -87,7 +88,7 @@ class PushConsumer(RunsWithin):
         self._tls = tls
         self._rpc_hook = rpc_hook
         if results is not None and self.settings.is_broadcasting:
-            raise IllegalConfiguration(f"consumer {group} is broadcasting: it has no offsets that a database could save")
+            raise IllegalConfiguration(f"consumer {group} is broadcasting: results requires MessageModel.CLUSTERING")
         self._results = results
         self._subscriptions: dict[str, Subscription] = {}
         self._listener: MessageListener | None = None
@@ -96,9 +97,9 @@ class PushConsumer(RunsWithin):
         self._tasks = Tasks()
 
     def subscribe(self, topic: str, expression: MessageSelector | str = "*") -> None:
-        """Subscribes to the topic's messages with one of these tags, `*` or `a || b`, or to those of a MessageSelector.
+        """Subscribes to the topic's messages that match a tag expression such as `*` or `a || b`, or a MessageSelector.
 
-        It may be called while running, and from any thread: then only the log names a broker that cannot filter so.
+        May be called from any thread while the consumer runs. A broker that does not support the filter is only logged then.
         Raises IllegalConfiguration, and NotRunning after the shutdown.
         """
         check_topic(topic)
@@ -106,7 +107,7 @@ class PushConsumer(RunsWithin):
         before = self._subscriptions.get(topic)
         if before is not None and before.expression != subscription.expression and not self._lifecycle.is_started:
             logger.warning(
-                "consumer %s subscribes to %s twice: %r counts, and %r no longer does; several tags are one expression, 'a || b'",
+                "consumer %s subscribes to %s twice: %r replaces %r; join several tags in one expression, as in 'a || b'",
                 self.group, topic, subscription.expression, before.expression,
             )  # fmt: skip
 
@@ -126,28 +127,28 @@ class PushConsumer(RunsWithin):
         self._lifecycle.change(change)
 
     def register_message_listener(self, listener: MessageListener, *, orderly: bool = False) -> None:
-        """Sets the listener. `orderly`: each queue's messages in order, the next one after the success of this one.
+        """Sets the listener. With `orderly`, each queue is consumed in order, and a failed message blocks the next ones.
 
-        Raises IllegalConfiguration for an object that cannot be a listener, and NotRunning after the consumer's start.
+        Raises IllegalConfiguration for an invalid listener, and NotRunning after the consumer's start.
         """
         if self._lifecycle.is_started:
-            raise NotRunning(f"consumer {self.group} was started before: register its listener before start()")
+            raise NotRunning(f"consumer {self.group} is already started: register its listener before start()")
         check_message_listener(f"consumer {self.group}", listener)
         self._listener = listener
         self._is_orderly = orderly
 
     def consumes(self, topic: str, expression: MessageSelector | str = "*", *, orderly: bool = False) -> Callable[[L], L]:
-        """Decorates the function, async or not, that gets the topic's messages: subscribes and registers the listener.
+        """Decorates a function, async or not, as the listener of the topic's messages, and subscribes to the topic.
 
-        One function may have several such decorators, one for each topic. Raises IllegalConfiguration and NotRunning as
+        One function may have several of these decorators, one for each topic. Raises IllegalConfiguration and NotRunning as
         `subscribe` and `register_message_listener` do, and IllegalConfiguration for a second function.
         """
 
         def register(listener: L) -> L:
             if self._listener is not None and self._listener is not listener:
                 raise IllegalConfiguration(
-                    f"consumer {self.group} has a listener already, {_name_of(self._listener)}: put both decorators above one "
-                    "function, or give each function a consumer with a group of its own"
+                    f"consumer {self.group} already has a listener, {_name_of(self._listener)}: decorate one function twice, "
+                    "or create a consumer with another group for each function"
                 )
             self.register_message_listener(listener, orderly=orderly)
             self.subscribe(topic, expression)
@@ -157,26 +158,36 @@ class PushConsumer(RunsWithin):
 
     @property
     def queues(self) -> set[MessageQueue]:
-        """Returns the queues that this consumer has now."""
+        """Returns the queues that are currently assigned to this consumer."""
         return set(self._process_queues())
 
     @property
     def progress(self) -> list[QueueProgress]:
-        """Returns the progress of each queue that this consumer has now."""
+        """Returns the progress of each queue that is currently assigned to this consumer."""
         return [one.progress for one in self._process_queues().values()]
 
-    async def is_heard(self) -> bool:
-        """Returns whether every broker of interest answers a heartbeat; for an unknown topic, whether any broker is registered.
+    async def is_connected(self) -> bool:
+        """Returns True if every broker in the consumer's routes answers a heartbeat now.
 
-        Raises NameServerUnreachable.
+        While all topics are unknown, returns True if any broker is registered. Raises NameServerUnreachable.
         """
-        return await self._is_heard(Heartbeats.send)
+        return await self._is_connected(Heartbeats.send)
+
+    async def is_connected_to_any(self) -> bool:
+        """Returns True if at least one broker in the consumer's routes answers a heartbeat now. Raises as `is_connected` does."""
+        return await self._is_connected(Heartbeats.send_to_any)
+
+    async def is_heard(self) -> bool:
+        """Returns the result of `is_connected`. Deprecated: use that instead."""
+        warnings.warn("PushConsumer.is_heard is deprecated: use is_connected", DeprecationWarning, stacklevel=2)
+        return await self.is_connected()
 
     async def is_heard_by_any(self) -> bool:
-        """Returns whether at least one broker of interest answers a heartbeat now. Raises as `is_heard` does."""
-        return await self._is_heard(Heartbeats.send_to_any)
+        """Returns the result of `is_connected_to_any`. Deprecated: use that instead."""
+        warnings.warn("PushConsumer.is_heard_by_any is deprecated: use is_connected_to_any", DeprecationWarning, stacklevel=2)
+        return await self.is_connected_to_any()
 
-    async def _is_heard(self, send: Callable[[Heartbeats], Awaitable[bool]]) -> bool:
+    async def _is_connected(self, send: Callable[[Heartbeats], Awaitable[bool]]) -> bool:
         running = self._lifecycle.running_parts
         if running is None:
             return False
@@ -187,19 +198,19 @@ class PushConsumer(RunsWithin):
         return info is not None and bool(info.broker_addr_table)
 
     async def count_dead_letters(self) -> int:
-        """Returns the number of this group's untreated dead letters; Apache's brokers count all of them.
+        """Returns the number of this group's dead letters that were not handled; for Apache's brokers, of all its dead letters.
 
-        Raises a ClientError if a broker does not answer.
+        Raises ClientError if a broker does not answer.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
         return sum(await asyncio.gather(*(requests.dead_letters(address, self.group) for address in instance.routes.masters)))
 
     async def start(self) -> None:
-        """Starts consuming. Brokers may be away.
+        """Starts consuming. Brokers may be unreachable.
 
-        Raises IllegalConfiguration without listener or subscription, or if a broker cannot filter by a subscription:
-        then mend the subscription and start again.
+        Raises IllegalConfiguration without a listener or subscription, or if a broker does not support a subscription's filter.
+        After that error, the subscription can be corrected and the consumer started again.
         """
         self._lifecycle.require_new()
         if self._listener is None:
@@ -220,7 +231,7 @@ class PushConsumer(RunsWithin):
             is_orderly=self._is_orderly, results=self._results,
         )  # fmt: skip
         instance.answer(ConsumerRequests(self.group, parts.assignment, parts.rebalance, instance.routes).handlers)
-        instance.answer(OperatorRequests(parts.portrait(), parts.direct).handlers)
+        instance.answer(OperatorRequests(parts.state(), parts.direct).handlers)
         instance.routes.on_change = self._routes_changed
         for topic in self._subscriptions:
             instance.routes.watch(topic)
@@ -228,9 +239,9 @@ class PushConsumer(RunsWithin):
         running = _RunningPushConsumer(instance, parts)
         self._lifecycle.started(running)
         try:
-            await self._be_known(instance, parts)
+            await self._register(instance, parts)
         except IllegalConfiguration:
-            await self._end(running, _FAREWELL_S)
+            await self._end(running, _LEAVING_S)
             self._lifecycle.start_failed()
             raise
         self._tasks.start("client-rebalance", parts.rebalance.run())
@@ -238,26 +249,26 @@ class PushConsumer(RunsWithin):
         logger.info("consumer %s (%s) started", self.group, instance.client_id)
 
     async def shutdown(self, timeout_s: float = 3.0) -> None:
-        """Stops consuming: waits for running listeners, stores the offsets, leaves the group. Takes up to `timeout_s`."""
+        """Waits for running listeners, stores the offsets, and leaves the group, within `timeout_s`."""
         if (running := self._lifecycle.stop()) is not None:
             await self._end(running, timeout_s)
 
     async def _end(self, running: _RunningPushConsumer, timeout_s: float) -> None:
-        """Ends the parts in the one order in which nothing is lost: each step relies on the ones before."""
+        """Stops the parts in an order in which no message is lost. Each step relies on the previous ones."""
         parts = running.parts
-        await self._tasks.stop()  # no rebalance gives up or takes queues after this
-        await parts.assignment.stop_pulling()  # before listeners end: new messages would keep them busy
+        await self._tasks.stop()  # no rebalance changes the queues after this
+        await parts.assignment.stop_pulling()  # before the listeners, which new messages would keep busy
         parts.assignment.withdraw_all()
         parts.direct.withdraw()
-        # Listeners end before the offsets are stored, so that their answers count.
-        await parts.consumption.stop(max(0.1, timeout_s - _FAREWELL_S - _PERSIST_AT_SHUTDOWN_S))
+        # Listeners end before the offsets are stored, so that their results count.
+        await parts.consumption.stop(max(0.1, timeout_s - _LEAVING_S - _PERSIST_AT_SHUTDOWN_S))
         try:
             async with asyncio.timeout(_PERSIST_AT_SHUTDOWN_S):
                 await parts.assignment.persist(confirmed=True)
         except TimeoutError:
-            logger.warning("the offsets of consumer %s were not confirmed: the last messages may be delivered again", self.group)
+            logger.warning("no broker confirmed the offsets of consumer %s in time: messages may be delivered again", self.group)
         parts.assignment.drop_all()
-        # Locks go just before the connections: another member may begin as soon as they are free.
+        # Locks are released last, because another member may start consuming as soon as they are free.
         if parts.locks is not None:
             await parts.locks.stop()
         await running.instance.stop()
@@ -268,8 +279,8 @@ class PushConsumer(RunsWithin):
             retry_topic = topics.retry_topic(self.group)
             self._subscriptions[retry_topic] = Subscription.parse(retry_topic, "*", current_world().wall_ms())
 
-    async def _be_known(self, instance: ClientInstance, parts: ConsumerParts) -> None:
-        """Finds the brokers and sends them a heartbeat, as far as possible at once. Raises IllegalConfiguration."""
+    async def _register(self, instance: ClientInstance, parts: ConsumerParts) -> None:
+        """Reads the routes, checks the subscriptions and sends heartbeats, within 3 s. Raises IllegalConfiguration."""
         try:
             async with asyncio.timeout(_START_WAITS_S):
                 for topic in list(self._subscriptions):
@@ -279,7 +290,7 @@ class PushConsumer(RunsWithin):
         except IllegalConfiguration:
             raise
         except (ClientError, TimeoutError) as error:
-            logger.warning("consumer %s starts without a broker: %s; it keeps trying", self.group, error or "no answer in time")
+            logger.warning("consumer %s starts without a broker: %s; retrying", self.group, error or "no answer in time")
 
     def _membership(self, client_id: str) -> HeartbeatData:
         consumer = ConsumerData(

@@ -1,1 +1,1 @@
-"""The queues of a group's member."""
+"""Rebalancing: the assignment of queues to the members of a consumer group."""

@@ -1,4 +1,4 @@
-"""The queues of a consumer, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
+"""The queues assigned to a consumer, each with its pull loop (RocketMQ's RebalanceImpl.processQueueTable)."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from rocketmq_broker.world import World
 
 
 class Consumption(Protocol):
-    """The port that takes messages to the listener and its answer back (RocketMQ's ConsumeMessageService).
+    """Passes messages to the listener and handles its results (RocketMQ's ConsumeMessageService).
 
-    Concurrent and orderly consumers differ in this part only.
+    Concurrent and orderly consumers differ only in the implementation of this protocol.
     """
 
     async def may_begin(self, queue: MessageQueue) -> bool:
-        """Returns whether the queue may begin now; in order, whether its lock was free."""
+        """Returns True if consumption of the queue may start now. In order, this requires the queue's lock."""
 
     def arrived(self, process_queue: ProcessQueue, messages: list[MessageExt]) -> None:
-        """Takes the messages of a pull."""
+        """Called with the new messages of each pull."""
 
     async def quiesce(self, process_queue: ProcessQueue) -> None:
-        """Returns when no listener on the dropped queue can overlap with the next owner's."""
+        """Waits until no listener call of the dropped queue can overlap with the next owner's calls."""
 
     async def release(self, process_queue: ProcessQueue) -> None:
-        """Lets the next owner begin, after the offset is stored."""
+        """Allows the next owner to start. Called after the offset is stored."""
 
     async def stop(self, timeout_s: float) -> None:
-        """Starts no further call, and waits up to `timeout_s` for running listeners."""
+        """Starts no more calls, and waits up to `timeout_s` for running listeners."""
 
 
 logger = logging.getLogger(__name__)
 
-ANEW_AFTER_S = 3.0
-"""The pause of a queue whose pull loop failed."""
+RESTART_DELAY_S = 3.0
+"""The pause before the pull loop of a queue restarts after an error."""
 
 
 class Assignment:
-    """The queues of a consumer. One that was given up can be taken again only after its last listener has ended."""
+    """The queues of a consumer. A released queue can be taken again only after its last listener call has ended."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Assignment:
         pull: Callable[[ProcessQueue], Coroutine[None, None, None]],
         world: World,
     ) -> None:
-        """`find_start` returns the first offset; `pull` is the pull loop of a queue."""
+        """`find_start` returns the first offset of a queue. `pull` runs the pull loop of a queue."""
         self._consumption = consumption
         self._store = store
         self._find_start = find_start
@@ -67,21 +67,21 @@ class Assignment:
         self._leaving: set[MessageQueue] = set()
         self._tasks = Tasks()
         self.on_moved: Callable[[], None] = lambda: None
-        """Called when a queue was given up in order to be taken again at another offset."""
+        """Called when a queue has been released so that it can be taken again at another offset."""
 
     @property
     def process_queues(self) -> dict[MessageQueue, ProcessQueue]:
-        """Returns the present queues."""
+        """Returns the assigned queues."""
         return self._table
 
     def of_topic(self, topic: str) -> set[MessageQueue]:
-        """Returns the present queues of one topic."""
+        """Returns the assigned queues of one topic."""
         return {queue for queue in self._table if queue.topic == topic}
 
     async def take(self, queue: MessageQueue) -> bool:
-        """Begins to consume the queue. Returns False if another member has its lock, or its offset is unknown.
+        """Starts consuming the queue. Returns False if another member holds its lock or its offset cannot be read.
 
-        Stores the offset first if the group has none: after a crash, a group that began at the end then begins there again.
+        Stores the start offset first, so that after a crash a group without an offset starts at the same position again.
         """
         if queue in self._table:
             return True
@@ -90,7 +90,7 @@ class Assignment:
         try:
             offset = await self._find_start(queue)
         except (ClientError, ProtocolError) as error:
-            logger.debug("%s cannot be begun yet: %s", queue, error)
+            logger.debug("the start offset of %s is not available yet: %s", queue, error)
             return False
         self._store.update(queue, offset)
         await self._store.persist([queue], confirmed=True)
@@ -103,31 +103,31 @@ class Assignment:
         return True
 
     def give_up(self, queue: MessageQueue) -> None:
-        """Stops consuming the queue and stores its offset. Answers for its messages do not count, except for a locked queue."""
+        """Stops consuming the queue, and stores its offset. Later results are ignored, except for a locked queue."""
         if queue in self._table:
             logger.info("no longer consuming %s", queue)
             self._leave_in_background(queue, None)
 
     def move(self, queue: MessageQueue, offset: int) -> None:
-        """Gives the queue up, to be taken again at another offset, which is committed."""
+        """Releases the queue and commits `offset`, at which the next rebalance takes the queue again."""
         if queue in self._table:
             self._leave_in_background(queue, offset)
 
     async def stop_pulling(self) -> None:
-        """Stops pulling; pulled messages may still be acknowledged."""
+        """Stops pulling. Pulled messages may still be acknowledged."""
         await self._tasks.stop()
 
     def withdraw_all(self) -> None:
-        """Asks listeners to let go of messages that they only hold; other answers still count."""
+        """Signals listeners that hold messages to stop. The results of other listeners still count."""
         for process_queue in self._table.values():
             process_queue.withdraw()
 
     async def persist(self, *, confirmed: bool = False) -> None:
-        """Stores the offsets of all present queues."""
+        """Stores the offsets of all assigned queues."""
         await self._store.persist(list(self._table), confirmed=confirmed)
 
     def drop_all(self) -> None:
-        """Drops all queues: later acknowledgements do not count."""
+        """Drops all queues. Later acknowledgements are ignored."""
         for process_queue in self._table.values():
             process_queue.drop()
         self._table.clear()
@@ -135,11 +135,11 @@ class Assignment:
     def _pull_ended(self, process_queue: ProcessQueue, pulling: asyncio.Task[None]) -> None:
         if not pulling.cancelled() and pulling.exception() is not None and not process_queue.is_dropped:
             queue = process_queue.queue
-            self._tasks.start(f"client-anew-{queue.topic}-{queue.queue_id}", self._begin_anew(process_queue))
+            self._tasks.start(f"client-restart-{queue.topic}-{queue.queue_id}", self._restart(process_queue))
 
-    async def _begin_anew(self, process_queue: ProcessQueue) -> None:
-        """Takes the queue again after an error ended its pull loop; otherwise nobody would consume it until a restart."""
-        await asyncio.sleep(ANEW_AFTER_S)
+    async def _restart(self, process_queue: ProcessQueue) -> None:
+        """Restarts the queue's consumption after an error in its pull loop."""
+        await asyncio.sleep(RESTART_DELAY_S)
         if not process_queue.is_dropped:
             self.move(process_queue.queue, process_queue.committable_offset)
 

@@ -1,4 +1,4 @@
-"""The locks by which brokers let one member of a group at a time consume a queue in order (RocketMQ's RebalanceImpl.lock)."""
+"""Locks at brokers, which allow one member of a group at a time to consume a queue in order (RocketMQ's RebalanceImpl.lock)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ logger = logging.getLogger(__name__)
 RENEWAL_INTERVAL_S = 20.0
 SOON_INTERVAL_S = 1.0
 HELD_FOR_S = 30.0
-"""The validity of a lock here without a renewal. The broker keeps it for 60 s, so it ends here first."""
+"""The client uses a lock for this time without a renewal. The broker keeps it for 60 s, so the client's lock ends first."""
 
 
 class OwnQueueLocks:
-    """The locks that this client holds, renewed every 20 s; sooner while one is missing."""
+    """The locks that this client holds. They are renewed every 20 s, and every second while one is missing."""
 
     def __init__(self, group: str, client_id: str, requests: GroupRequests, now_s: Callable[[], float]) -> None:
-        """The brokers lock for `client_id`. `now_s` is a clock that is never set back."""
+        """`client_id` is the owner of the locks. `now_s` is a monotonic clock."""
         self._group = group
         self._client_id = client_id
         self._requests = requests
@@ -35,15 +35,15 @@ class OwnQueueLocks:
         self._tasks.start("client-queue-locks", self._renew())
 
     def holds(self, queue: MessageQueue) -> bool:
-        """Returns whether this client has the queue's lock."""
+        """Returns True if this client holds the queue's lock."""
         return self._now_s() < self._held_until_s.get(queue, 0.0)
 
     def locked_s(self, queue: MessageQueue) -> float | None:
-        """Returns when the broker last granted the lock, by the steady clock; None if it is not held."""
+        """Returns the steady clock's time at which the broker last granted the lock; None if it is not held."""
         return self._held_until_s[queue] - HELD_FOR_S if queue in self._held_until_s else None
 
     async def acquire(self, queue: MessageQueue) -> bool:
-        """Tries to get the lock, which is then renewed until it is released. Returns whether it got it."""
+        """Tries to lock the queue. Returns True on success; the lock is then renewed until it is released."""
         await self._lock(queue.broker_name, [queue])
         if self.holds(queue):
             self._wanted.add(queue)
@@ -51,7 +51,7 @@ class OwnQueueLocks:
         return False
 
     async def release(self, queues: Iterable[MessageQueue]) -> None:
-        """Releases the locks. Those at a broker that is away expire."""
+        """Releases the locks. Locks at an unreachable broker expire."""
         for broker_name, of_broker in _by_broker(queues).items():
             self._wanted.difference_update(of_broker)
             for queue in of_broker:

@@ -1,4 +1,4 @@
-"""The division of queues in a group, computed every 20 s and at each change of members (RocketMQ's RebalanceService)."""
+"""Rebalances the queues of a group every 20 s and at each change of its members (RocketMQ's RebalanceService)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rocketmq_broker.world import Chance
 logger = logging.getLogger(__name__)
 
 INTERVAL_S = 20.0
-AGAIN_SOON_S = 1.0
-AGAIN_IN_OUTAGES_S = 10.0
+RETRY_S = 1.0
+RETRY_IN_OUTAGES_S = 10.0
 
 
 class Rebalance:
-    """The rebalancing that keeps this client on its share of its topics' queues."""
+    """Takes and releases queues so that this client consumes its share of its topics' queues."""
 
     def __init__(
         self,
@@ -37,9 +37,9 @@ class Rebalance:
         on_unknown_here: Callable[[], None],
         random: Chance,
     ) -> None:
-        """Without `requests` (broadcasting) every queue is this client's.
+        """If `requests` is None (broadcasting), this client takes every queue.
 
-        `on_unknown_here` is called when a broker does not list this client, and needs a heartbeat.
+        `on_unknown_here` is called when a broker does not list this client and needs a heartbeat.
         """
         self._group = group
         self._client_id = client_id
@@ -52,12 +52,12 @@ class Rebalance:
         self._wake = asyncio.Event()
 
     def trigger(self) -> None:
-        """Begins the next turn at once, because something changed."""
+        """Starts the next rebalance at once. Call it when routes or members changed."""
         self._wake.set()
 
     async def run(self) -> None:
         """Rebalances until it is cancelled."""
-        backoff = Backoff(AGAIN_SOON_S, AGAIN_SOON_S, in_outages_s=AGAIN_IN_OUTAGES_S)
+        backoff = Backoff(RETRY_S, RETRY_S, in_outages_s=RETRY_IN_OUTAGES_S)
         while True:
             self._wake.clear()
             if await self.rebalance():
@@ -72,7 +72,7 @@ class Rebalance:
                 continue
 
     async def rebalance(self) -> bool:
-        """Rebalances once. Returns whether nothing is left to do for now."""
+        """Rebalances once. Returns False if it must be repeated soon."""
         wanted = self._topics()
         is_settled, members = True, dict[str, list[str]]()
         for topic in wanted:
@@ -86,10 +86,10 @@ class Rebalance:
         return is_settled
 
     async def _rebalance_topic(self, topic: str, members: dict[str, list[str]]) -> bool:
-        """`members` has those of the group by the broker that was asked for them in this turn."""
+        """Rebalances one topic. `members` caches the group's members by broker name."""
         queues = self._routes.queues_to_subscribe(topic)
         if not queues:
-            return True  # the routes keep asking, and a change triggers the next turn
+            return True  # a change of the route triggers the next rebalance
         share = await self._share(queues, members)
         if share is None:
             self._on_unknown_here()
@@ -100,7 +100,7 @@ class Rebalance:
         return all(taken)
 
     async def _share(self, queues: list[MessageQueue], members: dict[str, list[str]]) -> set[MessageQueue] | None:
-        """Returns this client's share of the queues; None if the broker does not list it: then no queue is given up."""
+        """Returns this client's share of the queues; None if the broker does not list this client among the members."""
         if self._requests is None:
             return set(queues)
         broker = self._random.choice(queues).broker_name

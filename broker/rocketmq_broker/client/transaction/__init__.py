@@ -1,1 +1,1 @@
-"""Sending messages in transactions, and answering check-backs."""
+"""Sends transactional messages and answers check-backs."""

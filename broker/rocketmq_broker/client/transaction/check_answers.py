@@ -1,4 +1,4 @@
-"""The answers to check-backs, given by the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
+"""Answers check-backs by calling the listener (RocketMQ's DefaultMQProducerImpl.checkTransactionState)."""
 
 from __future__ import annotations
 
@@ -30,72 +30,71 @@ class _CheckQuestion(NamedTuple):
 
 
 class CheckAnswers:
-    """A handler that asks the topic's listener, a few checks at a time, and answers on the connection of the check.
+    """Calls the topic's listener for check-backs, a limited number at a time, and answers on the check's connection.
 
-    Checks beyond a bound are dropped: the broker asks again. A second check of a transaction replaces the first one while the
-    listener looks: a restarted broker gets the answer, and the listener is asked once.
+    Checks beyond the limit are dropped, because the broker repeats them. A second check of a transaction replaces the first one
+    while the listener runs, so that the listener is called once and a restarted broker gets the answer.
     """
 
     def __init__(self, group: str, listeners: TopicListeners, runners: Runners, max_waiting: int) -> None:
-        """At most `max_waiting` checks wait or are in the listener's hands."""
+        """At most `max_waiting` checks wait or run at a time."""
         self._group = group
         self._listeners = listeners
         self._runners = runners
         self._topics_unknown: set[str] = set()
         self._max_waiting = max_waiting
-        self._looked_at: dict[tuple[str, int], _CheckQuestion] = {}
+        self._in_progress: dict[tuple[str, int], _CheckQuestion] = {}
 
     def on_check(self, connection: Connection, request: RemotingCommand) -> None:
-        """Handles a broker's check."""
+        """Handles a broker's check-back."""
         check = request.decode_header(CheckTransactionStateRequestHeader)
         try:
             message = to_message(decode_record(request.body), check.broker_name or "")
         except MessageError as error:
-            logger.warning("a check-back from %s without a readable half message: %s", connection.peer, error)
+            logger.warning("ignored a check-back from %s with an unreadable half message: %s", connection.peer, error)
             return
         asked_group = message.properties.get(properties.PRODUCER_GROUP)
         if asked_group != self._group:
-            logger.warning("a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
+            logger.warning("ignored a check-back from %s for group %s; this is %s", connection.peer, asked_group, self._group)
             return
         listener = self._listeners.of(message.topic)
         if listener is None:
-            self._say_unknown(_CheckQuestion(connection, check, message))
+            self._answer_unknown(_CheckQuestion(connection, check, message))
             return
         key = (check.broker_name or connection.peer, check.commit_log_offset)
         question = _CheckQuestion(connection, check, message)
-        if key in self._looked_at:
-            self._looked_at[key] = question
+        if key in self._in_progress:
+            self._in_progress[key] = question
             return
-        if len(self._looked_at) >= self._max_waiting:
+        if len(self._in_progress) >= self._max_waiting:
             logger.warning(
-                "too many check-backs wait: that of transaction %s is left to the broker's next", message.transaction_id
+                "too many check-backs wait: dropped one of transaction %s, which the broker repeats", message.transaction_id
             )
             return
-        self._looked_at[key] = question
+        self._in_progress[key] = question
         method = listener.check_local_transaction
         self._runners.of(method).submit(partial(method, message), partial(self._answer, key))
 
     def _answer(self, key: tuple[str, int], answer: LocalTransactionState | None, error: BaseException | None) -> None:
-        question = self._looked_at.pop(key)
+        question = self._in_progress.pop(key)
         if not isinstance(error, ListenerNotRun):
-            self._tell(question, *decision_and_failure(answer, error, question.message.transaction_id))
+            self._send(question, *decision_and_failure(answer, error, question.message.transaction_id))
 
-    def _say_unknown(self, question: _CheckQuestion) -> None:
-        """Answers UNKNOWN for a topic without a listener. Another program of the group may have one: the broker asks again."""
+    def _answer_unknown(self, question: _CheckQuestion) -> None:
+        """Answers UNKNOWN for a topic without a listener. Another program of the group may have one for a later check-back."""
         topic = question.message.topic
         if topic not in self._topics_unknown and len(self._topics_unknown) < _MAX_TOPICS_NAMED:
             self._topics_unknown.add(topic)
             logger.warning(
-                "a check-back from %s for topic %s, for which producer %s has no transaction listener; it has: %s. "
-                "It answers UNKNOWN, now and from now on",
+                "check-backs from %s for topic %s are answered UNKNOWN: producer %s has transaction listeners only for: %s",
                 question.connection.peer, topic, self._group, self._listeners,
             )  # fmt: skip
-        self._tell(question, LocalTransactionState.UNKNOWN)
+        self._send(question, LocalTransactionState.UNKNOWN)
 
-    def _tell(self, question: _CheckQuestion, state: LocalTransactionState, failure: str | None = None) -> None:
+    def _send(self, question: _CheckQuestion, state: LocalTransactionState, failure: str | None = None) -> None:
         connection, check, message = question
         header = end_after_check(self._group, check, message, state)
         try:
             connection.invoke_oneway(RequestCode.END_TRANSACTION, header, remark=failure)
         except RemotingError as failure:
-            logger.info("the answer for transaction %s did not leave: %s; the broker asks again", message.transaction_id, failure)
+            logger.info("no answer sent for transaction %s: %s; the broker checks back again", message.transaction_id, failure)

@@ -1,4 +1,4 @@
-"""Finds the half message of a transaction at its broker, by the transaction's id alone."""
+"""Finds the half message of a transaction by the transaction id."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _MAX_COPIES: Final = 64
 _FOREVER_MS: Final = 1 << 50
 _TRIES: Final = 10
 _BETWEEN_TRIES_S: Final = 0.2
-"""A broker's index follows its log after a moment."""
+"""The index of a broker lags slightly behind its commit log."""
 
 
 class HalfSearch:
-    """Searches the brokers' indexes. A broker that has rewritten a half message, as at each check-back, has several copies."""
+    """Searches the brokers' indexes. A half message may have several copies, because check-backs rewrite it."""
 
     def __init__(self, calls: BrokerCalls) -> None:
-        """`calls` reaches the brokers."""
+        """`calls` sends the requests."""
         self._calls = calls
 
     async def newest(self, transaction_id: str) -> tuple[str, Record]:
-        """Returns the broker's address and the newest copy, which is the one that counts.
+        """Returns the broker's address and the newest copy of the half message, which is the valid one.
 
-        Raises TransactionNotFound after two seconds of search, BrokerError or BrokerUnreachable.
+        Raises BrokerError, BrokerUnreachable, or TransactionNotFound after a search of 2 s.
         """
         addresses: list[str] = []
         for _ in range(_TRIES):
@@ -40,8 +40,8 @@ class HalfSearch:
                 if copies:
                     return address, max(copies, key=lambda record: record.commit_log_offset)
             await asyncio.sleep(_BETWEEN_TRIES_S)
-        asked = ", ".join(addresses) or "nobody, as no broker is known"
-        raise TransactionNotFound(f"no half message has the transaction id {transaction_id}; asked: {asked}")
+        searched = ", ".join(addresses) or "none"
+        raise TransactionNotFound(f"no half message has transaction id {transaction_id}; brokers searched: {searched}")
 
     @understood
     async def _copies(self, address: str, transaction_id: str) -> list[Record]:
@@ -58,6 +58,6 @@ class HalfSearch:
             return []
         if answer.code != ResponseCode.SUCCESS:
             raise BrokerError(answer.code, answer.remark, address)
-        # A broker finds messages by their keys as well, and Apache's by the hash of the key alone.
+        # Brokers also find messages by their keys, and Apache's brokers match only the hash of a key.
         records = decode_records(answer.body)
         return [record for record in records if record.get_property(properties.UNIQUE_KEY) == transaction_id]

@@ -1,4 +1,4 @@
-"""A transaction listener made of two functions, for programs that need no class for it."""
+"""Builds a transaction listener from two functions instead of a class."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Check = Callable[[MessageExt], LocalTransactionState | Awaitable[LocalTransactio
 
 
 class LocalTransaction:
-    """A TransactionListener from `local_transaction`. Called like a function, it runs the local transaction."""
+    """A TransactionListener made by `local_transaction`. Calling it runs the local transaction."""
 
     def __init__(self, execute: Execute, check: Check | None = None) -> None:
-        """`check` answers check-backs; `answers_check_backs` may set it later, before the producer starts."""
+        """`check` answers check-backs. `answers_check_backs` may set it later, before the producer starts."""
         self.execute_local_transaction = execute
         self.__name__ = getattr(execute, "__name__", "local_transaction")
         self.__doc__ = execute.__doc__
@@ -23,17 +23,17 @@ class LocalTransaction:
             self.check_local_transaction = check
 
     def __call__(self, message: Message, arg: object) -> LocalTransactionState | Awaitable[LocalTransactionState]:
-        """Runs the decorated function, the local transaction: for tests."""
+        """Calls the decorated function directly, for tests."""
         return self.execute_local_transaction(message, arg)
 
     def answers_check_backs(self, check: Check) -> Check:
-        """Decorates the function, async or not, that returns how a local transaction ended: its argument is the message."""
+        """Decorates the function, async or not, that returns the result of a message's local transaction."""
         self.check_local_transaction = check
         return check
 
 
 def local_transaction(execute: Execute) -> LocalTransaction:
-    """Makes a transaction listener of a function, async or not, whose arguments are the message and the sender's `arg`.
+    """Makes a transaction listener of a function, async or not, with the parameters `message` and `arg`.
 
     @local_transaction
     def pay(message, arg): ...

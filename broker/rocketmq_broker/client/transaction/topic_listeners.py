@@ -1,4 +1,4 @@
-"""The transaction listeners by topic: one for all topics, or one for each."""
+"""Selects the transaction listener of a topic."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ ANY_TOPIC = "*"
 
 
 class TopicListeners:
-    """The listeners of one producer, by topic. They are copied when the producer is made."""
+    """The transaction listeners of one producer, by topic."""
 
     def __init__(self, producer: str, given: TransactionListeners) -> None:
-        """`producer` begins the sentences."""
+        """`producer` begins each error message. A mapping is copied."""
         self._producer = producer
         self._by_topic: Mapping[str, TransactionListener] = dict(given) if isinstance(given, Mapping) else {ANY_TOPIC: given}
 
     def check(self) -> None:
-        """Raises IllegalConfiguration unless there is a listener, and each works as a TransactionListener."""
+        """Raises IllegalConfiguration unless there is a listener and each one is a valid TransactionListener."""
         if not self._by_topic:
-            raise IllegalConfiguration(f"{self._producer} has no transaction listener: name one for each topic, or one for '*'")
+            raise IllegalConfiguration(f"{self._producer} has no transaction listener: pass one for each topic, or one for '*'")
         for topic, listener in self._by_topic.items():
             who = self._producer
             if topic != ANY_TOPIC:
@@ -32,8 +32,8 @@ class TopicListeners:
                 who = f"{self._producer}, topic {topic}"
             if isinstance(listener, LocalTransaction) and not hasattr(listener, "check_local_transaction"):
                 raise IllegalConfiguration(
-                    f"{who}: nobody answers its check-backs: decorate the function that does with "
-                    f"@{listener.__name__}.answers_check_backs"
+                    f"{who}: the transaction listener {listener.__name__} does not answer check-backs: "
+                    f"decorate a function with @{listener.__name__}.answers_check_backs"
                 )
             check_transaction_listener(who, listener)
 
@@ -42,12 +42,12 @@ class TopicListeners:
         return self._by_topic.get(topic, self._by_topic.get(ANY_TOPIC))
 
     def wanted(self, topic: str) -> TransactionListener:
-        """Returns the listener for messages to the topic. Raises IllegalConfiguration if there is none."""
+        """Returns the listener for messages to the topic. Raises IllegalConfiguration if the topic has no listener."""
         listener = self.of(topic)
         if listener is None:
-            raise IllegalConfiguration(f"{self._producer} has no transaction listener for topic {topic}; it has: {self}")
+            raise IllegalConfiguration(f"{self._producer} has no transaction listener for topic {topic}, only for: {self}")
         return listener
 
     def __str__(self) -> str:
-        """Returns the topics."""
+        """Returns the topics, joined by commas."""
         return ", ".join(self._by_topic) or "none"

@@ -1,4 +1,4 @@
-"""The END_TRANSACTION request made from a listener's answer (RocketMQ's DefaultMQProducerImpl)."""
+"""Converts a listener's result to an END_TRANSACTION request (RocketMQ's DefaultMQProducerImpl)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.message.record import Record
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader
 
 MAX_FAILURE_LENGTH: Final = 300
-"""Letters of a failure that go to the broker."""
+"""Maximum number of characters of a failure that are sent to the broker."""
 
 logger = logging.getLogger(__name__)
 
@@ -24,9 +24,9 @@ _BITS = {
 
 
 def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
-    """Returns the decision for a local transaction that must not run; None if it must run.
+    """Returns ROLLBACK_MESSAGE if the local transaction must not run, and None if it must run.
 
-    A half message that is stored, but not as safely as asked for, may be lost with its broker: nothing must depend on it.
+    It must not run if the half message is stored less safely than configured, because it may be lost with its broker.
     """
     return None if status is SendStatus.SEND_OK else LocalTransactionState.ROLLBACK_MESSAGE
 
@@ -34,10 +34,10 @@ def state_without_listener(status: SendStatus) -> LocalTransactionState | None:
 def decision_and_failure(
     answer: object, error: BaseException | None, transaction_id: str | None
 ) -> tuple[LocalTransactionState, str | None]:
-    """Returns the listener's decision, and its failure in one line: UNKNOWN if it raised or returned another type.
+    """Returns the listener's decision, and its failure in one line or None.
 
-    The broker will check back. The failure goes with the decision as the remark of its request, as with Apache's client, for
-    people; the log has the traceback. It is None for a decision, and for an UNKNOWN on purpose.
+    The decision is UNKNOWN if the listener raised an exception or returned another type, so that the broker checks back. The
+    failure is sent as the remark of the request, as with Apache's client. The traceback is logged.
     """
     if error is not None:
         logger.warning("the listener failed on transaction %s: the broker will check back", transaction_id, exc_info=error)
@@ -47,17 +47,17 @@ def decision_and_failure(
     if not isinstance(answer, LocalTransactionState):
         answered = reprlib.repr(answer)
         logger.warning(
-            "the listener answered %s for transaction %s: that counts as UNKNOWN, and the broker will check back. "
-            "A listener returns LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN",
+            "the listener returned %s for transaction %s, which counts as UNKNOWN: "
+            "return LocalTransactionState.COMMIT_MESSAGE, ROLLBACK_MESSAGE or UNKNOWN",
             answered,
             transaction_id,
         )
-        return LocalTransactionState.UNKNOWN, f"the listener answered {answered}"[:MAX_FAILURE_LENGTH]
+        return LocalTransactionState.UNKNOWN, f"the listener returned {answered}"[:MAX_FAILURE_LENGTH]
     return answer, None
 
 
 def _text_of(error: BaseException) -> str:
-    """The first line of what an error says; an application's error may fail to say anything."""
+    """Returns the first line of the error's text. An application's error may itself raise in `__str__`."""
     try:
         return next(iter(str(error).splitlines()), "")
     except Exception as failed:
@@ -65,7 +65,7 @@ def _text_of(error: BaseException) -> str:
 
 
 def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransactionState) -> EndTransactionRequestHeader:
-    """Returns the decision after the local transaction, with the half message's offsets from its send response."""
+    """Returns the request after the local transaction, with the half message's offsets from the send response."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=sent.queue_offset,
@@ -81,7 +81,7 @@ def end_after_local_transaction(group: str, sent: SendResult, state: LocalTransa
 def end_after_check(
     group: str, check: CheckTransactionStateRequestHeader, message: MessageExt, state: LocalTransactionState
 ) -> EndTransactionRequestHeader:
-    """Returns the answer to a check-back, with the offsets of the check: the half message may have been rewritten."""
+    """Returns the request that answers a check-back, with its offsets, because the half message may have been rewritten."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=check.tran_state_table_offset,
@@ -95,7 +95,7 @@ def end_after_check(
 
 
 def end_from_outside(group: str, half: Record, transaction_id: str, state: LocalTransactionState) -> EndTransactionRequestHeader:
-    """Returns the decision about a half message that was found by its transaction's id."""
+    """Returns the request that ends the transaction of a half message found by `HalfSearch`."""
     return EndTransactionRequestHeader(
         producer_group=group,
         tran_state_table_offset=half.queue_offset,
@@ -108,7 +108,7 @@ def end_from_outside(group: str, half: Record, transaction_id: str, state: Local
 
 
 def commit_log_offset_of(offset_message_id: str) -> int:
-    """Returns the commit log offset in an offset message id with an IPv4 or IPv6 host. Raises ValueError if it is none."""
+    """Returns the commit log offset in an offset message id with an IPv4 or IPv6 host. Raises ValueError if it is invalid."""
     if len(offset_message_id) not in (32, 56):
-        raise ValueError(f"{offset_message_id!r} is no offset message id")
+        raise ValueError(f"offset message id must have 32 or 56 characters: {offset_message_id!r}")
     return int(offset_message_id[-16:], 16)

@@ -38,11 +38,11 @@ from rocketmq_broker.world import current_world
 
 logger = logging.getLogger(__name__)
 
-_LOCAL_TRANSACTIONS_END_WITHIN_S = 1.8
+_LOCAL_TRANSACTION_GRACE_S = 1.8
 
 
 class TransactionProducer(Producer):
-    """A producer that sends a half message, runs the local transaction, sends the decision, and answers check-backs."""
+    """Sends half messages, runs local transactions, sends the decisions, and answers check-backs."""
 
     def __init__(
         self,
@@ -62,16 +62,16 @@ class TransactionProducer(Producer):
         check_request_hold_max: int = 2000,
         **unknown: Never,
     ) -> None:
-        """`listener` serves all topics; a dict has one for each topic.
+        """`listener` is a listener for all topics, or a dict of listeners by topic.
 
         At most `transaction_threads` local transactions and `check_threads` checks run at a time, async ones as tasks.
-        At most `check_request_hold_max` checks wait; a broker whose check found no room asks again later.
+        At most `check_request_hold_max` checks wait; further ones are dropped, and the broker repeats them.
         Raises IllegalConfiguration as `Producer` does.
         """
         refuse_unknown(self, unknown)
-        check_whole_number("transaction_threads", transaction_threads, least=1)
-        check_whole_number("check_threads", check_threads, least=1)
-        check_whole_number("check_request_hold_max", check_request_hold_max, least=1)
+        check_whole_number("transaction_threads", transaction_threads, minimum=1)
+        check_whole_number("check_threads", check_threads, minimum=1)
+        check_whole_number("check_request_hold_max", check_request_hold_max, minimum=1)
         super().__init__(
             group,
             namesrv_addr=namesrv_addr,
@@ -91,39 +91,39 @@ class TransactionProducer(Producer):
         self._transactions = Tasks()
 
     async def start(self) -> None:
-        """Starts the producer, which then answers check-backs. Raises IllegalConfiguration without a usable listener."""
+        """Starts the producer, which then answers check-backs. Raises IllegalConfiguration without a valid listener."""
         self._lifecycle.require_new()
         self._listeners.check()
         await super().start()
 
     async def _stop(self, running: RunningProducer) -> None:
-        """Lets running local transactions end and send their decision, for a moment; the broker checks back about the rest."""
-        await self._transactions.settle(_LOCAL_TRANSACTIONS_END_WITHIN_S)
+        """Waits up to 1.8 s for running local transactions, and stops the parts. The broker checks back for the rest."""
+        await self._transactions.settle(_LOCAL_TRANSACTION_GRACE_S)
         for runners in (self._executing, self._checking):
             await runners.stop(0.2)
         await self._transactions.stop()
         await super()._stop(running)
 
     async def count_discarded(self) -> int:
-        """Returns the number of this group's discarded messages that are not resumed.
+        """Returns the number of this group's discarded messages that were not resumed; for Apache's brokers, of all groups.
 
-        Apache's brokers count those of all groups together. Raises a ClientError if a broker does not answer.
+        Raises ClientError if a broker does not answer.
         """
         instance = self._lifecycle.running().instance
         requests = ParkedRequests(BrokerCalls(instance.remoting, instance.routes))
         return sum(await asyncio.gather(*(requests.discarded(address, self.group) for address in instance.routes.masters)))
 
     async def end_transaction(self, transaction_id: str, state: LocalTransactionState) -> None:
-        """Decides a transaction of this group from outside of its listener; durable on return.
+        """Ends a transaction of this group without its listener. The decision is durable on return.
 
-        For coordinators such as Seata's, whose listener answers UNKNOWN until the global transaction ends. `transaction_id` is
-        the message's id (`TransactionSendResult.transaction_id`); any producer of the group may call this, in any process.
-        Decide once: this project's broker refuses a second decision, Apache's delivers the message of a second COMMIT again.
-        Raises ValueError for UNKNOWN, TransactionNotFound, BrokerError if the broker refuses, and BrokerUnreachable: then nobody
-        knows whether the decision counts, and the check-back asks.
+        It is meant for coordinators such as Seata, whose listener returns UNKNOWN until the global transaction ends.
+        `transaction_id` is `TransactionSendResult.transaction_id`. Any producer of the group may call this, in any process.
+        Call it once for a transaction: this project's broker refuses a second decision, and Apache's broker delivers the
+        message again after a second COMMIT. Raises ValueError for UNKNOWN, TransactionNotFound, BrokerError if the broker
+        refuses, and BrokerUnreachable if it is unknown whether the broker got the decision; a check-back follows if not.
         """
         if state is LocalTransactionState.UNKNOWN:
-            raise ValueError("UNKNOWN decides nothing: end a transaction by COMMIT_MESSAGE or ROLLBACK_MESSAGE")
+            raise ValueError("state must be COMMIT_MESSAGE or ROLLBACK_MESSAGE, not UNKNOWN")
         instance = self._lifecycle.running().instance
         calls = BrokerCalls(instance.remoting, instance.routes)
         address, half = await HalfSearch(calls).newest(transaction_id)
@@ -135,9 +135,9 @@ class TransactionProducer(Producer):
     async def send_message_in_transaction(self, message: Message, arg: object = None) -> TransactionSendResult:
         """Sends the half message, runs the local transaction with `arg` in the caller's context, and sends the decision.
 
-        Raises IllegalConfiguration if the topic has no listener, and another ClientError if it is not certain that the half
-        message is stored; then the local transaction did not run. Once it has run, nothing is raised. A caller that stops
-        waiting does not stop the transaction.
+        Raises IllegalConfiguration if the topic has no listener, and another ClientError if the half message may not be stored.
+        In both cases the local transaction did not run. Does not raise once the local transaction has run. Cancelling this call
+        does not cancel the transaction.
         """
         running = self._lifecycle.running()
         check_message(message)
@@ -166,7 +166,7 @@ class TransactionProducer(Producer):
         )
 
     async def _execute(self, message: Message, arg: object) -> tuple[LocalTransactionState, str | None]:
-        """Returns the listener's decision, and its failure."""
+        """Runs the local transaction. Returns the listener's decision, and its failure in one line or None."""
         execute = self._listeners.wanted(message.topic).execute_local_transaction
         try:
             answer = await self._executing.run_as_caller(execute, lambda: execute(message, arg))
@@ -182,7 +182,7 @@ class TransactionProducer(Producer):
             await running.requests.end_transaction(sent.queue.broker_name, header, failure)
         except (ClientError, ValueError) as error:
             logger.warning(
-                "%s of transaction %s did not reach the broker: %s; it checks back", state.name, sent.message_id, error
+                "%s of transaction %s was not sent: %s; the broker will check back", state.name, sent.message_id, error
             )
 
     def _handlers(self) -> RequestHandlers:

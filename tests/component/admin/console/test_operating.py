@@ -27,8 +27,8 @@ class TestSending:
         ("fields", "sentence"),
         [
             ({"topic": "or ders", "body": "x"}, "illegal characters"),
-            ({"topic": "orders", "body": ""}, "needs a body"),
-            ({"topic": "RMQ_SYS_TRANS_HALF_TOPIC", "body": "x"}, "is the broker's own"),
+            ({"topic": "orders", "body": ""}, "must not be empty"),
+            ({"topic": "RMQ_SYS_TRANS_HALF_TOPIC", "body": "x"}, "is reserved for the broker"),
             ({"topic": "orders", "body": "x", "properties": "colour"}, "Property colour: NAME=VALUE is expected"),
             ({"topic": "orders", "body": "x", "properties": "UNIQ_KEY=1"}, "UNIQ_KEY"),
         ],

@@ -22,7 +22,7 @@ async def test_before_the_start_it_does_not_run(client: Lifecycle[str]) -> None:
 async def test_it_is_started_once(client: Lifecycle[str]) -> None:
     client.started("its parts")
     assert client.running() == client.running_parts == "its parts"
-    with pytest.raises(NotRunning, match="producer p was started before: start it once"):
+    with pytest.raises(NotRunning, match="producer p is already started: start it once"):
         client.require_new()
 
 
@@ -31,7 +31,7 @@ async def test_after_the_shutdown_it_neither_runs_nor_starts(client: Lifecycle[s
     assert client.stop() == "its parts"
     with pytest.raises(NotRunning, match="not running: it was shut down"):
         client.running()
-    with pytest.raises(NotRunning, match="was shut down and cannot be started again: make a new one"):
+    with pytest.raises(NotRunning, match="was shut down and cannot be started again: create a new one"):
         client.require_new()
 
 
@@ -53,11 +53,11 @@ def test_a_client_started_in_one_asyncio_run_is_not_used_in_another(client: Life
 
     asyncio.run(start())
     for wrong in (use, stop):
-        with pytest.raises(NotRunning, match=r"use it within one asyncio.run\(\), or hand its coroutines to one EventLoopThread"):
+        with pytest.raises(NotRunning, match=r"use it within one asyncio.run\(\), or pass its coroutines to one EventLoopThread"):
             asyncio.run(wrong())
-    with pytest.raises(NotRunning, match="this call comes from elsewhere"):
+    with pytest.raises(NotRunning, match="was called from outside the event loop"):
         client.running()
-    with pytest.raises(NotRunning, match="this call comes from elsewhere"):
+    with pytest.raises(NotRunning, match="was called from outside the event loop"):
         client.change(lambda: None)
 
 
@@ -68,7 +68,7 @@ async def test_a_change_is_made_at_once_before_the_start_and_on_the_event_loop(c
     client.change(lambda: made.append("running"))
     assert made == ["before", "running"]
     client.stop()
-    with pytest.raises(NotRunning, match="was shut down: nothing can be changed any more"):
+    with pytest.raises(NotRunning, match="was shut down and can no longer be changed"):
         client.change(lambda: made.append("after"))
 
 

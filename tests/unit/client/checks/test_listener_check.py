@@ -64,14 +64,14 @@ def test_whatever_takes_messages_and_context_is_a_listener(listener: Any) -> Non
 @pytest.mark.parametrize(
     ("listener", "sentence"),
     [
-        (None, "consumer g: the message listener is None; a function is expected, as in def listener(messages, context)"),
-        ("listener", "is a str; a function is expected"),
-        (LikeJava(), "is a LikeJava; a function is expected: pass its method consume_message"),
-        (LikeJava, "is the class LikeJava; a function or a method of an instance is expected"),
-        (asynchronous_generator, "is a generator function; it has to return a ConsumeStatus, not to yield"),
-        (generator, "is a generator function; it has to return a ConsumeStatus, not to yield"),
-        (lambda messages: None, "is called with (messages, context) and cannot take that: too many positional arguments"),
-        (more, "is called with (messages, context) and cannot take that: missing a required argument: 'context'"),
+        (None, "consumer g: the message listener must be a function, not None: define one with def listener(messages, context)"),
+        ("listener", "must be a function, not a str"),
+        (LikeJava(), "must be a function, not a LikeJava: pass its method consume_message"),
+        (LikeJava, "must be a function or a bound method, not the class LikeJava"),
+        (asynchronous_generator, "must return a ConsumeStatus, but it is a generator function: do not use yield"),
+        (generator, "must return a ConsumeStatus, but it is a generator function: do not use yield"),
+        (lambda messages: None, "must accept the arguments (messages, context): too many positional arguments"),
+        (more, "must accept the arguments (messages, context): missing a required argument: 'context'"),
     ],
 )
 def test_what_is_no_message_listener_is_told_how_one_looks(listener: Any, sentence: str) -> None:
@@ -121,13 +121,13 @@ def test_other_functions_are_not_taken_for_async_ones(listener: Any) -> None:
 @pytest.mark.parametrize(
     ("listener", "sentence"),
     [
-        (None, "producer p needs a transaction listener with a method execute_local_transaction; this is None"),
-        (plain, "with a method execute_local_transaction; this is a function"),
-        (WithoutCheck(), "with a method check_local_transaction; this is a WithoutCheck"),
-        (Right, "the transaction listener is the class Right; pass an instance of it"),
+        (None, "producer p: the transaction listener, None, has no method execute_local_transaction"),
+        (plain, "the transaction listener, a function, has no method execute_local_transaction"),
+        (WithoutCheck(), "the transaction listener, a WithoutCheck, has no method check_local_transaction"),
+        (Right, "the transaction listener is the class Right: pass an instance of it"),
         (
             WithoutArg(),
-            "execute_local_transaction of the transaction listener is called with (message, arg) and cannot take that",
+            "execute_local_transaction of the transaction listener must accept the arguments (message, arg)",
         ),
     ],
 )

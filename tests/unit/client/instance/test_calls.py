@@ -3,7 +3,7 @@
 import pytest
 
 from rocketmq_broker.client import BrokerError, BrokerUnreachable, RequestTimedOut
-from rocketmq_broker.client.instance.calls import ask, ask_for_success, tell
+from rocketmq_broker.client.instance.calls import ask, ask_for_success, send_oneway
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.headers import ViewMessageRequestHeader
 from rocketmq_broker.remoting.errors import ConnectionClosed, RemotingTimeout, TooManyRequests
@@ -44,19 +44,19 @@ async def test_whoever_wants_success_gets_an_error_with_the_brokers_words() -> N
 
 async def test_an_error_without_a_remark_says_so() -> None:
     peers = Peers(a=lambda request: answer(ResponseCode.SYSTEM_ERROR))
-    with pytest.raises(BrokerError, match="answered code 1: without a remark"):
+    with pytest.raises(BrokerError, match="answered code 1: no remark"):
         await ask_for_success(peers.as_remoting(), "a:1", CODE, timeout_ms=5)
 
 
 async def test_a_oneway_request_wants_no_answer() -> None:
     peers = Peers(a=lambda request: success())
-    await tell(peers.as_remoting(), "a:1", CODE, HEADER, b"body")
+    await send_oneway(peers.as_remoting(), "a:1", CODE, HEADER, b"body")
     assert (peers.asked[0].is_oneway, peers.asked[0].command.body) == (True, b"body")
 
 
 async def test_a_oneway_request_that_cannot_leave_says_so() -> None:
     with pytest.raises(BrokerUnreachable, match="VIEW_MESSAGE_BY_ID: no connection to a:1"):
-        await tell(Peers().as_remoting(), "a:1", CODE, HEADER)
+        await send_oneway(Peers().as_remoting(), "a:1", CODE, HEADER)
 
 
 async def test_a_broker_is_asked_by_its_name_wherever_it_is() -> None:
@@ -64,7 +64,7 @@ async def test_a_broker_is_asked_by_its_name_wherever_it_is() -> None:
     calls = calls_to(peers)
     assert (await calls.ask_master("broker-a", CODE, HEADER)).body == b"found"
     assert (await calls.ask_at("broker-a:1", CODE, HEADER, timeout_ms=7)).body == b"found"
-    await calls.tell_master("broker-a", CODE, HEADER)
+    await calls.send_oneway_to_master("broker-a", CODE, HEADER)
     assert [(asked.address, asked.is_oneway) for asked in peers.asked] == [
         ("broker-a:1", False),
         ("broker-a:1", False),

@@ -68,15 +68,15 @@ async def test_one_that_is_away_is_named_once_and_so_is_its_return(caplog: pytes
         assert await beating.send()
         assert await beating.send()
     away, back = (record.getMessage() for record in caplog.records)
-    assert away.startswith("broker x:1 is away (HEART_BEAT: no connection to x:1")
-    assert back == "broker x:1 is back"
+    assert away.startswith("broker x:1 is unreachable (HEART_BEAT: no connection to x:1")
+    assert back == "broker x:1 is reachable again"
     assert known.refreshed == 2
 
 
 async def test_a_refusal_is_no_absence(caplog: pytest.LogCaptureFixture) -> None:
     beating, _ = heartbeats(Peers(x=lambda request: answer(ResponseCode.SYSTEM_ERROR, remark="no such account")))
     assert not await beating.send()
-    assert "broker x:1 refuses this client (broker x:1 answered code 1: no such account)" in caplog.text
+    assert "broker x:1 refused the heartbeat (broker x:1 answered code 1: no such account)" in caplog.text
 
 
 async def test_each_group_takes_leave_of_each_broker() -> None:
@@ -123,4 +123,4 @@ async def test_what_a_broker_remarks_is_logged_once_until_it_changes(caplog: pyt
     for _ in range(4):
         assert await beating.send()
     warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
-    assert warnings == ["broker x:1 says: the members differ"] * 2
+    assert warnings == ["broker x:1 reports: the members differ"] * 2

@@ -74,13 +74,13 @@ async def test_where_none_answers_the_error_says_what_to_do() -> None:
 
 async def test_a_broker_in_a_name_servers_place_is_told_from_silence() -> None:
     servers, _ = asking(a=a_broker)
-    with pytest.raises(NameServerUnreachable, match="A broker listens there: set NAMESRV_ADDR to the name server"):
+    with pytest.raises(NameServerUnreachable, match="A broker listens at this address: set NAMESRV_ADDR to the name server"):
         await servers.find_route("orders")
 
 
 async def test_an_answer_that_makes_no_sense_is_named_so() -> None:
     servers, _ = asking(a=lambda request: success(body=b"<html>"))
-    with pytest.raises(UnreadableAnswer, match="the answer cannot be understood"):
+    with pytest.raises(UnreadableAnswer, match="the answer cannot be decoded"):
         await servers.find_route("orders")
 
 

@@ -64,7 +64,7 @@ async def test_apaches_broker_tells_how_many_are_stored(first: int, end: int, co
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]"])
 async def test_an_answer_that_cannot_be_understood_is_an_error_of_the_broker(body: bytes) -> None:
-    with pytest.raises(BrokerError, match="cannot be understood"):
+    with pytest.raises(BrokerError, match="cannot be decoded"):
         await discarded(lambda request: encode_response(request, ResponseCode.SUCCESS, body=body))
 
 

@@ -22,7 +22,7 @@ class Published(Places):
 
     async def queues_to_publish(self, topic: str) -> list[MessageQueue]:
         if not self.brokers:
-            raise NoRoute("no broker takes messages for topic orders now")
+            raise NoRoute("no broker accepts messages for topic orders")
         return [MessageQueue(topic, name, queue_id) for name in self.brokers for queue_id in (0, 1)]
 
 
@@ -82,12 +82,12 @@ async def test_brokers_that_all_fail_are_all_told() -> None:
 async def test_an_answer_that_makes_no_sense_is_a_reason() -> None:
     reason, _ = await why(a=lambda request: success(body=b"<html>"))
     assert reason is not None
-    assert "cannot be understood" in reason
+    assert "cannot be decoded" in reason
 
 
 async def test_a_topic_without_a_broker_is_a_reason() -> None:
     reason, _ = await why()
-    assert reason == "no broker takes messages for topic orders now"
+    assert reason == "no broker accepts messages for topic orders"
 
 
 async def test_who_has_just_stored_a_message_asks_nobody() -> None:

@@ -42,7 +42,7 @@ class Run:
                 on_messages=lambda _, messages: self.events.append(("messages", offsets(messages))),
                 on_progress=lambda queue: self.events.append(("progress", queue.committable_offset)),
                 on_illegal_offset=lambda _, offset: self.events.append(("illegal", offset)),
-                on_forgotten=lambda: self.events.append(("forgotten", None)),
+                on_subscription_unknown=lambda: self.events.append(("forgotten", None)),
             ),
         )
 

@@ -51,5 +51,5 @@ async def test_an_async_listener_holds_without_stopping_the_event_loop() -> None
 
 
 async def test_an_async_listener_that_would_stop_the_event_loop_is_told_what_to_write() -> None:
-    with pytest.raises(NotRunning, match=r"write await context.hold_async\(seconds\)"):
+    with pytest.raises(NotRunning, match=r"use await context.hold_async\(seconds\)"):
         ConsumeContext(QUEUE).hold(0)

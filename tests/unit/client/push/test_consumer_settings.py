@@ -46,5 +46,5 @@ def test_a_number_has_a_least_and_a_most(name: str, most: int) -> None:
     for right in (1, most):
         ConsumerSettings(**{"consume_timestamp_ms": 0, name: right})  # type: ignore[arg-type]
     for wrong in (0, most + 1):
-        with pytest.raises(IllegalConfiguration, match=f"{name} is {wrong}; it has to be 1 to {most}"):
+        with pytest.raises(IllegalConfiguration, match=f"{name} must be between 1 and {most}, not {wrong}"):
             ConsumerSettings(**{"consume_timestamp_ms": 0, name: wrong})  # type: ignore[arg-type]

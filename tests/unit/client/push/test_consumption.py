@@ -304,7 +304,7 @@ async def test_in_order_a_suspension_that_is_no_number_does_not_keep_the_queue_w
     consumption.arrived(queue, messages)
     await until(lambda: queue.message_count == 0)
     assert seen == [0, 1]
-    assert "suspend_current_queue_time_ms to '10'; a number of milliseconds is expected" in caplog.text
+    assert "suspend_current_queue_time_ms must be a number of milliseconds, not '10'" in caplog.text
     await consumption.stop(1)
 
 

@@ -25,12 +25,12 @@ class Gate:
     def __init__(self) -> None:
         self.opened = asyncio.Event()
         self.running = 0
-        self.most_at_a_time = 0
+        self.max_concurrency = 0
 
     def listener(self, answer: object) -> Callable[[], Awaitable[object]]:
         async def listen() -> object:
             self.running += 1
-            self.most_at_a_time = max(self.most_at_a_time, self.running)
+            self.max_concurrency = max(self.max_concurrency, self.running)
             try:
                 await self.opened.wait()
             finally:
@@ -73,7 +73,7 @@ async def test_no_more_run_than_may_and_all_have_their_turn() -> None:
     assert tasks.unfinished == 5
     gate.opened.set()
     assert await asyncio.wait_for(asyncio.gather(*answers), 30) == [0, 1, 2, 3, 4]
-    assert gate.most_at_a_time == 2
+    assert gate.max_concurrency == 2
     await tasks.stop(1)
 
 
@@ -113,7 +113,7 @@ async def test_at_the_stop_what_does_not_end_in_time_is_cancelled(caplog: pytest
         await tasks.stop(0)
     assert gate.running == 0
     assert isinstance(outcomes[0][1], ListenerCancelled)
-    assert "checks: 1 async listeners still ran at shutdown and were cancelled" in caplog.text
+    assert "checks: cancelled 1 async listeners that were running at shutdown" in caplog.text
 
 
 async def test_after_the_stop_nothing_runs() -> None:
@@ -132,7 +132,7 @@ async def test_an_answer_that_cannot_be_used_stops_nothing(caplog: pytest.LogCap
     tasks = ListenerTasks("t", 1)
     tasks.submit(lambda: 1, unusable)
     assert await tasks.run(lambda: 2) == 2
-    assert "the answer of a listener could not be used" in caplog.text
+    assert "the result of a listener could not be processed" in caplog.text
     await tasks.stop(1)
 
 

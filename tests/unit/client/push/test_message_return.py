@@ -86,7 +86,7 @@ def test_a_retry_keeps_body_id_and_topic_and_is_no_transaction_any_more() -> Non
 
 async def test_what_has_no_room_for_a_retry_is_given_to_the_dead_letters() -> None:
     """A retry topic's message would have too long properties: it would be tried again here for ever."""
-    broker = Broker(takes_retries=False, refusal=MessageRefused("the properties have 32800 bytes; at most 32767 can be sent"))
+    broker = Broker(takes_retries=False, refusal=MessageRefused("message properties too long: 32800 bytes, at most 32767"))
     assert await message_return(broker).give_way(message(5), 5)
     assert await message_return(broker).to_dead_letters(message(6))
     assert broker.given_back == [("ID5", -1, 16), ("ID6", -1, 16)]

@@ -41,7 +41,7 @@ class Consumption:
 
 
 async def test_a_queue_whose_pull_loop_failed_is_begun_anew_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assignment_module, "ANEW_AFTER_S", 0.0)
+    monkeypatch.setattr(assignment_module, "RESTART_DELAY_S", 0.0)
     store, begun, moved = Store(), [], asyncio.Event()
 
     async def pull(process_queue: ProcessQueue) -> None:

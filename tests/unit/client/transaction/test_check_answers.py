@@ -180,7 +180,7 @@ async def test_a_topic_without_a_listener_is_undecided_and_named_once(runners: R
         check_back.on_check(connection, check(offset, topic=b"refunds"))  # type: ignore[arg-type]
     assert [(told.msg_id, told.commit_or_rollback) for told in connection.told] == [("T7", 0), ("T8", 0)]
     (line,) = caplog.messages
-    assert "for topic refunds, for which producer group has no transaction listener; it has: orders" in line
+    assert "for topic refunds are answered UNKNOWN: producer group has transaction listeners only for: orders" in line
 
 
 async def test_the_listener_for_all_other_topics_is_asked_about_them(runners: Runners) -> None:

@@ -75,9 +75,9 @@ class Unspeakable(Exception):
         (None, ValueError("no total\nin order 1"), "the listener raised ValueError: no total"),
         (None, KeyError(), "the listener raised KeyError: "),
         (None, Unspeakable(), "the listener raised Unspeakable: (its text cannot be read: TypeError)"),
-        (None, None, "the listener answered None"),
-        (True, None, "the listener answered True"),
-        ("COMMIT_MESSAGE", None, "the listener answered 'COMMIT_MESSAGE'"),
+        (None, None, "the listener returned None"),
+        (True, None, "the listener returned True"),
+        ("COMMIT_MESSAGE", None, "the listener returned 'COMMIT_MESSAGE'"),
     ],
 )
 def test_what_is_no_answer_means_unknown_and_is_said_in_one_line(
@@ -88,7 +88,7 @@ def test_what_is_no_answer_means_unknown_and_is_said_in_one_line(
 
 def test_an_answer_that_cannot_be_shown_means_unknown_too() -> None:
     state, failure = decision_and_failure(Unspeakable(), None, "T")
-    assert (state, (failure or "").startswith("the listener answered <Unspeakable instance")) == (UNKNOWN, True)
+    assert (state, (failure or "").startswith("the listener returned <Unspeakable instance")) == (UNKNOWN, True)
 
 
 @pytest.mark.parametrize(("answer", "error"), [(None, ValueError("x" * 10_000)), ("x" * 10_000, None)])
@@ -107,5 +107,5 @@ def test_the_commit_log_offset_is_read_from_ids_with_ipv4_and_ipv6_hosts() -> No
 
 
 def test_what_is_no_offset_message_id_is_refused() -> None:
-    with pytest.raises(ValueError, match="no offset message id"):
+    with pytest.raises(ValueError, match="offset message id must have"):
         commit_log_offset_of("UNIQUE")

@@ -1,1 +1,1 @@
-"""Operators' view of a push consumer, and their requests to it."""
+"""Operators' requests to a push consumer."""

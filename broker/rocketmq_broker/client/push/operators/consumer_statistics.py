@@ -1,4 +1,4 @@
-"""A consumer's speed on each of its topics (RocketMQ's ConsumerStatsManager)."""
+"""The consumption rates of a consumer, by topic (RocketMQ's ConsumerStatsManager)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOUR_S: Final = 3600
 
 @dataclass(slots=True)
 class _Span:
-    """The counts of one topic in ten seconds."""
+    """The counts of one topic in an interval of 10 s."""
 
     number: int
     pulls: int = 0
@@ -29,10 +29,10 @@ class _Span:
 
 
 class ConsumerStatistics:
-    """Counters of the last hour. They belong to the event loop."""
+    """Counts of the last hour. Use it on the event loop only."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
-        """`now_s` is a clock that never goes back."""
+        """`now_s` is a monotonic clock."""
         self._now_s = now_s
         self._spans: dict[str, deque[_Span]] = {}
 

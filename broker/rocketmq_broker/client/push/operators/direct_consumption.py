@@ -1,6 +1,6 @@
-"""Consuming one message at an operator's request (RocketMQ's ConsumeMessageService.consumeMessageDirectly).
+"""Consumes one message at an operator's request (RocketMQ's ConsumeMessageService.consumeMessageDirectly).
 
-Its place in its queue does not matter: no offset moves, and a failure returns nothing to the broker.
+No offset changes, and a failed message is not returned to the broker.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _RESULTS = {ConsumeStatus.CONSUME_SUCCESS: CMResult.CR_SUCCESS, ConsumeStatus.RE
 
 
 class DirectConsumption:
-    """A consumption of single messages by the listener, in turn with those that were pulled."""
+    """Calls the listener with single messages, in the same threads or tasks as for pulled messages."""
 
     def __init__(self, listener: MessageListener, runner: ListenerRunner, world: World, *, is_orderly: bool) -> None:
         self._listener = listener
@@ -30,14 +30,14 @@ class DirectConsumption:
         self._now_s = world.steady_s
 
     def consume(self, message: MessageExt, on_done: Callable[[ConsumeMessageDirectlyResult], None]) -> None:
-        """Calls the listener with this message alone, and passes its answer to `on_done` on the event loop."""
+        """Calls the listener with only this message, and passes its result to `on_done` on the event loop."""
         queue = MessageQueue(message.topic, message.broker_name, message.queue_id)
         context = ConsumeContext(queue, withdrawn=self._withdrawn)
         listener, messages = self._listener, [with_real_topic(message)]
         self._runner.submit(lambda: listener(messages, context), partial(self._answered, on_done, context, self._now_s()))
 
     def withdraw(self) -> None:
-        """Makes a listener that only holds its message let go of it, at the consumer's shutdown."""
+        """Signals a listener that holds its message to stop. Called at the consumer's shutdown."""
         self._withdrawn.set()
 
     def _answered(

@@ -1,4 +1,4 @@
-"""Operators' requests to a push consumer, through its broker, as with `mqadmin consumerStatus` (ClientRemotingProcessor)."""
+"""Handles operators' requests to a push consumer, such as `mqadmin consumerStatus` (RocketMQ's ClientRemotingProcessor)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 from rocketmq_broker.client.instance.instance import RequestHandlers
 from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
-from rocketmq_broker.client.push.operators.running_info import ConsumerPortrait
+from rocketmq_broker.client.push.operators.running_info import ConsumerState
 from rocketmq_broker.message import MessageError
 from rocketmq_broker.message.record import decode_record, to_message
 from rocketmq_broker.protocol.bodies import ConsumeMessageDirectlyResult, GetConsumerStatusBody
@@ -24,11 +24,11 @@ logger = logging.getLogger(__name__)
 
 
 class OperatorRequests:
-    """The handlers that report on the consumer, and make it consume a message at once."""
+    """Handles requests that report the consumer's state or make it consume a message at once."""
 
-    def __init__(self, portrait: ConsumerPortrait, direct: DirectConsumption) -> None:
-        """Takes the parts that the requests are about."""
-        self._portrait = portrait
+    def __init__(self, state: ConsumerState, direct: DirectConsumption) -> None:
+        """The requests read `state`, and consume messages by `direct`."""
+        self._state = state
         self._direct = direct
         self.handlers: RequestHandlers = {
             RequestCode.GET_CONSUMER_RUNNING_INFO: self._running_info,
@@ -39,17 +39,17 @@ class OperatorRequests:
     def _running_info(self, connection: Connection, request: RemotingCommand) -> bytes:
         header = request.decode_header(GetConsumerRunningInfoRequestHeader)
         self._refuse_other(header.consumer_group)
-        info = self._portrait.running_info(with_threads=header.jstack_enable)
+        info = self._state.running_info(with_threads=header.jstack_enable)
         return encode_response(request, ResponseCode.SUCCESS, body=info.encode())
 
     def _offsets(self, connection: Connection, request: RemotingCommand) -> bytes:
         header = request.decode_header(GetConsumerStatusRequestHeader)
         self._refuse_other(header.group)
-        body = GetConsumerStatusBody(message_queue_table=self._portrait.offsets(header.topic))
+        body = GetConsumerStatusBody(message_queue_table=self._state.offsets(header.topic))
         return encode_response(request, ResponseCode.SUCCESS, body=body.encode())
 
     def _consume_directly(self, connection: Connection, request: RemotingCommand) -> None:
-        """Consumes the message. The response follows the listener's answer."""
+        """Consumes the message. The response is sent when the listener has returned."""
         header = request.decode_header(ConsumeMessageDirectlyResultRequestHeader)
         self._refuse_other(header.consumer_group)
         try:
@@ -59,12 +59,12 @@ class OperatorRequests:
         reply_to = ReplyTo(request.opaque, request.serialize_type)
 
         def answer(result: ConsumeMessageDirectlyResult) -> None:
-            logger.info("message %s was consumed because an operator said so: %s", message.message_id, result.consume_result)
+            logger.info("message %s was consumed at an operator's request: %s", message.message_id, result.consume_result)
             if connection.is_open:
                 connection.send(encode_response(reply_to, ResponseCode.SUCCESS, body=result.encode()))
 
         self._direct.consume(message, answer)
 
     def _refuse_other(self, group: str) -> None:
-        if group != self._portrait.group:
+        if group != self._state.group:
             raise RequestRefused(ResponseCode.SYSTEM_ERROR, f"The Consumer Group <{group}> not exist in this consumer")

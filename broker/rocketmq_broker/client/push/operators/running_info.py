@@ -1,4 +1,4 @@
-"""A push consumer's report for operators (RocketMQ's DefaultMQPushConsumerImpl.consumerRunningInfo)."""
+"""Reports a push consumer's state to operators (RocketMQ's DefaultMQPushConsumerImpl.consumerRunningInfo)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _BYTES_PER_MIB: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerPortrait:
-    """The visible state of one running consumer. It belongs to the event loop."""
+class ConsumerState:
+    """A view of one running consumer's state. Use it on the event loop only."""
 
     group: str
     name_servers: str
@@ -49,7 +49,7 @@ class ConsumerPortrait:
     started_ms: int
 
     def running_info(self, *, with_threads: bool) -> ConsumerRunningInfo:
-        """Returns the whole report; the threads' stacks only on request: collecting them stops the process for a moment."""
+        """Returns the whole report. Thread stacks are optional, because collecting them pauses the process for a moment."""
         return ConsumerRunningInfo(
             properties=self._properties(),
             subscription_set=[self.subscriptions[topic].to_wire() for topic in sorted(self.subscriptions)],
@@ -59,7 +59,7 @@ class ConsumerPortrait:
         )
 
     def offsets(self, topic: str) -> QueueTable[int]:
-        """Returns the offset of each queue of the topic; of all topics for an empty name."""
+        """Returns the offset of each queue of the topic, or of all queues if `topic` is empty."""
         return QueueTable(
             {queue: each.committable_offset for queue, each in self.process_queues().items() if topic in ("", queue.topic)}
         )
@@ -88,7 +88,7 @@ class ConsumerPortrait:
             cached_msg_max_offset=cached[1] if cached else 0,
             cached_msg_count=process_queue.message_count,
             cached_msg_size_in_mi_b=process_queue.message_bytes // _BYTES_PER_MIB,
-            # Without order nothing is locked; Java reports such queues as locked.
+            # Concurrent consumers lock no queues, but Apache's client reports their queues as locked.
             locked=self.locks is None or self.locks.holds(process_queue.queue),
             last_lock_timestamp=self._wall_ms(process_queue.begun_s if locked_s is None else locked_s),
             last_pull_timestamp=self._wall_ms(process_queue.pulled_s),
@@ -96,7 +96,7 @@ class ConsumerPortrait:
         )
 
     def _wall_ms(self, steady_s: float) -> int:
-        """Converts a time of the steady clock to the wall clock's."""
+        """Converts a time of the steady clock to a time of the wall clock."""
         return self.world.wall_ms() - int((self.world.steady_s() - steady_s) * 1000)
 
 
@@ -116,7 +116,7 @@ _MAX_CHARACTERS: Final = 256 * 1024
 
 
 def thread_dump() -> str:
-    """Returns each thread with its stack, the innermost call first; without the values of variables."""
+    """Returns the stack of each thread, innermost call first, without the values of variables."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines: list[str] = []
     for identifier, frame in sys._current_frames().items():

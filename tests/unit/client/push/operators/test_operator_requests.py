@@ -14,7 +14,7 @@ from rocketmq_broker.client.push.listener_runners import ListenerRunner
 from rocketmq_broker.client.push.operators.consumer_statistics import ConsumerStatistics
 from rocketmq_broker.client.push.operators.direct_consumption import DirectConsumption
 from rocketmq_broker.client.push.operators.operator_requests import OperatorRequests
-from rocketmq_broker.client.push.operators.running_info import ConsumerPortrait
+from rocketmq_broker.client.push.operators.running_info import ConsumerState
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message.record import encode_record, host_bytes
 from rocketmq_broker.protocol.bodies import CMResult, ConsumeMessageDirectlyResult, ConsumerRunningInfo, GetConsumerStatusBody
@@ -51,7 +51,7 @@ class Broker:
 
     def __init__(self, listener: MessageListener) -> None:
         self.answers: list[RemotingCommand] = []
-        portrait = ConsumerPortrait(
+        state = ConsumerState(
             group="credits",
             name_servers="127.0.0.1:9876",
             settings=ConsumerSettings(consume_timestamp_ms=0),
@@ -64,7 +64,7 @@ class Broker:
             started_ms=0,
         )
         direct = DirectConsumption(listener, cast(ListenerRunner, AtOnce()), World(), is_orderly=False)
-        self._handlers = OperatorRequests(portrait, direct).handlers
+        self._handlers = OperatorRequests(state, direct).handlers
 
     def send(self, frame: bytes) -> None:
         self.answers += FrameDecoder().feed(frame)
