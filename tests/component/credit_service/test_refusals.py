@@ -249,7 +249,7 @@ def test_while_nothing_passes_orders_give_way_the_more_rarely_and_count_as_held(
     shop = Shop(CreditSide(Ledger(sqlite_engine, WITHOUT_PAUSES)), threads=1)
     rule_of(sqlite_engine, "raising trigger").is_set_up(sqlite_engine)
     took: list[float] = []
-    for _ in range(70):
+    for _ in range(10):
         began_s = shop.side.clock()
         assert shop.credit(orders(8)) == [Later.GAVE_WAY] * 8
         took.append(shop.side.clock() - began_s)
@@ -259,4 +259,4 @@ def test_while_nothing_passes_orders_give_way_the_more_rarely_and_count_as_held(
         shop.side.clock.advance(ASIDE_S + 1)
         assert shop.holds.state() is None
     assert took == sorted(took)
-    assert (took[0] < 30, took[-1] > 500) == (True, True)
+    assert (took[0] < 30, took[-1] > 100) == (True, True)

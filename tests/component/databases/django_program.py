@@ -1,4 +1,4 @@
-"""A Django program, which plays one test by its name. The environment's DATABASE is the URL of an empty database."""
+"""A Django program, which plays tests by their names, each on empty tables. DATABASE in the environment is an empty database."""
 
 import os
 import sys
@@ -107,4 +107,6 @@ def raises(kind: type[Exception], play: object) -> None:
 
 
 call_command("migrate", verbosity=0)
-globals()[sys.argv[1]]()
+for play in sys.argv[1:]:
+    globals()[play]()
+    call_command("flush", interactive=False, verbosity=0)
