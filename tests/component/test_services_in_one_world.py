@@ -115,8 +115,8 @@ async def trade(rocketmq: RocketMQ, world: World, orders: Engine, credits: Engin
         rocketmq.lose_next_decision()
 
 
-async def test_each_time_in_the_databases_is_one_of_the_virtual_world(tmp_path: Path) -> None:
-    found = await play(tmp_path, 7)
+async def test_each_time_in_the_databases_is_one_of_the_virtual_world(database_folder: Path) -> None:
+    found = await play(database_folder, 7)
     assert len(values(found, "credits", "order_id")) == len(values(found, "shipments", "order_id")) == 2
     first_ms, second_ms = values(found, "orders", "created_at_ms")
     assert second_ms - first_ms == 5 * MINUTE_MS
@@ -124,10 +124,8 @@ async def test_each_time_in_the_databases_is_one_of_the_virtual_world(tmp_path: 
     assert not [time for time in times if time[2] is not None and not BEGIN_MS <= time[2] <= BEGIN_MS + 11 * MINUTE_MS]
 
 
-async def test_a_seed_makes_the_same_rows_again(tmp_path: Path) -> None:
-    assert await play(tmp_path / "first", 7) == await play(tmp_path / "again", 7)
-
-
-async def test_another_seed_makes_other_ids(tmp_path: Path) -> None:
-    one, other = [set(values(await play(tmp_path / str(seed), seed), "orders", "order_id")) for seed in (7, 8)]
-    assert not one & other
+async def test_a_seed_makes_the_same_rows_again_and_another_one_makes_other_ids(database_folder: Path) -> None:
+    first = await play(database_folder / "first", 7)
+    assert first == await play(database_folder / "again", 7)
+    other = await play(database_folder / "other", 8)
+    assert not set(values(first, "orders", "order_id")) & set(values(other, "orders", "order_id"))

@@ -1,12 +1,11 @@
-"""docs/tour.md: twelve files, as long as it says; each change that it proposes can be made, and the named test then fails."""
+"""docs/tour.md: twelve files, as long as it says, with the lines that it proposes to change.
+
+`tests/lab/test_changes_of_the_tour.py` makes the changes: each starts a pytest of its own.
+"""
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,33 +65,7 @@ def test_each_look_names_what_is_there(stop: Stop) -> None:
     assert [word for word in re.findall(r"`(\w+)`", look) if word not in source] == []
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout in which files may be changed; it has the same .venv."""
-    copy = tmp_path_factory.mktemp("tour") / "checkout"
-    left_out = shutil.ignore_patterns(".git", ".venv", "build", "data", "dist", "__pycache__", ".*_cache", "node_modules")
-    shutil.copytree(ROOT, copy, ignore=left_out, symlinks=True)
-    (copy / ".venv").symlink_to(ROOT / ".venv")
-    return copy
-
-
-def run(checkout: Path, test: str) -> subprocess.CompletedProcess[str]:
-    python = checkout / ".venv" / "bin" / "python"
-    command = [python, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", test]
-    environment = {**os.environ, "PYTHONPATH": ""}  # a Spark session of this process left the first checkout's folders there
-    return subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, timeout=240, check=False)
-
-
-@pytest.mark.slow
 @each_stop
-def test_each_change_makes_its_test_fail(stop: Stop, checkout: Path) -> None:
-    path = checkout / stop.path
-    source = path.read_text()
-    assert source.count(stop.before) == 1, f"{stop.path} does not have these lines once:\n{stop.before}"
-    path.write_text(source.replace(stop.before, stop.after))
-    try:
-        done = run(checkout, stop.test)
-    finally:
-        path.write_text(source)
-    assert done.returncode == 1, f"{sys.executable}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
-    assert "1 failed" in done.stdout, done.stdout[-2000:]
+def test_each_change_can_be_made(stop: Stop) -> None:
+    assert (ROOT / stop.path).read_text().count(stop.before) == 1, f"{stop.path} does not have these lines once:\n{stop.before}"
+    assert (ROOT / stop.test).is_file()

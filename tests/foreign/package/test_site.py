@@ -16,7 +16,7 @@ from deploy.scripts.translations import translations
 from rocketmq_broker.transaction.states import TRANSITIONS, State
 from tutorials.pages import chapters
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 STATES = (ROOT / "docs" / "diagrams.md").read_text().split("stateDiagram-v2")[1].split("```")[0]
 
 
