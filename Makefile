@@ -9,8 +9,10 @@ TESTS ?= tutorials tests/e2e tests/component tests/unit packages
 FOREIGN ?= $(notdir $(wildcard tests/foreign/[a-z]*))
 # What a test outside of tests/foreign may need all the same is a marker.
 NEEDS := docker or java or ports or postgresql
-OWN = -m "not ($(NEEDS))"
+OWN = -m "not ($(NEEDS) or worlds)"
 NOT_OWN = -m "$(NEEDS)"
+# A chapter's test that plays long simulated worlds is marked so, and make test-lab runs it.
+WORLDS := tutorials/take-the-barrier-out/test_barrier_out.py
 # Files side by side, a process for each processor; in the order they are found: the long ones come first.
 # All tests together wait for half of their time: half as many processes more use it. With more, Apache's brokers get too little.
 LANES := logical
@@ -68,7 +70,7 @@ test-foreign: setup ## Run the tests with Apache's brokers and clients, Docker, 
 	@$(if $(filter-out undefined file,$(origin FOREIGN)),,$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) $(NOT_OWN) --durations=25 --durations-min=5 $(TESTS))
 
 test-lab: setup ## Run the tests of simulated worlds and planted bugs, and fuzz
-	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 tests/lab
+	@$(PYTHON_IN_VENV) -m pytest $(SIDE_BY_SIDE) --durations=25 --durations-min=5 tests/lab $(WORLDS)
 
 test-compiled: ## Run what the broker does on the compiled broker: unit and component tests, crashes, conformance, real processes
 	@$(MAKE) --no-print-directory test COMPILED=1 OWN='-m "not docker"' \

@@ -14,8 +14,19 @@ from lab.simulation.planted.all_planted import planted
 from lab.simulation.world import play
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, read_plan
 
+pytestmark = pytest.mark.worlds
+
 HERE = Path(__file__).parent
 CHECKOUT = HERE.parents[1]
+PLAY = """
+import sys
+from pathlib import Path
+from lab.simulation.world import play
+from rocketmq_broker.testing.simulation.plan import read_plan
+violations = play(read_plan(Path(sys.argv[1]).read_bytes())).violations
+print(*violations, sep="\\n")
+sys.exit(bool(violations))
+"""
 
 
 @pytest.fixture
@@ -27,13 +38,13 @@ def without_barrier(tmp_path: Path) -> Path:
 
 
 def simulate(plan: Plan, folder: Path, *packages: Path) -> subprocess.CompletedProcess[str]:
-    """Plays a plan by the command, with the packages in these folders in place of the checkout's."""
+    """Plays a plan in another process, with the packages in these folders instead of those of the checkout."""
     file = folder / "plan.json"
     file.write_text(plan.written())
     path = os.pathsep.join(map(str, (*packages, CHECKOUT)))
     return subprocess.run(
-        [sys.executable, "-P", "-m", "lab.simulation", "--plan", file, "--output", folder],
-        env=os.environ | {"PYTHONPATH": path, "COLUMNS": "150"},
+        [sys.executable, "-P", "-c", PLAY, file],
+        env=os.environ | {"PYTHONPATH": path},
         cwd=folder,
         capture_output=True,
         text=True,
