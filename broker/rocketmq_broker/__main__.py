@@ -32,7 +32,7 @@ from rocketmq_broker.world import current_world
 CANNOT_START = 1
 CANNOT_GO_ON = 3
 STORE_CLEANER_LOGGER = "rocketmq_broker.server.durability.store_cleaner"
-"""The logger whose INFO lines, one for each deletion, operators see. Other loggers show WARNING and above."""
+"""The logger of deleted files, whose INFO lines are printed. Other loggers print WARNING and above."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -79,24 +79,24 @@ def _read(arguments: Sequence[str]) -> Namespace:
         "Runs a RocketMQ broker until SIGTERM or Ctrl-C. Without -c all settings are the defaults; see -p.",
     )
     add = command_line.add_argument
-    add("-c", "--config", type=Path, metavar="FILE", help="settings under RocketMQ's names: broker.conf")
-    add("-n", "--namesrv-addr", metavar="ADDRESSES", help="name servers, HOST:PORT;HOST:PORT")
-    add("--grpc-port", type=port_number, metavar="PORT", help="the port for clients of RocketMQ 5 (gRPC); 0 takes any free one")
-    add("-p", "--print-config", action="store_true", help="print all settings, and end")
-    add("--version", action="store_true", help="print the version and whether it is compiled, and end")
+    add("-c", "--config", type=Path, metavar="FILE", help="settings file with RocketMQ's names: broker.conf")
+    add("-n", "--namesrv-addr", metavar="ADDRESSES", help="addresses of name servers, HOST:PORT;HOST:PORT")
+    add("--grpc-port", type=port_number, metavar="PORT", help="port for clients of RocketMQ 5 (gRPC); 0 for any free port")
+    add("-p", "--print-config", action="store_true", help="print all settings and exit")
+    add("--version", action="store_true", help="print the version and whether it is compiled, and exit")
     add(
         "--brokers",
         type=count,
         metavar="N",
-        help="run a name server and so many brokers, each a process, with their stores below storePathRootDir",
+        help="run a name server and N brokers, one process each, with their stores in storePathRootDir",
     )
-    add("--ephemeral", action="store_true", help="for tests: any free ports, printed as JSON; the store is in memory")
-    add("--control", action="store_true", help="with --ephemeral: take commands of tests over HTTP on loopback")
+    add("--ephemeral", action="store_true", help="for tests: use free ports, print them as JSON, and keep the store in memory")
+    add("--control", action="store_true", help="with --ephemeral: accept commands from tests over HTTP on loopback")
     asked = command_line.parse_args(arguments)
     if asked.control and not asked.ephemeral:
-        command_line.error("--control goes with --ephemeral only")
+        command_line.error("--control requires --ephemeral")
     if asked.brokers is not None and asked.ephemeral:
-        command_line.error("--brokers does not go with --ephemeral")
+        command_line.error("--brokers cannot be combined with --ephemeral")
     return asked
 
 
@@ -107,7 +107,7 @@ def _run(settings: BrokerSettings) -> bool:
 
 
 def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controlled: bool) -> None:
-    # Imported only here, as the cluster is: a broker needs neither the memory nor the start-up time of either.
+    # Imported here, like the cluster, to save memory and start-up time in an ordinary broker.
     from rocketmq_broker.protocol.java_properties import parse_properties
     from rocketmq_broker.testing.ephemeral import run_ephemeral
 
@@ -116,16 +116,17 @@ def _run_ephemeral(config: Path | None, given: Mapping[str, str], *, is_controll
 
 
 def _allow_many_connections() -> None:
-    """Raises the limit of open files as far as the system allows: the usual 1024 would also bound the connections."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    """Raises the limit of open files to the maximum, because the usual limit of 1024 also limits connections."""
+    _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Keeps the garbage collector from what is built meanwhile, then and later: it stays as long as the broker runs.
+    """Disables the garbage collector inside the block, and exempts objects created there from later collections.
 
-    A quarter of the time in which a store with 100,000 pending transactions opens went into looking at them again and again.
+    These objects live as long as the broker. Scanning them took a quarter of the time to open a store with 100,000 pending
+    transactions.
     """
     gc.disable()
     try:
@@ -136,7 +137,7 @@ def collector_paused() -> Iterator[None]:
 
 
 async def _serve(settings: BrokerSettings) -> bool:
-    """Runs the broker until a signal ends it. Returns False if the broker ended because it could not go on."""
+    """Runs the broker until a stop signal. Returns False if the broker stopped because of an error."""
     stopping = event_of_stop_signals()
     refuse_a_single_broker(settings.store_root)
     broker = Broker(settings)
@@ -162,15 +163,15 @@ async def _serve(settings: BrokerSettings) -> bool:
 
 
 async def _serve_cluster(settings: BrokerSettings, brokers: int) -> bool:
-    """Runs brokers under a supervisor until a signal ends them. Returns False if none of them could go on."""
+    """Runs brokers under a supervisor until a stop signal. Returns False if all of them failed."""
     from rocketmq_broker.cluster.supervisor import Supervision, supervise
 
     stopping = event_of_stop_signals()
-    return await supervise(Supervision(settings, brokers, tell_of_cluster, current_world(), stopping))
+    return await supervise(Supervision(settings, brokers, print_cluster_line, current_world(), stopping))
 
 
-def tell_of_cluster(name: str, text: str) -> None:
-    """Prints a line about a process of the cluster, without control characters: strangers choose the names of topics."""
+def print_cluster_line(name: str, text: str) -> None:
+    """Prints a line about a process of the cluster. Escapes control characters, because clients choose topic names."""
     print(f"{name:8} | {printable(text, MAX_LINE_LENGTH)}", flush=True)
 
 

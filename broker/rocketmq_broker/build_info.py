@@ -1,4 +1,4 @@
-"""The running build: the broker's version, its interpreter, and whether its hot modules are compiled."""
+"""Information about the running build: version, interpreter, and whether it is compiled."""
 
 from importlib.machinery import ExtensionFileLoader
 from platform import python_implementation, python_version
@@ -8,7 +8,7 @@ from rocketmq_broker.message import record
 
 
 def is_compiled() -> bool:
-    """Returns whether mypyc compiled the hot modules. The source is the same either way."""
+    """Returns True if the modules on the hot path are compiled by mypyc."""
     return isinstance(record.__loader__, ExtensionFileLoader)
 
 

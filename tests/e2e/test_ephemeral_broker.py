@@ -89,5 +89,5 @@ def test_control_alone_makes_no_sense() -> None:
     ended = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (
         2,
-        "rocketmq-broker: --control goes with --ephemeral only. See rocketmq-broker --help\n",
+        "rocketmq-broker: --control requires --ephemeral. See rocketmq-broker --help\n",
     )

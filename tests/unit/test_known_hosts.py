@@ -118,5 +118,5 @@ def test_who_typed_our_address_may_use_it(fetch_site: str) -> None:
 def test_a_refusal_says_what_to_do() -> None:
     refusal = LOOPBACK.refusal("GET", "shop.example", None, None)
     assert refusal is not None
-    assert "'shop.example' is no name of this server" in refusal.detail
-    assert "ask by a name it knows" in refusal.detail
+    assert "unknown host name 'shop.example'" in refusal.detail
+    assert "use a configured name of this server" in refusal.detail

@@ -1,4 +1,4 @@
-"""The words that every package shares: messages, their properties, flags, ids, and the record that stores them."""
+"""Messages and their properties, flags and ids, and the record in which they are stored. All packages use these."""
 
 from rocketmq_broker.message.errors import CorruptRecord, IllegalMessage, MessageError
 from rocketmq_broker.message.message import Message, MessageExt, MessageQueue

@@ -1,8 +1,8 @@
-"""A dead letter, a message in `%DLQ%group` that its consumer group gave up, and the properties with which it is retried.
+"""Dead letters: messages in `%DLQ%group` that failed too often, and the properties with which they are retried.
 
-RocketMQ's tools send a dead letter to one chosen client (CONSUME_MESSAGE_DIRECTLY) or back into the dead-letter topic
-(`queryMsgById -s`). Here it goes to the group's retry topic, as a message of its first attempt: no other group gets it, and a
-further failure is redelivered as usual.
+RocketMQ's tools send a dead letter to one chosen client (CONSUME_MESSAGE_DIRECTLY) or back to the dead-letter topic
+(`queryMsgById -s`). Here it is sent to the group's retry topic as a first attempt. No other group gets it, and a further
+failure is redelivered as usual.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ from rocketmq_broker.message.ids import offset_message_id
 from rocketmq_broker.message.record import Record
 
 RETRIES: Final = "DEAD_LETTER_RETRIES"
-"""A property that is not RocketMQ's: how often the message was retried from the dead letters."""
+"""The number of times that the message was retried from the dead letters. RocketMQ has no such property."""
 
 
 def group_of(record: Record) -> str | None:
-    """Returns the consumer group of a dead letter; None if the record is none."""
+    """Returns the consumer group of a dead letter; None if the record is not a dead letter."""
     topic = record.topic.decode(errors="replace")
     return topic.removeprefix(topics.DEAD_LETTER_PREFIX) if topic.startswith(topics.DEAD_LETTER_PREFIX) else None
 
 
 def retries_of(record: Record) -> int:
-    """Returns how often the dead letter had been retried when it was parked."""
+    """Returns how often the message had been retried before it became this dead letter."""
     text = record.get_property(RETRIES) or ""
     return int(text) if text.isascii() and text.isdigit() else 0
 
 
 def retried_properties(record: Record, retries: int) -> bytes:
-    """Returns the dead letter's properties for its retry, without those that count its redeliveries."""
+    """Returns the dead letter's properties for its retry, without its redelivery count and delay level."""
     kept = props.remove(record.properties, (props.RECONSUME_TIME, props.DELAY_TIME_LEVEL))
     return props.put_if_it_fits(kept, RETRIES, str(retries))
 
 
 def with_origin(record: Record) -> bytes:
-    """Returns the properties of a message that is stored for another attempt, with the topic and offset message id of the first.
+    """Returns the record's properties with the topic and the offset message id of the first attempt.
 
-    Messages keep both to their dead-letter topic. A message whose properties have no room for one goes without it.
+    Redelivered messages keep both until they are dead letters. A property that does not fit is omitted.
     """
     encoded = record.properties
     if props.find(encoded, props.RETRY_TOPIC) is None:

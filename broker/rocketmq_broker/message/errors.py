@@ -2,20 +2,20 @@
 
 
 class MessageError(Exception):
-    """Base of the errors of this package."""
+    """Base class of the errors of this package."""
 
 
 class IllegalMessage(MessageError):
-    """A message that no client may send: no body, too large, an unusable topic, a reserved character in a property."""
+    """The message must not be sent: it has no body, is too large, or has an invalid topic or property."""
 
 
 class CorruptRecord(MessageError):
-    """Bytes that are no record: torn, damaged, or something else."""
+    """The bytes are not a valid record: truncated, damaged, or other data."""
 
 
 class BodyTooLong(CorruptRecord):
-    """A compressed body that would exceed its reader's limit when uncompressed."""
+    """A compressed body exceeds the reader's limit when decompressed."""
 
 
 class UnreadableJson(MessageError):
-    """A text that is JSON neither by the standard nor in the form of Apache's library fastjson."""
+    """The text is neither standard JSON nor JSON as written by the library fastjson."""

@@ -1,4 +1,4 @@
-"""Message ids: the client's (UNIQ_KEY), and the offset message id, which names the place in a broker's store."""
+"""Message ids: the client's id (UNIQ_KEY), and the offset message id, which contains the position in the commit log."""
 
 import calendar
 import socket
@@ -13,7 +13,7 @@ _HOST_AND_OFFSET = struct.Struct(">4sIq")
 
 
 class MessageId(NamedTuple):
-    """The content of an offset message id: the broker's host (IPv4) and port, and the commit log offset."""
+    """The content of an offset message id: the broker's IPv4 address and port, and the commit log offset."""
 
     host: str
     port: int
@@ -21,34 +21,33 @@ class MessageId(NamedTuple):
 
 
 def offset_message_id(store_host: bytes, commit_log_offset: int) -> str:
-    """Returns the 32 hexadecimal digits of host, port and offset (RocketMQ's MessageDecoder.createMessageId).
+    """Returns host, port and offset in hexadecimal digits (RocketMQ's MessageDecoder.createMessageId).
 
-    `store_host` is 8 bytes, an IPv4 address and a port, as a record holds them; with IPv6 it is 20, and the id 56 digits.
+    `store_host` is encoded as in a record: 8 bytes for IPv4, which gives 32 digits, or 20 bytes for IPv6, which gives 56.
     """
     return (store_host + commit_log_offset.to_bytes(8, "big", signed=True)).hex().upper()
 
 
 def parse_offset_message_id(text: str) -> MessageId:
-    """Parses an offset message id. Raises ValueError if the text is none."""
+    """Parses an offset message id with an IPv4 address. Raises ValueError if the text is not a valid one."""
     try:
         host, port, offset = _HOST_AND_OFFSET.unpack(bytes.fromhex(text))
     except (ValueError, struct.error):
-        raise ValueError(f"{text!r} is no offset message id: 32 hexadecimal digits are expected") from None
+        raise ValueError(f"offset message id must be 32 hexadecimal digits, not {text!r}") from None
     return MessageId(socket.inet_ntoa(host), port, offset)
 
 
 class UniqueIdMaker:
-    """A maker of the ids that clients give their messages; a process needs one (RocketMQ's MessageClientIDSetter).
+    """Generates the message ids of a client (RocketMQ's MessageClientIDSetter). Thread-safe.
 
-        IPv4 address 4 | process id 2 | maker 4 | ms since the month began 4 | counter 2
+        IPv4 address 4 | process id 2 | nonce 4 | milliseconds since the start of the month 4 | counter 2
 
-    An id is written as 32 hexadecimal digits. Ids are unique unless one maker makes more than 65,536 within a millisecond. When
-    the same milliseconds can come again (a new month, a clock set back, a fork), the maker draws a new number for itself.
-    Safe to use from several threads.
+    An id is written as 32 hexadecimal digits. Ids are unique unless one generator makes more than 65,536 in a millisecond. It
+    draws a new nonce when the milliseconds may repeat: in a new month, after the clock is set back, and in a forked process.
     """
 
     def __init__(self, world: World, host: str = "127.0.0.1") -> None:
-        """`host` is the IPv4 address by which others reach this machine."""
+        """`host` is the IPv4 address of this machine."""
         self._host = socket.inet_aton(host)
         self._process_id_now, self._nonce = world.process_id, world.nonce
         self._counter = 0

@@ -1,13 +1,13 @@
-"""A message before the store writes it (RocketMQ's MessageExtBrokerInner)."""
+"""A message before the store appends it (RocketMQ's MessageExtBrokerInner)."""
 
 from __future__ import annotations
 
 
 class InnerMessage:
-    """The fields of a record except those that the store adds: both offsets, the store timestamp and the store host.
+    """The fields of a record except those that the store sets: both offsets, the store timestamp and the store host.
 
-    Each processor makes one for each message that it stores. Its `__init__` is written out because it is on the hot path:
-    making a frozen dataclass takes three times as long.
+    Processors create one for each message that they store. It is not a frozen dataclass because creating one of those takes
+    three times as long, and this is on the hot path.
     """
 
     __slots__ = (
@@ -40,7 +40,7 @@ class InnerMessage:
         tags_code: int | None = None,
         body_crc: int | None = None,
     ) -> None:
-        """`properties` are encoded. `tags_code` and `body_crc` are computed later where the caller does not know them."""
+        """`properties` are encoded. `tags_code` and `body_crc` are computed later if they are None."""
         self.topic = topic
         self.queue_id = queue_id
         self.body = body

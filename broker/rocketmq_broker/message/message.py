@@ -1,4 +1,4 @@
-"""Messages in the form that programs use."""
+"""Messages as programs send and receive them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rocketmq_broker.message.named_properties import named_properties
 from rocketmq_broker.message.text.mistakes import kind_of, no_such_parameter
 
 _PARAMETERS = ("tags", "keys", "delay_time_level", "user_properties", "flag")
-_INSTEAD_OF_BYTES = {str: "encode it, as in text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
-_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two match without a call of the abstract class
+_INSTEAD_OF_BYTES = {str: "encode it with text.encode()", bytearray: "copy it with bytes()", memoryview: "copy it with bytes()"}
+_MAPPINGS = (MappingProxyType, dict, Mapping)  # the first two are checked without the slower abstract class
 _MAX_NUMBER_LENGTH = 9
-"""Digits of a number in a property; a longer value may come from a stranger."""
+"""Maximum number of digits of a number in a property. Longer values are ignored, because any client can send them."""
 _NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class MessageQueue:
-    """One queue of a topic on one broker; ordered like RocketMQ's MessageQueue.compareTo."""
+    """One queue of a topic on one broker. Queues are ordered as by RocketMQ's MessageQueue.compareTo."""
 
     topic: str
     broker_name: str
@@ -31,7 +31,7 @@ class MessageQueue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A message that a program sends. `Message.of` sets the well-known properties by parameters."""
+    """A message to send. `Message.of` has parameters for the well-known properties."""
 
     topic: str
     body: bytes
@@ -39,7 +39,7 @@ class Message:
     flag: int = 0
 
     def __post_init__(self) -> None:
-        """Raises TypeError unless the commit log can store topic, body and properties."""
+        """Raises TypeError unless topic, body and properties have the right types."""
         if not (isinstance(self.body, bytes) and isinstance(self.topic, str) and isinstance(self.properties, _MAPPINGS)):
             raise TypeError(_wrong_type(self))
 
@@ -56,11 +56,10 @@ class Message:
         flag: int = 0,
         **unknown: Never,
     ) -> Message:
-        """Returns a message with its tag, keys and delay level among the properties, where RocketMQ keeps them.
+        """Returns a message whose properties contain the tag, keys and delay level, as in RocketMQ.
 
-        A body that is a str is sent in UTF-8. A key may not hold a space.
-        Delay level 0 means at once; 1 to 18 are 1 s to 2 h by default. Raises TypeError for a
-        wrong type or name, and IllegalMessage for a value that RocketMQ cannot keep.
+        A str body is encoded in UTF-8. A key must not contain spaces. Delay level 0 means no delay; levels 1 to 18 are 1 s to
+        2 h by default. Raises TypeError for a wrong type or an unknown parameter, and IllegalMessage for an invalid value.
         """
         if unknown:
             raise TypeError(no_such_parameter("Message.of", unknown, _PARAMETERS))
@@ -70,28 +69,28 @@ class Message:
 
     @property
     def text(self) -> str:
-        """Returns the body as text in UTF-8. Raises UnicodeDecodeError for a body in another encoding."""
+        """Returns the body decoded as UTF-8. Raises UnicodeDecodeError if it is not valid UTF-8."""
         return self.body.decode()
 
     @property
     def tags(self) -> str | None:
-        """Returns the tag that subscriptions filter by; None without one."""
+        """Returns the message's tag, or None."""
         return self.properties.get(properties.TAGS)
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Returns the keys under which the index finds the message."""
+        """Returns the message's keys, by which the index finds it."""
         return tuple(self.properties.get(properties.KEYS, "").split())
 
     @property
     def delay_time_level(self) -> int:
-        """Returns the delay level of the message; 0 for none. A redelivered message has the level of its last delay."""
+        """Returns the delay level of the message, or 0. For a redelivered message, returns the level of its last delay."""
         level = self.properties.get(properties.DELAY_TIME_LEVEL, "")
         return int(level) if len(level) <= _MAX_NUMBER_LENGTH and level.isdecimal() else 0
 
     @property
     def transaction_id(self) -> str | None:
-        """Returns the id from the producer, which is also the transaction's id; None before the message is sent."""
+        """Returns the producer's message id, which is also the transaction id. None before the message is sent."""
         return self.properties.get(properties.UNIQUE_KEY)
 
     def with_properties(self, added: Mapping[str, str]) -> Self:
@@ -101,14 +100,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageExt(Message):
-    """A stored message, with its place and its times."""
+    """A stored message, with its position and timestamps."""
 
     broker_name: str
     queue_id: int
     queue_offset: int
     commit_log_offset: int
     store_size: int
-    """Bytes of the whole record."""
+    """The size of the whole record in bytes."""
     sys_flag: int
     body_crc: int
     born_timestamp: int
@@ -119,22 +118,22 @@ class MessageExt(Message):
     store_host: str
     reconsume_times: int
     prepared_transaction_offset: int
-    """The commit log offset of the half message from which this message was committed; 0 otherwise."""
+    """The commit log offset of the half message from which this message was committed, or 0."""
     offset_message_id: str
 
     @property
     def message_id(self) -> str:
-        """Returns the id from the producer; the offset message id if there is none."""
+        """Returns the producer's message id, or the offset message id if the message has none."""
         return self.properties.get(properties.UNIQUE_KEY) or self.offset_message_id
 
     @property
     def message_queue(self) -> MessageQueue:
-        """Returns the queue that holds the message."""
+        """Returns the queue of the message."""
         return MessageQueue(self.topic, self.broker_name, self.queue_id)
 
     @property
     def transaction_check_times(self) -> int:
-        """Returns how often the broker has checked back about the transaction, this check included."""
+        """Returns the number of check-backs of the transaction, including this one."""
         times = self.properties.get(properties.TRANSACTION_CHECK_TIMES, "")
         return int(times) if len(times) <= _MAX_NUMBER_LENGTH and times.isdecimal() else 0
 
@@ -146,27 +145,27 @@ class MessageExt(Message):
 
 def _encoded(topic: object, body: bytes | str) -> bytes:
     if not (isinstance(body, str) and isinstance(topic, str)):
-        return body  # type: ignore[return-value]  # the message itself refuses what is no bytes
+        return body  # type: ignore[return-value]  # Message raises TypeError unless it is bytes
     try:
         return body.encode()
     except UnicodeEncodeError:
-        raise IllegalMessage("the body holds a character that UTF-8 cannot encode (half a surrogate pair)") from None
+        raise IllegalMessage("message body cannot be encoded in UTF-8: it contains half a surrogate pair") from None
 
 
 def _wrong_type(message: Message) -> str:
     topic, body = message.topic, message.body
     if not isinstance(topic, str):
         are_swapped = isinstance(topic, bytes) and isinstance(body, str)
-        hint = ". Topic and body seem to be swapped" if are_swapped else ""
-        return f"the topic of a message is {kind_of(topic)}; a str is expected{hint}"
+        hint = ": topic and body seem to be swapped" if are_swapped else ""
+        return f"message topic must be a str, not {kind_of(topic)}{hint}"
     if not isinstance(body, bytes):
-        instead = _INSTEAD_OF_BYTES.get(type(body), "encode it, for example json.dumps(body).encode()")
-        return f"the body of a message to {topic} is {kind_of(body)}; bytes are expected: {instead}"
-    return f"the properties of a message to {topic} are {kind_of(message.properties)}; a dict of str is expected"
+        instead = _INSTEAD_OF_BYTES.get(type(body), "encode it, for example with json.dumps(body).encode()")
+        return f"body of a message to topic {topic} must be bytes, not {kind_of(body)}: {instead}"
+    return f"properties of a message to topic {topic} must be a dict of str, not {kind_of(message.properties)}"
 
 
 def _check_flag(flag: object) -> None:
     if not isinstance(flag, int) or isinstance(flag, bool):
-        raise TypeError(f"flag is {kind_of(flag)}; a whole number is expected")
+        raise TypeError(f"flag must be an int, not {kind_of(flag)}")
     if not -(2**31) <= flag < 2**31:
-        raise IllegalMessage(f"flag is {flag}; it has to fit in 32 bits")
+        raise IllegalMessage(f"flag must fit in 32 bits (signed), not {flag}")

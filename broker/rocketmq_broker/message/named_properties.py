@@ -1,4 +1,4 @@
-"""The properties of a new message, from a program's parameters: tag, keys, delay level, and user properties."""
+"""Builds the properties of a new message from its tag, keys, delay level and user properties."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -28,13 +28,13 @@ _SYSTEM: Final = frozenset(
         properties.TRANSACTION_CHECK_TIMES,
     }
 )
-"""Names that only clients and brokers set: those of MessageConst.STRING_HASH_SET that this project uses."""
+"""Properties that only clients and brokers may set: those in MessageConst.STRING_HASH_SET that this project uses."""
 
 
 def named_properties(
     tags: str | None, keys: Iterable[str], delay_time_level: int, user_properties: Mapping[str, str] | None
 ) -> dict[str, str]:
-    """Returns the properties under RocketMQ's names. Raises TypeError or IllegalMessage; the text names the correction."""
+    """Returns the properties by RocketMQ's names. Raises TypeError or IllegalMessage; the message states the correction."""
     named = {} if user_properties is None else _user_properties(user_properties)
     if tags is not None:
         _check_tag(tags)
@@ -50,7 +50,7 @@ def named_properties(
 
 def _user_properties(given: Mapping[str, str]) -> dict[str, str]:
     if not isinstance(given, Mapping):
-        raise TypeError(f"user_properties is {kind_of(given)}; a dict of names and values is expected, as in {{'color': 'red'}}")
+        raise TypeError(f"user_properties must be a dict such as {{'color': 'red'}}, not {kind_of(given)}")
     for name, value in given.items():
         _check_user_property(name, value)
     return dict(given)
@@ -58,29 +58,29 @@ def _user_properties(given: Mapping[str, str]) -> dict[str, str]:
 
 def _check_user_property(name: object, value: object) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"the name of user property {name!r} is {kind_of(name)}; a str is expected")
+        raise TypeError(f"name of user property {name!r} must be a str, not {kind_of(name)}")
     if not isinstance(value, str):
-        raise TypeError(f"user property {name!r} is {kind_of(value)}; a str is expected, as in str({value!r})")
+        raise TypeError(f"user property {name!r} must be a str, not {kind_of(value)}: convert it with str({value!r})")
     if not name or not value:
-        raise IllegalMessage(f"user property {name!r} is {value!r}: RocketMQ drops properties without a name or a value")
+        raise IllegalMessage(f"name and value of a user property must not be empty: {name!r}, {value!r}")
     if name in _PARAMETERS:
-        raise IllegalMessage(f"user property {name!r} is the system's own: pass it as the parameter {_PARAMETERS[name]}")
+        raise IllegalMessage(f"user property {name!r} is reserved: pass it as the parameter {_PARAMETERS[name]}")
     if name in _SYSTEM:
-        raise IllegalMessage(f"user property {name!r} is the system's own: choose another name")
+        raise IllegalMessage(f"user property {name!r} is reserved: choose another name")
 
 
 def _check_tag(tag: object) -> None:
     if not isinstance(tag, str):
-        raise TypeError(f"tags is {kind_of(tag)}; one word is expected, as in tags='created': a message has one tag")
+        raise TypeError(f"tags must be one tag such as 'created', not {kind_of(tag)}")
     if "||" in tag or tag != tag.strip():
-        raise IllegalMessage(f"tag {tag!r}: a message has one tag without spaces around it; '||' is for subscriptions")
+        raise IllegalMessage(f"tags must be one tag without '||' or surrounding spaces, not {tag!r}")
 
 
 def _joined_keys(keys: Iterable[str]) -> str:
     if isinstance(keys, str):
-        raise TypeError(f"keys is a str; a list of keys is expected, as in keys=[{keys!r}]")
+        raise TypeError(f"keys must be a list of str, not a str: use keys=[{keys!r}]")
     if not isinstance(keys, Iterable) or isinstance(keys, bytes | bytearray):
-        raise TypeError(f"keys is {kind_of(keys)}; a list of str is expected, as in keys=['order-1']")
+        raise TypeError(f"keys must be a list of str such as ['order-1'], not {kind_of(keys)}")
     listed = list(keys)
     for key in listed:
         _check_key(key)
@@ -89,13 +89,13 @@ def _joined_keys(keys: Iterable[str]) -> str:
 
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
-        raise TypeError(f"key {key!r} is {kind_of(key)}; a str is expected")
+        raise TypeError(f"key {key!r} must be a str, not {kind_of(key)}")
     if key.split() != [key]:
-        raise IllegalMessage(f"key {key!r}: a key is one word; RocketMQ keeps all keys in one string with spaces between")
+        raise IllegalMessage(f"key {key!r} must be one word without spaces, because RocketMQ joins keys by spaces")
 
 
 def _check_delay_level(level: object) -> None:
     if not isinstance(level, int) or isinstance(level, bool):
-        raise TypeError(f"delay_time_level is {kind_of(level)}; a whole number is expected: 0 is at once, 1 to 18 are 1 s to 2 h")
+        raise TypeError(f"delay_time_level must be an int, not {kind_of(level)}: 0 is no delay, 1 to 18 are 1 s to 2 h")
     if level < 0:
-        raise IllegalMessage(f"delay_time_level is {level}: 0 is at once, 1 to 18 are 1 s to 2 h by default")
+        raise IllegalMessage(f"delay_time_level must be at least 0, not {level}: 0 is no delay, 1 to 18 are 1 s to 2 h")

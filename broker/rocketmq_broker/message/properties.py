@@ -1,12 +1,12 @@
-"""Message properties: their names, and the one string that carries them (RocketMQ's MessageConst and MessageDecoder).
+"""Message properties: their names, and their encoding as one string (RocketMQ's MessageConst and MessageDecoder).
 
     name \\x01 value \\x02 name \\x01 value
 
-The broker passes properties on unchanged, so it works on the bytes: `find`, `put` and `remove` touch one
-property and leave the others unchanged. `encode` and `decode` handle all properties at once.
+The broker passes properties on unchanged, so it works on the encoded bytes: `find`, `put` and `remove` handle one property
+and keep the others as they are. `encode` and `decode` handle all properties.
 
-A sender may write one name several times. Then the last pair that has a value counts, for every reader here as in RocketMQ:
-if two readers took different ones, the broker would do one thing and a consumer, or Apache's broker, see another.
+If a name occurs several times, the last pair with a value counts, as in RocketMQ. All functions here follow this rule, so that
+brokers and consumers read the same value.
 """
 
 from collections.abc import Iterable, Mapping
@@ -46,17 +46,18 @@ CORRELATION_ID: Final = "CORRELATION_ID"
 MESSAGE_TTL: Final = "TTL"
 MESSAGE_TYPE: Final = "MSG_TYPE"
 REPLY: Final = "reply"
-"""The type of a message that replies to a request."""
+"""The value of MSG_TYPE for a message that replies to a request."""
 INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
 
 KEY_SEPARATOR: Final = " "
 MAX_PROPERTIES_LENGTH: Final = 32767
-"""Bytes of the encoded properties; their length is a signed 16-bit number on the wire and on disk."""
+"""Maximum length of encoded properties in bytes. The length is a signed 16-bit number on the wire and on disk."""
 MAX_SENT_PROPERTIES_LENGTH: Final = MAX_PROPERTIES_LENGTH - 2048
-"""Bytes that a producer may send. The rest is for what is added later: the destination of a half or delayed message, its checks,
-the origin of a redelivery, the attempt of a pop, what a consumer adds that sends a message back itself: 1,500 bytes at most.
+"""Maximum length of the encoded properties that a producer may send, in bytes.
 
-RocketMQ keeps no such room. There a message with full properties cannot be sent back, and comes again for ever.
+The rest is for properties that brokers and consumers add later, at most 1,500 bytes: the destination of a half or delayed
+message, its checks, the origin of a redelivery, and the attempt of a pop. RocketMQ reserves no room, so there a message with
+full properties cannot be sent back and is delivered again without end.
 """
 
 _NAME_VALUE = "\x01"
@@ -67,14 +68,15 @@ _PAIR_END = b"\x02"
 
 
 def beginning(name: str) -> bytes:
-    """Returns the bytes with which a property of that name begins in encoded properties."""
+    """Returns the bytes with which a property of that name starts in encoded properties."""
     return name.encode() + _NAME_END
 
 
 def encode(properties: Mapping[str, str]) -> bytes:
     """Encodes the properties as one string in UTF-8.
 
-    Raises IllegalMessage if a name is empty, if a name or value is no str, or if it holds a separator or half a surrogate pair.
+    Raises IllegalMessage if a name is empty, if a name or value is not a str, or if it contains a separator or half a surrogate
+    pair.
     """
     try:
         return _PROPERTY.join([_pair(name, value) for name, value in properties.items()]).encode()
@@ -83,7 +85,7 @@ def encode(properties: Mapping[str, str]) -> bytes:
 
 
 def decode(encoded: bytes) -> dict[str, str]:
-    """Returns all properties. Skips a pair without name or value, as RocketMQ does."""
+    """Returns all properties. Skips pairs without a name or value, as RocketMQ does."""
     properties: dict[str, str] = {}
     for pair in encoded.decode(errors="replace").split(_PROPERTY):
         name, separator, value = pair.partition(_NAME_VALUE)
@@ -113,7 +115,7 @@ def find(encoded: bytes, name: str) -> str | None:
 
 
 def put(encoded: bytes, name: str, value: str) -> bytes:
-    """Returns the properties with one of them set. A property that exists keeps its place."""
+    """Returns the properties with one property set. An existing property keeps its position."""
     pair = _pair(name, value).encode()
     span = _last_span(encoded, _pattern(name))
     if span is not None:
@@ -125,13 +127,13 @@ def put(encoded: bytes, name: str, value: str) -> bytes:
 
 
 def put_if_it_fits(encoded: bytes, name: str, value: str) -> bytes:
-    """Returns the properties with one of them set, or unchanged if they have no room: the message matters more."""
+    """Returns the properties with one property set, or unchanged if the result would be too long."""
     longer = put(encoded, name, value)
     return longer if len(longer) <= MAX_PROPERTIES_LENGTH else encoded
 
 
 def remove(encoded: bytes, names: Iterable[str]) -> bytes:
-    """Returns the properties without every pair of these names."""
+    """Returns the properties without all pairs of these names."""
     for name in names:
         pattern = name.encode() + _NAME_END
         if pattern in encoded:
@@ -143,18 +145,18 @@ def _why_not_text(properties: Mapping[Any, Any]) -> str:
     for name, value in properties.items():
         for part, what in ((name, f"the name of property {name!r}"), (value, f"property {name!r}")):
             if not isinstance(part, str):
-                return f"{what} is {kind_of(part)}; a str is expected"
-    return "a property holds a character that UTF-8 cannot encode (half a surrogate pair)"
+                return f"{what} must be a str, not {kind_of(part)}"
+    return "a property cannot be encoded in UTF-8: it contains half a surrogate pair"
 
 
 def _pair(name: str, value: str) -> str:
     if not name or _NAME_VALUE in name or _PROPERTY in name or _NAME_VALUE in value or _PROPERTY in value:
-        raise IllegalMessage(f"property {name!r}: neither name nor value may hold \\x01 or \\x02, and a name may not be empty")
+        raise IllegalMessage(f"property {name!r} must have a name, and must not contain \\x01 or \\x02")
     return name + _NAME_VALUE + value
 
 
 def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
-    """Returns the start and end of the last pair that has a value. `pattern` begins a pair that is not the first."""
+    """Returns the start and end of the last pair with a value. `pattern` is the start of a pair, with the separator before it."""
     end = len(encoded)
     while True:
         start = encoded.rfind(pattern, 0, end) + 1
@@ -170,7 +172,7 @@ def _last_span(encoded: bytes, pattern: bytes) -> tuple[int, int] | None:
 
 
 def _pattern(name: str) -> bytes:
-    # Only short names are cached: a client may ask for a property of any length.
+    # Only short names are cached, because clients choose the names' length.
     return _short_pattern(name) if len(name) <= _MAX_REMEMBERED_LENGTH else _PAIR_END + name.encode() + _NAME_END
 
 

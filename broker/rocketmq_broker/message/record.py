@@ -1,11 +1,11 @@
-"""The record: one layout for the commit log and for the answer to a pull (RocketMQ's CommitLog and MessageDecoder).
+"""The layout of a message in the commit log and in pull responses (RocketMQ's CommitLog and MessageDecoder).
 
     TOTALSIZE 4 | MAGICCODE 4 | BODYCRC 4 | QUEUEID 4 | FLAG 4 | QUEUEOFFSET 8 | PHYSICALOFFSET 8 | SYSFLAG 4 |
     BORNTIMESTAMP 8 | BORNHOST 8 or 20 | STORETIMESTAMP 8 | STOREHOST 8 or 20 | RECONSUMETIMES 4 |
     PREPAREDTRANSACTIONOFFSET 8 | BODYLENGTH 4 | body | TOPICLENGTH 1 | topic | PROPERTIESLENGTH 2 | properties
 
-Big-endian. A host is an IPv4 address (4) or an IPv6 address (16), told apart by two bits of SYSFLAG, and a port (4).
-BODYCRC is the CRC-32 of the body without its highest bit.
+All numbers are big-endian. A host is an IPv4 address (4) or an IPv6 address (16), as given by two bits of SYSFLAG, and a
+port (4). BODYCRC is the CRC-32 of the body without its highest bit.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from rocketmq_broker.message.inner_message import InnerMessage
 from rocketmq_broker.message.message import MessageExt
 from rocketmq_broker.message.sysflag import HOSTS_V6
 
-try:  # a third of zlib's time for 1 KB; each message is checked when it comes and when it leaves
-    from isal.isal_zlib import crc32  # type: ignore[import-not-found, unused-ignore]  # what compiles the broker does without it
+try:  # takes a third of zlib's time for 1 KB
+    from isal.isal_zlib import crc32  # type: ignore[import-not-found, unused-ignore]  # optional when the broker is compiled
 except ImportError:  # the package has no wheel for this machine
     from zlib import crc32
 
 MAX_BODY_LENGTH: Final = 16 * 1024 * 1024
-"""Bytes of an uncompressed body: four times maxMessageSize's default, and the longest frame that peers accept."""
+"""Maximum length of a decompressed body in bytes: four times the default of maxMessageSize, and the longest frame that peers
+accept."""
 
 MESSAGE_MAGIC: Final = -626843481
 BLANK_MAGIC: Final = -875286124
-"""Marks the unused end of a commit log segment; TOTALSIZE then counts the bytes to its end."""
+"""Marks the unused end of a commit log segment. TOTALSIZE is the number of bytes to the segment's end."""
 
 FIXED_LENGTH: Final = 91
-"""Bytes of a record with IPv4 hosts besides body, topic and properties."""
+"""Length of a record with IPv4 hosts, without body, topic and properties."""
 
 SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 SIZE_LENGTH: Final = 4
@@ -49,15 +50,15 @@ QUEUE_OFFSET_POSITION: Final = 20
 PHYSICAL_OFFSET_POSITION: Final = 28
 SYS_FLAG_POSITION: Final = 36
 STORE_TIMESTAMP_POSITION: Final = 56
-"""The position with an IPv4 born host; HOST_V6_MORE later with an IPv6 one."""
+"""The position if the born host is IPv4. Add HOST_V6_MORE for an IPv6 born host."""
 HOST_V6_MORE: Final = 12
-"""Bytes by which an IPv6 host is longer than an IPv4 one."""
+"""The number of bytes by which an IPv6 host is longer than an IPv4 host."""
 
 HEAD_V4: Final = struct.Struct(">iiiiiqqiq8sq8siqi")
-"""Everything before the body, where both hosts are IPv4 addresses."""
+"""All fields before the body, if both hosts are IPv4 addresses."""
 HEAD_V4_LENGTH: Final = 88
 MARKS: Final = struct.Struct(">iiii4xqqi44xi")
-"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; BODYLENGTH, if both hosts are IPv4 addresses."""
+"""TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG, and BODYLENGTH if both hosts are IPv4."""
 _UNTIL_BORN_TIMESTAMP = struct.Struct(">iiiiiqqiq")
 _RECONSUME_TO_BODY_LENGTH = struct.Struct(">iqi")
 _INT32 = struct.Struct(">i")
@@ -67,7 +68,7 @@ _HOST_V6 = struct.Struct(">16sI")
 
 
 def body_crc(body: bytes | memoryview) -> int:
-    """Returns the checksum of a body as a record holds it (UtilAll.crc32)."""
+    """Returns the checksum of a body as stored in a record (UtilAll.crc32)."""
     return crc32(body) & 0x7FFFFFFF
 
 
@@ -89,7 +90,7 @@ def encode_record(
     properties: bytes,
     crc: int | None = None,
 ) -> bytes:
-    """Encodes one record; see `encode_message`. `host_bytes` makes the hosts."""
+    """Encodes one record, as `encode_message` does. `host_bytes` encodes the hosts."""
     message = InnerMessage(
         topic, queue_id, body, properties, flag, sys_flag, born_timestamp, born_host, reconsume_times,
         prepared_transaction_offset, None, crc,
@@ -106,7 +107,7 @@ def size_of(message: InnerMessage, store_host: bytes) -> int:
 def encode_message(
     message: InnerMessage, size: int, queue_offset: int, commit_log_offset: int, store_timestamp: int, store_host: bytes
 ) -> bytes:
-    """Encodes a message's record of `size` bytes; see `write_message`."""
+    """Encodes a message's record of `size` bytes. Raises as `write_message` does."""
     writer = BytesWriter()
     write_message(writer, message, size, queue_offset, commit_log_offset, store_timestamp, store_host)
     return writer.getvalue()
@@ -123,11 +124,14 @@ def write_message(
 ) -> None:
     """Writes a message's record of `size` bytes. Sets the host bits of sysFlag from the hosts.
 
-    Raises ValueError or OverflowError for a length or number that its field cannot hold; then a part may be written.
+    Raises ValueError or OverflowError if a length or number does not fit into its field. Part of the record may be written
+    then.
     """
     body, topic, encoded, born_host, crc = message.body, message.topic, message.properties, message.born_host, message.body_crc
     if len(topic) > 0xFF or len(encoded) > 0xFFFF:
-        raise ValueError(f"a topic of {len(topic)} bytes or properties of {len(encoded)} bytes do not fit into a record")
+        raise ValueError(
+            f"field too long for a record: topic {len(topic)} bytes, at most 255; properties {len(encoded)}, at most 65535"
+        )
     write_i32_be(writer, size)
     write_i32_be(writer, MESSAGE_MAGIC)
     write_i32_be(writer, body_crc(body) if crc is None else crc)
@@ -152,13 +156,13 @@ def write_message(
 
 
 def encode_blank(size: int) -> bytes:
-    """Encodes the mark of the last `size` unused bytes of a segment; `size` is at least 8."""
+    """Encodes the marker of the last `size` unused bytes of a segment. `size` must be at least 8."""
     return SIZE_AND_MAGIC.pack(size, BLANK_MAGIC)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A decoded record, the broker's view of a message. Its strings are bytes."""
+    """A decoded record, in the form that the broker uses. Texts are not decoded."""
 
     size: int
     body_crc: int
@@ -183,11 +187,11 @@ class Record:
 
     @property
     def is_intact(self) -> bool:
-        """Returns whether the body has the record's checksum."""
+        """Returns True if the body matches the record's checksum."""
         return body_crc(self.body) == self.body_crc
 
     def encode(self) -> bytes:
-        """Encodes the record; `size` is computed again."""
+        """Encodes the record. Ignores `size` and computes it from the fields."""
         return encode_record(
             topic=self.topic,
             queue_id=self.queue_id,
@@ -213,16 +217,16 @@ STOREHOST, RECONSUMETIMES, PREPAREDTRANSACTIONOFFSET, BODYLENGTH."""
 
 
 def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_length: int) -> tuple[int, int, int]:
-    """Returns the positions of body, topic and properties of the record that begins at `at`, from what MARKS reads there.
+    """Returns the positions of body, topic and properties of the record at `at`, from the fields that MARKS reads.
 
-    The one place that verifies a record's lengths; no checksum. Raises CorruptRecord if the bytes are no whole record.
+    Verifies the record's lengths but not its checksum. Raises CorruptRecord if the bytes are not a complete record.
     """
     until = len(data)
     body_at = at + HEAD_V4_LENGTH
     if sys_flag & HOSTS_V6:
         body_at += 2 * HOST_V6_MORE if sys_flag & HOSTS_V6 == HOSTS_V6 else HOST_V6_MORE
         if body_at > until:
-            raise CorruptRecord(f"the record at {at} is torn: {until - at} bytes are there")
+            raise CorruptRecord(f"record at {at} is truncated: {until - at} bytes, at least {body_at - at}")
         body_length = read_i32_be(data, body_at - 4)
     topic_at = body_at + body_length + 1
     end = at + size
@@ -230,22 +234,22 @@ def parts_of(data: bytes, at: int, size: int, magic: int, sys_flag: int, body_le
         raise CorruptRecord(_what_is_wrong(data, at, size, magic, body_length))
     properties_at = topic_at + data[topic_at - 1] + 2
     if properties_at > until:
-        raise CorruptRecord(f"the record at {at} is torn: its topic ends beyond the {until - at} bytes that are there")
+        raise CorruptRecord(f"record at {at} is truncated: {until - at} bytes, at least {properties_at - at}")
     parts_end = properties_at + (data[properties_at - 2] << 8 | data[properties_at - 1])
     if parts_end != end:
-        raise CorruptRecord(f"the record at {at} has {size} bytes, but its parts add up to {parts_end - at}")
+        raise CorruptRecord(f"record at {at} has an inconsistent size: {size} bytes, but its fields have {parts_end - at}")
     return body_at, topic_at, properties_at
 
 
 def read_fields(data: bytes, at: int = 0) -> tuple[Head, int, int, int]:
-    """Reads the head of the record that begins at `at`, and returns it with the positions of body, topic and properties.
+    """Returns the head of the record at `at`, and the positions of body, topic and properties.
 
-    Verifies lengths, but no checksum. Raises CorruptRecord if the bytes are no whole record.
+    Verifies the record's lengths but not its checksum. Raises CorruptRecord if the bytes are not a complete record.
     """
     try:
         size, magic, _, _, _, _, sys_flag, body_length = MARKS.unpack_from(data, at)
     except struct.error as error:
-        raise CorruptRecord(f"the record at {at} is torn: {error}") from None
+        raise CorruptRecord(f"record at {at} is truncated: {error}") from None
     body_at, topic_at, properties_at = parts_of(data, at, size, magic, sys_flag, body_length)
     head = HEAD_V4.unpack_from(data, at) if body_at == at + HEAD_V4_LENGTH else _read_head_v6(data, at)
     return head, body_at, topic_at, properties_at
@@ -267,16 +271,16 @@ def _read_head_v6(data: bytes, at: int) -> Any:
 
 def _what_is_wrong(data: bytes, at: int, size: int, magic: int, body_length: int) -> str:
     if magic != MESSAGE_MAGIC:
-        return f"no record at {at}: its magic code is {magic & 0xFFFFFFFF:#x}"
+        return f"no record at {at}: wrong magic code {magic & 0xFFFFFFFF:#x}"
     if size < FIXED_LENGTH or at + size > len(data):
-        return f"the record at {at} says it has {size} bytes; {len(data) - at} are there"
-    return f"the record at {at} says its body has {body_length} bytes; it has {size} in all"
+        return f"record at {at} has an invalid size: {size} bytes, {len(data) - at} available"
+    return f"record at {at} has an invalid body length: {body_length} bytes, {size} in the whole record"
 
 
 def decode_record(data: bytes, position: int = 0) -> Record:
-    """Decodes the record that begins at `position`. Does not verify its checksum: see `Record.is_intact`.
+    """Decodes the record at `position`. Does not verify its checksum; `Record.is_intact` does.
 
-    Raises CorruptRecord if the bytes are no whole record.
+    Raises CorruptRecord if the bytes are not a complete record.
     """
     head, body_at, topic_at, properties_at = read_fields(data, position)
     (
@@ -291,7 +295,7 @@ def decode_record(data: bytes, position: int = 0) -> Record:
 
 
 def decode_records(data: bytes) -> list[Record]:
-    """Decodes successive records, the body of a pull response. Raises CorruptRecord."""
+    """Decodes consecutive records, such as the body of a pull response. Raises CorruptRecord."""
     records = []
     position = 0
     while position < len(data):
@@ -302,7 +306,7 @@ def decode_records(data: bytes) -> list[Record]:
 
 
 def records_of(segment: bytes | mmap) -> Iterator[Record]:
-    """Yields the records of a commit log segment, in order, until no intact record begins, such as in its unwritten part."""
+    """Yields the records of a commit log segment in order. Ends at the first position without an intact record."""
     position = 0
     with suppress(CorruptRecord):
         while (record := decode_record(_claimed(segment, position))).is_intact:
@@ -311,30 +315,30 @@ def records_of(segment: bytes | mmap) -> Iterator[Record]:
 
 
 def _claimed(segment: bytes | mmap, position: int) -> bytes:
-    """Returns the bytes that a record at a position claims to have."""
+    """Returns the bytes of the record at `position` according to its size field."""
     size = int.from_bytes(segment[position : position + SIZE_LENGTH], "big")
     return segment[position : position + min(size, 2 * MAX_BODY_LENGTH)]
 
 
 def commit_log_offset_of(data: bytes) -> int:
-    """Returns the commit log offset that a record holds itself."""
+    """Returns the commit log offset in a record."""
     return int(read_i64_be(data, PHYSICAL_OFFSET_POSITION))
 
 
 def queue_offset_of(data: bytes) -> int:
-    """Returns the queue offset of a whole record."""
+    """Returns the queue offset in a record."""
     return int(read_i64_be(data, QUEUE_OFFSET_POSITION))
 
 
 def properties_of(data: bytes) -> bytes:
-    """Returns the encoded properties of a whole record, which are its end."""
+    """Returns the encoded properties of a complete record."""
     return data[read_fields(data)[3] :]
 
 
 def to_message(record: Record, broker_name: str = "", *, max_body_length: int = MAX_BODY_LENGTH) -> MessageExt:
-    """Returns the message for a program, its body uncompressed (MessageDecoder.clientDecode).
+    """Converts a record to a message with its body decompressed (MessageDecoder.clientDecode).
 
-    Raises CorruptRecord if a compressed body cannot be restored, BodyTooLong if it would have more than `max_body_length` bytes.
+    Raises CorruptRecord if the body cannot be decompressed, and BodyTooLong if it has more than `max_body_length` bytes.
     """
     return MessageExt(
         topic=record.topic.decode(errors="replace"),
@@ -359,12 +363,12 @@ def to_message(record: Record, broker_name: str = "", *, max_body_length: int = 
 
 
 def with_place(record: Record, *, topic: bytes, queue_id: int, encoded_properties: bytes) -> Record:
-    """Returns the record with another topic, queue and properties, as a move to or from a system topic needs."""
+    """Returns the record with another topic, queue and properties, for a move to or from a system topic."""
     return replace(record, topic=topic, queue_id=queue_id, properties=encoded_properties)
 
 
 def moved_message(record: Record, topic: bytes, queue_id: int, encoded_properties: bytes, reconsume_times: int) -> InnerMessage:
-    """Returns a message that stores the record again in another queue. Its tag is read from the new properties."""
+    """Returns a message that stores the record again in another queue. Its tag comes from the new properties."""
     return InnerMessage(
         topic, queue_id, record.body, encoded_properties, record.flag, record.sys_flag, record.born_timestamp, record.born_host,
         reconsume_times, body_crc=record.body_crc,
@@ -372,14 +376,14 @@ def moved_message(record: Record, topic: bytes, queue_id: int, encoded_propertie
 
 
 def host_bytes(host: str, port: int) -> bytes:
-    """Encodes an address as records hold it: 8 bytes for IPv4, 20 for IPv6."""
+    """Encodes an address as in records: 8 bytes for IPv4, 20 bytes for IPv6."""
     if ":" in host:
         return _HOST_V6.pack(socket.inet_pton(socket.AF_INET6, host), port)
     return _HOST_V4.pack(socket.inet_aton(host), port)
 
 
 def host_text(host: bytes) -> str:
-    """Formats an address for people: 127.0.0.1:10911, or [::1]:10911."""
+    """Formats an encoded address as text: 127.0.0.1:10911 or [::1]:10911."""
     if len(host) == _HOST_V6.size:
         address, port = _HOST_V6.unpack(host)
         return f"[{socket.inet_ntop(socket.AF_INET6, address)}]:{port}"
@@ -393,19 +397,19 @@ def _uncompressed(record: Record, max_body_length: int) -> bytes:
     kind = record.sys_flag & sysflag.COMPRESSION_MASK
     if kind not in (0, sysflag.COMPRESSION_ZLIB):
         raise CorruptRecord(
-            f"the body at {record.commit_log_offset} is compressed by a method not known here ({kind:#x}); zlib is"
+            f"body at {record.commit_log_offset} has an unsupported compression type: {kind:#x}; only zlib is supported"
         )
     inflater = zlib.decompressobj()
     try:
-        # Never more than the limit: a body of 2 MB may expand to 2 GB.
+        # The limit protects against compression bombs: a body of 2 MB may expand to 2 GB.
         body = inflater.decompress(record.body, max_body_length + 1)
     except zlib.error as error:
-        raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: {error}") from None
+        raise CorruptRecord(f"body at {record.commit_log_offset} cannot be decompressed: {error}") from None
     if len(body) > max_body_length:
         raise BodyTooLong(
-            f"the compressed body at {record.commit_log_offset}, {len(record.body)} bytes, has more than {max_body_length} bytes "
-            "uncompressed, which is the limit"
+            f"body at {record.commit_log_offset} is too long when decompressed: at most {max_body_length} bytes "
+            f"(compressed: {len(record.body)} bytes)"
         )
     if not inflater.eof:
-        raise CorruptRecord(f"the compressed body at {record.commit_log_offset} cannot be restored: it is cut off")
+        raise CorruptRecord(f"body at {record.commit_log_offset} cannot be decompressed: it is truncated")
     return body

@@ -1,4 +1,4 @@
-"""Work that is divided into steps, and its run without a pause."""
+"""Runs work that is divided into steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def finish(steps: Generator[None, None, T]) -> T:
-    """Runs all steps without a pause and returns their result: for work during which nothing else must run. Raises its errors."""
+    """Runs all steps without interruption, and returns their result. Use it if nothing else may run in between."""
     while True:
         try:
             next(steps)

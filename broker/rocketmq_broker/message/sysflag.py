@@ -21,19 +21,19 @@ COMPRESSION_ZLIB: Final = 0x300
 COMPRESSION_MASK: Final = 0x700
 
 SENT_BITS: Final = COMPRESSED | COMPRESSION_MASK
-"""The bits that a client may set on its message. The broker sets all others: the transaction type, the hosts that are IPv6 ones,
-a topic with several tags per message, a body that holds a batch (0x40 and 0x80 in RocketMQ 5)."""
+"""The bits that a client may set. The broker sets all others: the transaction type, IPv6 hosts, several tags per message, and
+batch bodies (0x40 and 0x80 in RocketMQ 5)."""
 
 _HOST_V6_LENGTH: Final = 20
 
 
 def with_transaction(sys_flag: int, transaction: int) -> int:
-    """Returns the flag with its transaction bits replaced by one of the TRANSACTION_* values."""
+    """Returns the flag with its transaction bits set to one of the TRANSACTION_* values."""
     return (sys_flag & ~TRANSACTION_MASK) | transaction
 
 
 def with_hosts(sys_flag: int, born_host: bytes, store_host: bytes) -> int:
-    """Returns the flag with its host bits set from the two encoded addresses: a bit for each one that is IPv6."""
+    """Returns the flag with its host bits set from the two encoded addresses. The bit of an IPv6 address is 1."""
     if len(born_host) == _HOST_V6_LENGTH:
         sys_flag |= BORN_HOST_V6
     else:

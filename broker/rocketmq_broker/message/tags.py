@@ -1,13 +1,13 @@
-"""Tags as consume queues and subscriptions hold them: a hash code (Java's String.hashCode)."""
+"""The hash codes of tags in consume queues and subscriptions (Java's String.hashCode)."""
 
 
 def tags_code(tags: str | None) -> int:
-    """Returns the 32-bit signed hash of a tag; 0 without one (MessageExtBrokerInner.tagsString2tagsCode)."""
+    """Returns the signed 32-bit hash code of a tag; 0 for None or an empty tag (MessageExtBrokerInner.tagsString2tagsCode)."""
     return java_hash_code(tags) if tags else 0
 
 
 def java_hash_code(text: str) -> int:
-    """Computes Java's String.hashCode: s[0]*31^(n-1) + ... over UTF-16 units, as a signed 32-bit number."""
+    """Returns Java's String.hashCode: s[0]*31^(n-1) + ... over UTF-16 code units, as a signed 32-bit number."""
     code = 0
     encoded = text.encode("utf-16-be", errors="surrogatepass")
     for high, low in zip(encoded[::2], encoded[1::2], strict=True):

@@ -1,4 +1,4 @@
-"""Topic names: system topics, topics derived from a group, and the rules of names (RocketMQ's TopicValidator)."""
+"""Topic names: system topics, topics derived from a group, and the validation of names (RocketMQ's TopicValidator)."""
 
 import hashlib
 import re
@@ -17,15 +17,15 @@ CHECK_MAX_TIME_TOPIC: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
 OFFSET_MOVED_EVENT_TOPIC: Final = "OFFSET_MOVED_EVENT"
 PARKED_MARK_TOPIC: Final = "rmq_sys_PARKED_MARK_TOPIC"
-"""A topic that is not RocketMQ's: records of what operators did with dead letters and discarded messages."""
+"""The topic that records operators' actions on dead letters and discarded messages. RocketMQ has no such topic."""
 
 POP_LOG_TOPIC: Final = "rmq_sys_POP_LOG_TOPIC"
-"""A topic that is not RocketMQ's: records of what was popped and acknowledged. RocketMQ has rmq_sys_REVIVE_LOG_<cluster>."""
+"""The topic that records pops and acknowledgements. RocketMQ's is rmq_sys_REVIVE_LOG_<cluster>."""
 REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
-"""The group whose offset on the pop log tells where the next start begins to read (PopAckConstants.REVIVE_GROUP)."""
+"""The group whose offset in the pop log is the position at which the broker starts reading (PopAckConstants.REVIVE_GROUP)."""
 
 TRANSACTION_CONSUMER_GROUP: Final = "CID_RMQ_SYS_TRANS"
-"""The group whose offsets on the half and op topics tell how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
+"""The group whose offsets in the half and op topics show how far transactions are settled (MixAll.CID_SYS_RMQ_TRANS)."""
 
 RETRY_PREFIX: Final = "%RETRY%"
 REPLY_TOPIC_SUFFIX: Final = "_REPLY_TOPIC"
@@ -35,10 +35,10 @@ MAX_TOPIC_LENGTH: Final = 127
 _DIGEST_LENGTH: Final = 32
 MAX_GROUP_LENGTH: Final = 255
 MAX_CONSUMER_GROUP_LENGTH: Final = MAX_TOPIC_LENGTH - len(RETRY_PREFIX)
-"""Bounded because a consumer group's name is part of its retry topic's name. RocketMQ 4.9 allows 255 letters, and loses what such
-groups send back; 5.x has this bound too."""
+"""The limit follows from the retry topic, whose name contains the group's name. RocketMQ 4.9 allows 255 characters but loses
+the messages that such groups send back. RocketMQ 5 has the same limit."""
 MAX_QUEUES: Final = 10_000
-"""More than a user needs. Some answers have a line for each queue, and writing one takes up to some 40 ms."""
+"""Maximum number of queues of a topic at a broker. It bounds the time to encode answers with an entry for each queue."""
 
 SYSTEM_TOPICS: Final = frozenset(
     {
@@ -67,7 +67,7 @@ NOT_ALLOWED_SEND_TOPICS: Final = frozenset(
 )
 
 CONSUMED_BY_THE_BROKER: Final = frozenset({SCHEDULE_TOPIC, HALF_TOPIC, OP_HALF_TOPIC, POP_LOG_TOPIC})
-"""Topics whose messages consumers may not see yet: they are delayed or undecided, or record the decisions of others."""
+"""Topics that only the broker consumes: their messages are delayed or undecided, or record decisions."""
 
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 
@@ -75,20 +75,20 @@ _LEGAL_NAME = re.compile(r"[%|a-zA-Z0-9_-]+")
 
 
 def reply_topic(cluster: str) -> str:
-    """Returns the topic for replies to requests that a broker of the cluster stored."""
+    """Returns the topic for replies to requests that were stored in the cluster."""
     return cluster + REPLY_TOPIC_SUFFIX
 
 
 def retry_topic(consumer_group: str) -> str:
-    """Returns the topic in which a group's messages wait for another attempt."""
+    """Returns the topic for messages that are redelivered to the group."""
     return RETRY_PREFIX + consumer_group
 
 
 def pop_retry_topic(consumer_group: str, topic: str) -> str:
     """Returns the topic for the group's popped messages that were not acknowledged in time (KeyBuilder.buildPopRetryTopicV1).
 
-    A retry topic is its own. A name that no record of the commit log can hold is cut, and ends with a digest of the whole:
-    RocketMQ 5 stores such a message in another form, which 4.9 cannot read.
+    Returns a retry topic unchanged. A name that is too long for a record is truncated and ends with a digest of the full name;
+    RocketMQ 5 stores such messages in another format, which 4.9 cannot read.
     """
     if topic.startswith(RETRY_PREFIX):
         return topic
@@ -103,32 +103,32 @@ def _cut(name: str) -> str:
 
 
 def dead_letter_topic(consumer_group: str) -> str:
-    """Returns the topic for messages that failed too often in a group."""
+    """Returns the topic for messages that failed too often in the group."""
     return DEAD_LETTER_PREFIX + consumer_group
 
 
 def is_system_topic(topic: str) -> bool:
-    """Returns whether the name is reserved for the broker."""
+    """Returns True if the topic is reserved for the broker."""
     return topic in SYSTEM_TOPICS or topic.startswith("rmq_sys_")
 
 
 def is_system_group(group: str) -> bool:
-    """Returns whether the broker itself consumes as this group (MixAll.isSysConsumerGroup)."""
+    """Returns True if the group is reserved for the broker (MixAll.isSysConsumerGroup)."""
     return group.startswith(SYSTEM_GROUP_PREFIX)
 
 
 def takes_sent_messages(topic: str) -> bool:
-    """Returns whether a client may send messages to that topic; False for topics that only the broker writes."""
+    """Returns True if clients may send messages to the topic. False for topics that only the broker writes."""
     return len(topic) <= MAX_TOPIC_LENGTH and _is_legal_name(topic) and topic not in NOT_ALLOWED_SEND_TOPICS
 
 
 def takes_transactions(topic: str) -> bool:
-    """Returns whether a transaction may send to that topic; not to a retry or dead-letter topic."""
+    """Returns True if transactional messages may be sent to the topic. False for retry and dead-letter topics."""
     return takes_sent_messages(topic) and not topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
 
 
 def validate_topic(topic: str) -> None:
-    """Raises IllegalMessage, in Apache's words, if no topic can have this name."""
+    """Raises IllegalMessage, with the texts of Apache's broker, if the topic name is invalid."""
     if not topic.strip():
         raise IllegalMessage("The specified topic is blank.")
     if not _is_legal_name(topic):
@@ -138,7 +138,7 @@ def validate_topic(topic: str) -> None:
 
 
 def validate_group(group: str) -> None:
-    """Raises IllegalMessage if no producer or consumer group can have this name (RocketMQ's Validators.checkGroup)."""
+    """Raises IllegalMessage if the group name is invalid (RocketMQ's Validators.checkGroup)."""
     if not group.strip():
         raise IllegalMessage("the specified group is blank")
     if len(group) > MAX_GROUP_LENGTH:
@@ -148,22 +148,22 @@ def validate_group(group: str) -> None:
 
 
 def validate_consumer_group(group: str) -> None:
-    """Raises IllegalMessage if no consumer group can have this name, which must leave room for the prefix of its retry topic."""
+    """Raises IllegalMessage if the consumer group name is invalid or too long for the name of its retry topic."""
     validate_group(group)
     if len(group) > MAX_CONSUMER_GROUP_LENGTH:
         raise IllegalMessage(
-            f"the consumer group[{group}] has {len(group)} letters; {MAX_CONSUMER_GROUP_LENGTH} are allowed, "
-            f"so that its retry topic has no more than a topic may have ({MAX_TOPIC_LENGTH})"
+            f"name of consumer group[{group}] too long: {len(group)} characters, at most {MAX_CONSUMER_GROUP_LENGTH}, "
+            f"because its retry topic may have at most {MAX_TOPIC_LENGTH}"
         )
 
 
 def is_group(group: str) -> bool:
-    """Returns whether a producer or consumer group can have this name."""
+    """Returns True if this is a valid name of a producer or consumer group."""
     return len(group) <= MAX_GROUP_LENGTH and _is_legal_name(group)
 
 
 def _is_legal_name(name: str) -> bool:
-    # Only short names are cached: a client chooses the length of the names that it sends.
+    # Only short names are cached, because clients choose the names' length.
     return _is_legal_short_name(name) if len(name) <= MAX_GROUP_LENGTH else _LEGAL_NAME.fullmatch(name) is not None
 
 

@@ -1,1 +1,1 @@
-"""Transactional messages: states and transitions, decisions, check-backs, recovery. Takes bytes, values and the time."""
+"""Transactional messages: states and transitions, decisions, check-backs and recovery. Pure code without I/O or a clock."""

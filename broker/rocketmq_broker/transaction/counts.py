@@ -10,15 +10,15 @@ from rocketmq_broker.transaction.decision import Refusal
 
 @dataclass(slots=True)
 class TransactionCounts:
-    """Plain counters; they only grow."""
+    """Counters that only increase."""
 
     unknown_answers: int = 0
     checks_sent: int = 0
     checks_without_producer: int = 0
     checks_held_back: int = 0
-    """Checks put off: every producer of the group owed that answer or too many others, or did not read."""
+    """Checks that were delayed because no producer of the group could take them (decision.py, GroupState)."""
     checks_given_back: int = 0
-    """Checks of producers that left without an answer. They count against no transaction."""
+    """Checks that disconnected producers left unanswered. They do not count towards a transaction's limit."""
     discards: int = 0
     skips: int = 0
     moves: int = 0
@@ -27,5 +27,5 @@ class TransactionCounts:
     rollbacks_by_hand: int = 0
     bad_records: int = 0
     take_backs: int = 0
-    """Batches that did not reach the disk and whose transitions were undone."""
+    """Batches that were not written to disk and whose transitions were undone."""
     refusals: Counter[Refusal] = field(default_factory=Counter)

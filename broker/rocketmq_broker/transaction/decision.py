@@ -1,6 +1,7 @@
-"""Decisions about a transaction when its producer answers, and when no answer comes. The caller carries them out.
+"""Decides what to do when a producer ends a transaction, and when a transaction's check is due. The caller executes it.
 
-The first decision wins (RocketMQ's EndTransactionProcessor lets every one win), and each refusal has its reason.
+The first decision about a transaction counts, and later ones are refused with a reason. RocketMQ's EndTransactionProcessor
+executes every decision.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from rocketmq_broker.transaction.states import State
 
 
 class EndAction(Enum):
-    """The result of an END_TRANSACTION request."""
+    """What to do about an END_TRANSACTION request."""
 
     COMMIT = "commit"
     ROLLBACK = "rollback"
     KEEP = "keep"
-    """The producer does not know yet."""
+    """The producer has not decided yet."""
     REFUSE = "refuse"
     LOOK_UP = "look up"
-    """The table has no transaction at that offset: read the record there and call `decide_late_end`."""
+    """The table has no transaction with that offset. Read the record there and call `decide_late_end`."""
 
 
 class Refusal(Enum):
-    """The reason why a decision does not count; the value names it in metrics."""
+    """The reason why a decision is refused. The value is used in metrics."""
 
     PRODUCER_GROUP = "producer_group"
     STATE_TABLE_OFFSET = "state_table_offset"
@@ -39,21 +40,21 @@ class Refusal(Enum):
     ALREADY_ROLLED_BACK = "already_rolled_back"
     ALREADY_DISCARDED = "already_discarded"
     ALREADY_DECIDED = "already_decided"
-    """Decided so long ago that the broker has forgotten the outcome."""
+    """Decided, but so long ago that the broker no longer keeps the outcome."""
 
 
 class EndRequest(NamedTuple):
-    """A producer's request (EndTransactionRequestHeader)."""
+    """A producer's request to end a transaction (EndTransactionRequestHeader)."""
 
     commit_or_rollback: int
-    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag): the header refuses all others."""
+    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). The header's decoder refuses other values."""
     commit_log_offset: int
     queue_offset: int
     producer_group: str
 
 
 class EndDecision(NamedTuple):
-    """The answer to an EndRequest. COMMIT and ROLLBACK have a `transaction`, REFUSE has `refusal` and `remark`."""
+    """The decision about an EndRequest. COMMIT and ROLLBACK have a `transaction`; REFUSE has a `refusal` and a `remark`."""
 
     action: EndAction
     transaction: PendingTransaction | None = None
@@ -72,7 +73,7 @@ _ALREADY = {
 
 
 def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
-    """Decides an END_TRANSACTION request by the table."""
+    """Returns the decision about a request according to the table of pending transactions."""
     if request.commit_or_rollback == sysflag.TRANSACTION_NOT:
         return _KEEP
     transaction = table.find(request.commit_log_offset)
@@ -88,12 +89,15 @@ def decide_end(table: PendingTransactions, request: EndRequest) -> EndDecision:
 
 
 def decide_late_end(table: PendingTransactions, request: EndRequest, half: HalfMessage | None) -> EndDecision:
-    """Decides a request about which the table knows nothing. `half`: the record at its offset, if it can be read."""
+    """Returns the decision about a request whose transaction is not in the table.
+
+    `half` is the record at the request's commit log offset, or None if it cannot be read.
+    """
     if half is None:
-        return _refuse(Refusal.NOT_FOUND, f"there is no half message at commit log offset {request.commit_log_offset}")
+        return _refuse(Refusal.NOT_FOUND, f"no half message at commit log offset {request.commit_log_offset}")
     if half.topic != HALF_TOPIC:
         return _refuse(
-            Refusal.COMMIT_LOG_OFFSET, f"the commit log offset is wrong: at {request.commit_log_offset} is no half message"
+            Refusal.COMMIT_LOG_OFFSET, f"wrong commit log offset: the record at {request.commit_log_offset} is not a half message"
         )
     if half.producer_group != request.producer_group:
         return _wrong_group(request, half.producer_group)
@@ -115,15 +119,13 @@ def _decide(request: EndRequest, transaction: PendingTransaction, queue_offset: 
 
 
 def _wrong_group(request: EndRequest, group: str) -> EndDecision:
-    return _refuse(
-        Refusal.PRODUCER_GROUP, f"the producer group is wrong: {request.producer_group} decides about a message of {group}"
-    )
+    return _refuse(Refusal.PRODUCER_GROUP, f"wrong producer group: {request.producer_group}; the half message belongs to {group}")
 
 
 def _wrong_queue_offset(request: EndRequest, queue_offset: int) -> EndDecision:
     return _refuse(
         Refusal.STATE_TABLE_OFFSET,
-        f"the transaction state table offset is wrong: {request.queue_offset} where the half message has {queue_offset}",
+        f"wrong transaction state table offset: {request.queue_offset}; the half message has {queue_offset}",
     )
 
 
@@ -132,37 +134,37 @@ def _refuse(refusal: Refusal, remark: str) -> EndDecision:
 
 
 class CheckAction(Enum):
-    """The action for a transaction that is due."""
+    """What to do about a transaction that is due."""
 
     NO_PRODUCER = "no producer"
-    """No producer of the group is online. No check is used up."""
+    """No producer of the group is online. The check is not counted."""
     CHECK_BACK = "check back"
     HOLD = "hold"
-    """No producer of the group could answer one more check now. No check is used up."""
+    """No producer of the group can take another check now. The check is not counted."""
     DISCARD = "discard"
-    """All checks are used up."""
+    """The maximum number of checks is reached."""
     SKIP = "skip"
-    """The transaction is too old: it is discarded, though its checks are not used up."""
+    """The transaction is too old. It is discarded before the maximum number of checks is reached."""
 
 
 class GroupState(NamedTuple):
-    """The present ability of a transaction's producer group to answer."""
+    """Whether the producer group of a transaction can take a check now."""
 
     is_online: bool
-    """Whether the group has any member."""
+    """True if the group has a member."""
     can_be_asked: bool
-    """Whether a member reads its messages, owes no answer about the transaction, and not too many others."""
+    """True if a member reads its messages, and has no unanswered check of the transaction and not too many of others."""
     owes_answer: bool
-    """Whether a member was asked about it and its time to answer is not over."""
+    """True if a member has an unanswered check of the transaction that is not overdue."""
 
 
 def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPolicy, group: GroupState) -> CheckAction:
-    """Decides about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
+    """Decides what to do about a transaction that is due (RocketMQ's TransactionalMessageServiceImpl.check).
 
-    It is due once time-out or immunity are over (CheckPolicy.first_check_due) and then at every interval. RocketMQ asks, counts
-    and discards whether or not an answer can come; here a check that nobody could answer does not count. A transaction is
-    discarded when it is too old, but its group is first asked once if it is online; RocketMQ does not ask then. `now_ms` must
-    be a trustworthy time (ExpiryClock): a discard cannot be undone.
+    A transaction is due after its timeout or immunity time (CheckPolicy.first_check_due), and then at every interval. Unlike in
+    RocketMQ, a check is counted only if a producer could get it. Before a transaction is discarded for its age, its group is
+    checked once if it is online; RocketMQ does not check then. `now_ms` must be a reliable time (ExpiryClock), because a
+    discard cannot be undone.
     """
     are_checks_used_up = transaction.checks >= policy.check_max
     was_never_asked = not transaction.checks and group.is_online
@@ -177,9 +179,9 @@ def decide_check(transaction: PendingTransaction, now_ms: int, policy: CheckPoli
 
 
 def must_be_put_back(table: PendingTransactions, policy: CheckPolicy) -> PendingTransaction | None:
-    """Returns the transaction to put back, because its half message holds the consumer offset too far behind the queue's end.
+    """Returns the oldest transaction if its half message is too far behind the end of the half queue; otherwise None.
 
-    The distance allowed grows with the number of pending ones, so that of five half messages at most one is a copy.
+    The allowed distance grows with the number of pending transactions, so that at most one of five half messages is a copy.
     """
     oldest = table.oldest()
     if oldest is None:

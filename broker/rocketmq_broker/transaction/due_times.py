@@ -1,4 +1,4 @@
-"""The time of the next check of each pending transaction: a heap, so that checking costs only what is due."""
+"""The due times of pending transactions, in a heap. Finding due transactions does not scan all pending ones."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _AFTER_ALL_MS: Final = 1 << 62
 
 
 class DueTimes:
-    """The due times of the pending transactions. The heap also holds stale times, which are skipped."""
+    """The due times of the pending transactions. The heap may contain stale times, which are skipped."""
 
     def __init__(self, pending: Mapping[int, PendingTransaction], check_interval_ms: int) -> None:
-        """`pending`: the transactions by commit log offset; their owner may change them."""
+        """`pending` has the transactions by commit log offset. The caller may change it at any time."""
         self._pending = pending
         self._check_interval_ms = check_interval_ms
         self._heap: list[tuple[int, int]] = []
@@ -25,20 +25,20 @@ class DueTimes:
         self._on_due_sooner: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
-        """Returns the number of times in the heap, stale ones included."""
+        """Returns the number of times in the heap, including stale ones."""
         return len(self._heap)
 
     def next_ms(self) -> int | None:
-        """Returns when the next transaction is due; the time may be too early, never too late. None if none is pending."""
+        """Returns the time at which the next transaction is due, or an earlier time; None if no transaction is pending."""
         return self._heap[0][0] if self._heap else None
 
     def watch(self, until_ms: int | None, on_due_sooner: Callable[[], None]) -> None:
-        """Calls `on_due_sooner` once when a transaction becomes due before that time; None is later than all times."""
+        """Calls `on_due_sooner` once when a transaction becomes due before `until_ms`. None means no limit."""
         self._watched_until_ms = until_ms if until_ms is not None else _AFTER_ALL_MS
         self._on_due_sooner = on_due_sooner
 
     def add(self, transaction: PendingTransaction) -> None:
-        """Adds a pending transaction, or its changed due time."""
+        """Adds the due time of a pending transaction. Call it again when the due time changes."""
         heappush(self._heap, (transaction.due_ms, transaction.commit_log_offset))
         if transaction.due_ms < self._watched_until_ms:
             self._watched_until_ms = _BEFORE_ALL_MS
@@ -47,7 +47,7 @@ class DueTimes:
             self._drop_stale()
 
     def take_due(self, now_ms: int, limit: int) -> list[PendingTransaction]:
-        """Returns at most `limit` transactions that are due, and makes each due again after the check interval."""
+        """Returns at most `limit` transactions that are due, and reschedules each one by the check interval."""
         taken: list[PendingTransaction] = []
         while self._heap and self._heap[0][0] <= now_ms and len(taken) < limit:
             due_ms, offset = heappop(self._heap)
@@ -58,12 +58,12 @@ class DueTimes:
         return taken
 
     def reschedule(self, transaction: PendingTransaction, due_ms: int) -> None:
-        """Makes the transaction due at that time, and not before."""
+        """Sets the due time of the transaction."""
         transaction.due_ms = due_ms
         self.add(transaction)
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Adapts to a step of the clock; the transactions already have their changed due times."""
+        """Rebuilds the heap after a step of the clock. The due times of the transactions must be adjusted already."""
         self._watched_until_ms += step_ms
         self._drop_stale()
 

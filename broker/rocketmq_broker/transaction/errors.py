@@ -4,44 +4,44 @@ from rocketmq_broker.message.errors import IllegalMessage
 
 
 class TransactionError(Exception):
-    """Base of the errors of this package."""
+    """Base class of the errors of this package."""
 
 
 class NotAHalfMessage(TransactionError):
-    """A record that is no half message, or one that does not name its destination."""
+    """The record is not a half message, or has no valid destination."""
 
 
 class DelayedTransaction(TransactionError, IllegalMessage):
-    """A message that should be both delayed and transactional."""
+    """The message is both delayed and transactional."""
 
 
 class NotADestination(TransactionError, IllegalMessage):
-    """A topic that takes no transactional messages: a system, retry or dead-letter topic."""
+    """The topic does not accept transactional messages: it is a system, retry or dead-letter topic."""
 
 
 class HalfMessageUnreadable(TransactionError):
-    """A half message of a pending transaction that cannot be read."""
+    """The half message of a pending transaction cannot be read."""
 
 
 class NotWrittenYet(HalfMessageUnreadable):
-    """A half message that is not yet in the files: try again in a moment."""
+    """The half message is not yet written to the files. Try again in a moment."""
 
 
 class HalfMessageLost(HalfMessageUnreadable):
-    """A damaged half message, which can never be read again."""
+    """The half message is damaged and can never be read again."""
 
 
 class HalfMessageExpired(HalfMessageLost):
-    """A half message that was deleted with its commit log file."""
+    """The half message was deleted with its commit log file."""
 
 
 class NotAnOpMessage(TransactionError):
-    """A record of the op topic that names no half message."""
+    """The record in the op topic does not refer to a half message."""
 
 
 class NotResumable(TransactionError):
-    """A message that cannot be resumed: it was not discarded, or has been resumed or delivered already."""
+    """The message cannot be resumed: it was not discarded, or was already resumed or delivered."""
 
 
 class AlreadyResumed(NotResumable):
-    """A discarded message that has been resumed or delivered: no operator needs to look at it."""
+    """The discarded message was already resumed or delivered, so no operator has to handle it."""

@@ -1,14 +1,14 @@
-"""Evidence that a transaction without an op message is decided: its committed or discarded message is stored.
+"""Finds transactions that are decided although their op message is missing: their committed or discarded message is stored.
 
-A broker may end between a committed message and its op message; the next start must not deliver the message again. But wrong
-evidence would close a transaction that nobody decided. So only those fields count that only a broker can have written:
+A broker may stop between a committed message and its op message. After the restart, the message must not be delivered again.
+But wrong evidence would close an undecided transaction, so only fields that no client can set are evidence:
 
-- A committed message names its half message in preparedTransactionOffset, which no request can set.
-- A discarded message lies in TRANS_CHECK_MAX_TIME_TOPIC, to which nobody can send. Ours names its half message as well;
-  RocketMQ's names none.
+- A committed message has the offset of its half message in preparedTransactionOffset, which no request can set.
+- A discarded message is in TRANS_CHECK_MAX_TIME_TOPIC, to which no client can send. This broker also sets
+  preparedTransactionOffset in it; RocketMQ does not.
 - Both have the born host of the half message, which is the address that the broker saw.
 
-The values that a client chooses, ids, groups and times, prove nothing by themselves.
+Values that clients choose, such as ids, groups and times, are not sufficient evidence.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rocketmq_broker.transaction.recovery import RecoveredTransaction
 from rocketmq_broker.transaction.states import State
 
 HalfAt = Callable[[int], HalfMessage | None]
-"""Returns the message at a commit log offset; None if no message of a queue has that offset."""
+"""Returns the message at a commit log offset, or None if no message in a queue has that offset."""
 
 
 class Evidence:
-    """A search for undecided transactions that are in fact decided."""
+    """Searches records for evidence that undecided transactions are decided."""
 
     def __init__(self, undecided: Iterable[RecoveredTransaction], half_at: HalfAt) -> None:
         self._half_at = half_at
@@ -38,10 +38,10 @@ class Evidence:
                 self._by_offset[commit_log_offset] = recovered
             self._by_identity.setdefault(recovered.identity, []).append(recovered)
         self.states: dict[int, State] = {}
-        """The final states of the decided ones, by the transaction's commit log offset."""
+        """The final states of the transactions with evidence, by their commit log offset."""
 
     def consider(self, data: bytes) -> None:
-        """Examines one more record, of any topic, damaged or not."""
+        """Examines a record of any topic. Ignores damaged records."""
         try:
             message = read_any_message(data)
         except CorruptRecord:
@@ -69,13 +69,13 @@ class Evidence:
         else:
             candidates = self._by_identity.get(identity_of(message), [])
         for recovered in candidates:
-            # A half message after the discarded one was made from it: it was resumed.
+            # A half message after the discarded message was resumed from it.
             if recovered.transaction.stored_at < message.commit_log_offset and _may_be_of(message, recovered):
                 return recovered
         return None
 
     def _of_unread_copy(self, commit_log_offset: int) -> RecoveredTransaction | None:
-        """Returns the transaction of a copy that lies before those that recovery read."""
+        """Returns the transaction of a copy that is older than those that recovery has read."""
         half = self._half_at(commit_log_offset)
         if half is None or half.topic != HALF_TOPIC:
             return None

@@ -1,7 +1,7 @@
-"""The table of pending transactions (states.py draws the states).
+"""The table of pending transactions (states.py has the diagram of states).
 
-Nothing here reads or writes the store. The caller appends the records of a transition and then calls the table. Later it tells
-the commit log offset before which the records are safe (`confirm`), or at and after which they were lost (`take_back`).
+It does not access the store. The caller appends the records of a transition and then calls the table. Later it calls `confirm`
+with the commit log offset before which records are on disk, or `take_back` with the offset from which they were lost.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction, 
 from rocketmq_broker.transaction.states import State
 
 REMEMBERED: Final = 10_000
-"""At least this many ended transactions are remembered, and at most twice as many."""
+"""The minimum number of ended transactions that are remembered. The maximum is twice as many."""
 
 
 class Offsets(Protocol):
-    """The place of an appended record (RecordOffsets, or the store's answer)."""
+    """The offsets of an appended record (RecordOffsets, or the store's result)."""
 
     @property
     def commit_log_offset(self) -> int:
@@ -41,21 +41,21 @@ class _Kind(Enum):
 
 
 class _Change(NamedTuple):
-    """A change to undo if its record does not reach the disk."""
+    """A change to undo if its record is not written to disk."""
 
     kind: _Kind
     commit_log_offset: int
-    """The offset of its last record."""
+    """The offset of the change's last record."""
     transaction: PendingTransaction | None
     copy_before: RecordOffsets | None
-    """The offsets of the newest half message before a copy was put back."""
+    """The offsets of the transaction's newest half message before a copy was put back."""
 
 
 class PendingTransactions:
     """All pending transactions of a broker, in the order of the half queue."""
 
     def __init__(self, *, check_interval_ms: int, next_queue_offset: int = 0, op_window: OpWindow | None = None) -> None:
-        """`next_queue_offset` is the end of the half queue, `op_window` the op messages beyond its consumer offset."""
+        """`next_queue_offset` is the end of the half queue. `op_window` has the op messages after its consumer offset."""
         self._pending: dict[int, PendingTransaction] = {}  # in the order of stored_queue_offset
         self._next_queue_offset = next_queue_offset
         self._op_window = op_window or OpWindow()
@@ -71,10 +71,10 @@ class PendingTransactions:
         return iter(self._pending.values())
 
     def find(self, commit_log_offset: int) -> PendingTransaction | None:
-        """Returns the pending transaction whose first half message has that offset."""
+        """Returns the pending transaction whose first half message has that offset, or None."""
         return self._pending.get(commit_log_offset)
 
-    # The transitions.
+    # Transitions.
 
     def add(self, transaction: PendingTransaction) -> None:
         """Adds a pending transaction, after its half message was appended."""
@@ -92,7 +92,7 @@ class PendingTransactions:
         self._unconfirmed.append(_Change(_Kind.ENDED, op.commit_log_offset, transaction, None))
 
     def put_back(self, transaction: PendingTransaction, copy: Offsets, op: Offsets) -> None:
-        """Takes over a copy appended at the half queue's end, with the op message that closes the previous one."""
+        """Records a copy that was appended to the half queue, and the op message that closes the previous copy."""
         self._op_window.add(op.queue_offset, transaction.stored_queue_offset)
         copy_before = RecordOffsets(transaction.stored_at, transaction.stored_queue_offset)
         self._unconfirmed.append(_Change(_Kind.PUT_BACK, op.commit_log_offset, transaction, copy_before))
@@ -101,14 +101,14 @@ class PendingTransactions:
         self._pending[transaction.commit_log_offset] = self._pending.pop(transaction.commit_log_offset)
 
     def close_copy(self, queue_offset: int, op: Offsets) -> None:
-        """Notes an appended op message for a half message that has a newer copy."""
+        """Records an appended op message for a half message that has a newer copy."""
         self._op_window.add(op.queue_offset, queue_offset)
         self._unconfirmed.append(_Change(_Kind.COPY_CLOSED, op.commit_log_offset, None, None))
 
-    # Records that are safe, and records that were lost.
+    # Records that are on disk, and records that were lost.
 
     def confirm(self, position: int) -> None:
-        """Notes that records before that commit log offset are safe."""
+        """Records that all records before that commit log offset are on disk."""
         unconfirmed = self._unconfirmed
         while unconfirmed and unconfirmed[0].commit_log_offset < position:
             unconfirmed.popleft()
@@ -145,10 +145,10 @@ class PendingTransactions:
         else:
             del self._pending[offset]
 
-    # The data that the next start of the broker needs.
+    # Data for the next start of the broker.
 
     def oldest(self) -> PendingTransaction | None:
-        """Returns the transaction that holds the half queue's consumer offset back."""
+        """Returns the transaction at which the consumer offset of the half queue stops, or None."""
         return next(iter(self._pending.values()), None)
 
     def behind_newest(self, transaction: PendingTransaction) -> int:
@@ -156,17 +156,17 @@ class PendingTransactions:
         return self._next_queue_offset - transaction.stored_queue_offset
 
     def needed_from(self, begun_after_ms: int) -> int | None:
-        """Returns the first commit log offset that transactions begun after a time need; None if there are none."""
+        """Returns the first commit log offset that is needed by transactions begun after a time, or None."""
         return next((each.stored_at for each in self._pending.values() if each.begun_ms > begun_after_ms), None)
 
     def advance_offsets(self) -> TransactionOffsets:
-        """Returns the offsets of CID_RMQ_SYS_TRANS. They must stay unpublished until all appended records are on disk."""
+        """Returns the offsets of CID_RMQ_SYS_TRANS. Do not store them before all appended records are on disk."""
         oldest = self.oldest()
         half_queue_offset = oldest.stored_queue_offset if oldest is not None else self._next_queue_offset
         return TransactionOffsets(half_queue_offset, self._op_window.advance(half_queue_offset))
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Moves all times along with a step of the clock, so that no transaction gets older or waits longer."""
+        """Shifts all times by a step of the clock, so that ages and waiting times do not change."""
         undone = (change.transaction for change in self._unconfirmed if change.kind is _Kind.ENDED)
         for transaction in (*self._pending.values(), *undone):
             if transaction is not None:
@@ -176,9 +176,9 @@ class PendingTransactions:
 
 
 class EndedTransactions:
-    """The states of the latest ended transactions, by the commit log offset of their half message.
+    """The states of the most recently ended transactions, by the commit log offset of their half message.
 
-    With it a late decision is refused with its reason.
+    They provide the reason when a late decision is refused.
     """
 
     def __init__(self) -> None:
@@ -189,19 +189,19 @@ class EndedTransactions:
         return len(self._newer) + len(self._older)
 
     def remember(self, commit_log_offset: int, state: State) -> None:
-        """Stores the state in which a transaction ended."""
+        """Records the state in which a transaction ended."""
         self._newer[commit_log_offset] = state
 
     def forget(self, commit_log_offset: int) -> None:
-        """Forgets a transaction that is pending again."""
+        """Removes a transaction that is pending again."""
         self._newer.pop(commit_log_offset, None)
         self._older.pop(commit_log_offset, None)
 
     def forget_oldest(self) -> None:
-        """Bounds the memory: drops the older half when the newer one is full."""
+        """Limits the memory: drops the older half when the newer half is full."""
         if len(self._newer) > REMEMBERED:
             self._older, self._newer = self._newer, {}
 
     def state_of(self, commit_log_offset: int) -> State | None:
-        """Returns the state of a transaction that ended lately; None for any other."""
+        """Returns the state of a recently ended transaction, or None."""
         return self._newer.get(commit_log_offset) or self._older.get(commit_log_offset)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class RecordOffsets(NamedTuple):
-    """The place of an appended record."""
+    """The offsets of an appended record."""
 
     commit_log_offset: int
     queue_offset: int
@@ -15,23 +15,23 @@ class RecordOffsets(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class PendingTransaction:
-    """A transaction that nobody has decided yet."""
+    """A transaction that is not decided yet."""
 
     commit_log_offset: int
-    """The offset of its first half message. Decisions name it, also after a copy was put back."""
+    """The commit log offset of its first half message. Decisions refer to it, even after a copy was put back."""
     queue_offset: int
     """The offset of its first half message in the half queue. RocketMQ calls it the transaction state table offset."""
     stored_at: int
-    """The commit log offset of its newest half message: of the first one unless a copy was put back."""
+    """The commit log offset of its newest half message, which is the first one unless a copy was put back."""
     stored_queue_offset: int
     """The queue offset of its newest half message."""
     producer_group: str
     topic: bytes
-    """The topic of its message."""
+    """The destination topic of the message."""
     queue_id: int
     tags_code: int | None
     begun_ms: int
     due_ms: int
-    """The time of the next look by the check service."""
+    """The time at which the check service examines the transaction next."""
     checks: int = 0
     """The number of checks sent."""

@@ -1,4 +1,4 @@
-"""The latest half messages, kept in memory for the decision that most of them get within milliseconds."""
+"""Keeps recent half messages in memory, because most of them are decided within milliseconds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.message.inner_message import InnerMessage
 
 
 class RecentHalfMessages:
-    """A memory bounded in bytes that drops the oldest first. Half messages outside it must be read from the store."""
+    """A cache of half messages with a maximum size in bytes. Drops the oldest first; read others from the store."""
 
     def __init__(self, max_bytes: int = 8 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
@@ -14,7 +14,7 @@ class RecentHalfMessages:
         self._kept: dict[int, tuple[int, InnerMessage]] = {}
 
     def keep(self, commit_log_offset: int, queue_offset: int, half: InnerMessage) -> None:
-        """Stores a half message that was appended."""
+        """Adds a half message that was appended."""
         self._drop(commit_log_offset)
         self._kept[commit_log_offset] = queue_offset, half
         self._bytes += len(half.body) + len(half.properties)
@@ -22,7 +22,7 @@ class RecentHalfMessages:
             self._drop(next(iter(self._kept)))
 
     def take(self, commit_log_offset: int, queue_offset: int) -> InnerMessage | None:
-        """Removes and returns the half message with these offsets."""
+        """Removes and returns the half message with these offsets, or None."""
         kept = self._kept.pop(commit_log_offset, None)
         if kept is None:
             return None
@@ -34,6 +34,6 @@ class RecentHalfMessages:
         self.take(commit_log_offset, -1)
 
     def clear(self) -> None:
-        """Drops all, because records were lost: other messages may get the offsets known here."""
+        """Drops all half messages. Call it when records were lost, because their offsets may be used again."""
         self._kept.clear()
         self._bytes = 0

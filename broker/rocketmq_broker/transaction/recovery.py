@@ -1,9 +1,9 @@
-"""Recovery of the table of pending transactions from the half queue and the op queue of any broker.
+"""Recovers the table of pending transactions from the half queue and the op queue of any broker.
 
-A half message is decided if an op message names it. There are three difficulties. Several half messages may stand for one
-transaction: see copies.py. A broker may end after it appended a committed or discarded message and before it appended the op
-message: see evidence.py. And a power failure may keep the op message and lose the message before it: such an op message is
-doubted, because it may be all that is left of a COMMIT.
+A half message is decided if an op message refers to it. There are three exceptions. A transaction may have several half
+messages (copies.py). A broker may have stopped between a committed or discarded message and its op message (evidence.py). A
+power failure may have lost the message before an op message; such an op message is doubted, because it may be the remainder of
+a COMMIT.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from rocketmq_broker.transaction.pending_transaction import PendingTransaction, 
 
 @dataclass(slots=True)
 class RecoveredTransaction:
-    """One transaction that the two queues leave undecided."""
+    """A transaction that is undecided according to the two queues."""
 
     transaction: PendingTransaction
     identity: Identity
     copies: list[RecordOffsets]
     """The offsets of its other half messages."""
     has_unread_copies: bool
-    """Whether RocketMQ wrote copies before those that were read, so that the first one is unknown."""
+    """True if RocketMQ wrote copies that are older than those read, so that the first half message is unknown."""
 
     @property
     def transaction_id(self) -> str | None:
-        """Returns the key under which the index finds the committed message, if there is one."""
+        """Returns the transaction id, by which the index finds the committed message, or None."""
         return self.identity[0]
 
     @property
     def commit_log_offsets(self) -> list[int]:
-        """Returns the offsets of the transaction's known half messages."""
+        """Returns the commit log offsets of the transaction's known half messages."""
         return [self.transaction.commit_log_offset, *(copy.commit_log_offset for copy in self.copies)]
 
     @property
     def begins(self) -> int:
-        """Returns the lowest of these offsets: the committed or discarded message lies after it."""
+        """Returns the lowest of these offsets. A committed or discarded message is stored after it."""
         return min(self.commit_log_offsets) if self.copies else self.transaction.commit_log_offset
 
     @property
     def outcome_topics(self) -> tuple[bytes, bytes]:
-        """Returns the topics of the transaction's committed and discarded message."""
+        """Returns the topics of the transaction's committed message and of discarded messages."""
         return self.transaction.topic, DISCARD_TOPIC
 
 
@@ -58,18 +58,18 @@ class RecoveredTable:
     """The result of reading the two queues."""
 
     undecided: list[RecoveredTransaction]
-    """Transactions in the order of the half queue."""
+    """The undecided transactions, in the order of the half queue."""
     superseded: list[int]
-    """Queue offsets of half messages that need an op message: their transaction has a newer copy, or is decided."""
+    """Queue offsets of half messages that need an op message, because a newer copy exists or the transaction is decided."""
     op_window: OpWindow
     doubted: set[int]
-    """Queue offsets of half messages that a doubted op message names."""
+    """Queue offsets of half messages to which a doubted op message refers."""
     damaged: list[str]
-    """The reasons why records could not be read."""
+    """The errors of records that could not be read."""
 
 
 class TransactionRecovery:
-    """A reader of op messages first and half messages then, both from their consumer offset to the end; then call `finish`."""
+    """Reads op messages first and half messages second, both from their consumer offset to the end. `finish` ends it."""
 
     def __init__(
         self,
@@ -80,9 +80,10 @@ class TransactionRecovery:
         check_counts: Mapping[int, int] | None = None,
         is_doubted: Callable[[int], bool] = lambda commit_log_offset: False,
     ) -> None:
-        """`op_offset` is the consumer offset of the op queue, `check_counts` the noted checks, by commit log offset.
+        """`op_offset` is the consumer offset of the op queue. `check_counts` has saved check counts by commit log offset.
 
-        `is_doubted` returns whether an op message at that commit log offset decides nothing: the record before it is damaged.
+        `is_doubted` returns True if the record before the op message at that commit log offset is damaged. Such an op message
+        does not decide a transaction.
         """
         self._policy = policy
         self._now_ms = now_ms
@@ -151,7 +152,7 @@ class TransactionRecovery:
         )
 
     def _undecided(self, identity: Identity, copies: list[Copy]) -> RecoveredTransaction:
-        """Returns the transaction of these copies, to be checked with the offsets of the first one."""
+        """Returns the transaction of these copies. Check-backs use the offsets of the first one."""
         newest = copies[-1]
         transaction = self._transactions[newest.offsets.queue_offset]
         others = {copy.offsets for copy in copies}
@@ -166,6 +167,6 @@ class TransactionRecovery:
         transaction.checks = max(transaction.checks, self._check_counts.get(transaction.commit_log_offset, 0))
         is_too_old = self._now_ms - transaction.begun_ms > self._policy.file_reserved_ms
         if transaction.checks or is_too_old:
-            # The time of the last check is unknown: it may have been just now. And a transaction that would be discarded for its
-            # age without a check gets an interval in which its producers can come back.
+            # The time of the last check is unknown, and may have been just now. A transaction that would be discarded for its
+            # age without a check waits one interval, in which its producers can reconnect.
             transaction.due_ms = max(transaction.due_ms, self._now_ms + self._policy.check_interval_ms)

@@ -1,6 +1,6 @@
-"""The decision whether a discarded message may be resumed (RESUME_CHECK_HALF_MESSAGE).
+"""Decides whether a discarded message may be resumed (RESUME_CHECK_HALF_MESSAGE).
 
-RocketMQ resumes a message as often as operators ask, and may deliver it as often. Here a message is resumed once.
+A message is resumed at most once. RocketMQ resumes a message at each request, and may deliver it each time.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from rocketmq_broker.transaction.messages.half_message import DISCARD_TOPIC, HAL
 
 
 def refuse_if_not_resumable(discarded: HalfMessage, alike: Iterable[HalfMessage]) -> None:
-    """Raises NotResumable unless the message lies in the discard topic; AlreadyResumed if it was later resumed or delivered.
+    """Raises NotResumable unless the message is in the discard topic, and AlreadyResumed if it was resumed or delivered.
 
     `alike` are the half messages and delivered messages with the same transaction id.
     """
     if discarded.topic != DISCARD_TOPIC:
-        raise NotResumable("it was not discarded: TRANS_CHECK_MAX_TIME_TOPIC is where discarded messages are")
+        raise NotResumable("it was not discarded: it is not in TRANS_CHECK_MAX_TIME_TOPIC")
     for message in alike:
         if origin_of(message) != origin_of(discarded):
             continue

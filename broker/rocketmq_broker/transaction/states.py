@@ -1,4 +1,4 @@
-"""The states of a transaction, and the verbs that lead from one state to another. Each verb appends records to the commit log.
+"""The states of a transaction, and the transitions between them. Each transition appends records to the commit log.
 
     a message ── prepare ──► PENDING ──┬── commit ─────► COMMITTED
                  half        ▲   │     │   message, op
@@ -9,14 +9,15 @@
                                        └── lose ───────► LOST
                                            op
 
-- half: a half message, in RMQ_SYS_TRANS_HALF_TOPIC. The one that `put back` appends is a copy of the half message, nearer to
-  the queue's end; its op message closes the copy before.
+- half: a half message, in RMQ_SYS_TRANS_HALF_TOPIC. `put back` appends a copy of the half message at the queue's end and an
+  op message that closes the previous copy.
 - op: an op message, in RMQ_SYS_TRANS_OP_HALF_TOPIC. It closes one half message.
-- message: the message as consumers get it, in its own topic.
-- discarded: the message in TRANS_CHECK_MAX_TIME_TOPIC, where operators find it.
+- message: the message for consumers, in its destination topic.
+- discarded: the message in TRANS_CHECK_MAX_TIME_TOPIC, for operators.
 
-The records of one verb are appended in the order shown, in one batch. A state counts as soon as they are appended; where they do
-not reach the disk, the transaction goes back to the state before. A check-back appends nothing and changes no state.
+The records of one transition are appended in the order shown, in one batch. The new state is valid as soon as they are
+appended. If they are not written to disk, the transaction returns to the previous state. A check-back appends no records and
+changes no state.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ from typing import Final, NamedTuple
 
 
 class State(Enum):
-    """The state of a transaction; the value is for operators."""
+    """The state of a transaction. The value is shown to operators."""
 
     PENDING = "pending"
     COMMITTED = "committed"
     ROLLED_BACK = "rolled back"
     DISCARDED = "discarded"
-    """No producer decided in time: the message waits for an operator."""
+    """No producer decided in time. An operator can resume the message."""
     LOST = "lost"
-    """Ended without a decision: the half message expired or is damaged, and can never be read again."""
+    """Ended without a decision, because the half message expired or is damaged."""
 
 
 class Verb(Enum):
-    """The verbs that change the state of a transaction: the methods of TransactionalMessages."""
+    """The operations that change the state of a transaction, named like the methods of TransactionalMessages."""
 
     PREPARE = "prepare"
     COMMIT = "commit"
@@ -61,10 +62,10 @@ class Written(Enum):
 
 
 class Transition(NamedTuple):
-    """The effect of a verb."""
+    """The states before and after an operation, and the records that it appends."""
 
     before: State | None
-    """The state that the verb needs; None for a message that is no transaction yet."""
+    """The required state; None for a message without a transaction."""
     after: State
     appends: tuple[Written, ...]
 
@@ -80,4 +81,4 @@ TRANSITIONS: Final[Mapping[Verb, Transition]] = MappingProxyType(
         Verb.RESUME: Transition(State.DISCARDED, State.PENDING, (Written.HALF_MESSAGE,)),
     }
 )
-"""The picture above, for tests that compare TransactionalMessages with it."""
+"""The diagram above as data. Tests compare TransactionalMessages with it."""

@@ -1,14 +1,14 @@
-"""The messages that the transitions of a transaction append (states.py; RocketMQ's TransactionalMessageBridge).
+"""Builds the messages that transitions append (states.py; RocketMQ's TransactionalMessageBridge).
 
-    prepared         a half message: topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; its own topic and queue in REAL_TOPIC, REAL_QID
-    committed        its own topic and queue again, sysFlag |= 8, preparedTransactionOffset = where the half message lies
+    prepared         a half message: topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; its destination in REAL_TOPIC and REAL_QID
+    committed        the destination topic and queue, sysFlag |= 8, preparedTransactionOffset = offset of the half message
     discarded        topic TRANS_CHECK_MAX_TIME_TOPIC, queue 0
-    put back         a half message again, nearer to the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
-                     preparedTransactionOffset name the first one
-    resumed          a half message again, made from a discarded one; it begins a new transaction
+    put back         a copy of the half message at the queue's end; TRAN_PREPARED_QUEUE_OFFSET and
+                     preparedTransactionOffset refer to the first one
+    resumed          a half message made from a discarded message; it starts a new transaction
 
-Each keeps all properties of the half message, REAL_TOPIC and TRAN_MSG included, as RocketMQ's do. The op message is in
-op_message.py.
+All of them keep the properties of the half message, including REAL_TOPIC and TRAN_MSG, as in RocketMQ. op_message.py builds
+the op message.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rocketmq_broker.transaction.messages.half_message import (
 from rocketmq_broker.transaction.pending_transaction import PendingTransaction
 
 FIRST_OF_ALL: Final = -1
-"""preparedTransactionOffset of a copy whose first half message has offset 0: 0 in the field names no half message."""
+"""preparedTransactionOffset of a copy whose first half message has offset 0, because 0 means that there is none."""
 
 _DELAY = props.beginning(props.DELAY_TIME_LEVEL)
 
@@ -40,7 +40,7 @@ _DELAY = props.beginning(props.DELAY_TIME_LEVEL)
 def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
     """Returns the half message of a message. Raises DelayedTransaction.
 
-    It has no transaction type; with one the store would hide it from its own queue.
+    Its transaction type is not set; otherwise the store would not add it to the half queue.
     """
     encoded = half_properties(message.properties, message.topic, message.queue_id, producer_group)
     return InnerMessage(
@@ -60,13 +60,13 @@ def prepared(message: InnerMessage, producer_group: str) -> InnerMessage:
 
 
 def half_properties(encoded: bytes, topic: bytes, queue_id: int, producer_group: str) -> bytes:
-    """Adds a message's destination to its properties, and its producer group if that is missing.
+    """Adds the destination to a message's properties, and the producer group if it is missing.
 
-    Of several properties with one name the last counts, so a message cannot claim another destination.
-    Raises DelayedTransaction if the message is to be delayed as well.
+    The last of several properties with one name counts, so a client cannot set another destination. Raises DelayedTransaction
+    if the message has a delay level.
     """
     if encoded.find(_DELAY) >= 0 and (find_number(encoded, props.DELAY_TIME_LEVEL) or 0) > 0:
-        raise DelayedTransaction("a transactional message cannot be delayed: leave out either the delay level or the transaction")
+        raise DelayedTransaction("a transactional message cannot be delayed: send it without a delay level or transaction")
     if props.find(encoded, props.PRODUCER_GROUP) is None:
         encoded = props.put(encoded, props.PRODUCER_GROUP, producer_group)
     separator = b"" if encoded.endswith(b"\x02") else b"\x02"
@@ -93,26 +93,26 @@ def committed(half: HalfMessage | InnerMessage, transaction: PendingTransaction)
 
 
 def discarded(half: HalfMessage, transaction: PendingTransaction) -> InnerMessage:
-    """Returns the message for TRANS_CHECK_MAX_TIME_TOPIC, where operators and mqadmin can read it."""
+    """Returns the message for TRANS_CHECK_MAX_TIME_TOPIC, which operators and mqadmin can read."""
     properties = with_check_times(half.properties, transaction.checks)
     return _system_message(half, DISCARD_TOPIC, properties, transaction.commit_log_offset)
 
 
 def put_back(half: HalfMessage, transaction: PendingTransaction, checks: int) -> InnerMessage:
-    """Returns a copy for the half queue's end. A property for RocketMQ and a field for us name the first half message."""
+    """Returns a copy for the end of the half queue. It refers to the first half message in a property and in a field."""
     named = props.put_if_it_fits(half.properties, props.TRANSACTION_PREPARED_QUEUE_OFFSET, str(transaction.queue_offset))
     return _system_message(half, HALF_TOPIC, with_check_times(named, checks), transaction.commit_log_offset or FIRST_OF_ALL)
 
 
 def resumed(discarded_message: HalfMessage) -> InnerMessage:
-    """Returns a new half message made from a discarded message. Its checks count from 0."""
+    """Returns a new half message made from a discarded message, with its check count set to 0."""
     fresh = props.remove(discarded_message.properties, (props.TRANSACTION_PREPARED_QUEUE_OFFSET,))
     fresh = props.put_if_it_fits(fresh, RESUMED_FROM, str(discarded_message.commit_log_offset))
     return _system_message(discarded_message, HALF_TOPIC, with_check_times(fresh, 0), 0)
 
 
 def with_check_times(encoded: bytes, checks: int) -> bytes:
-    """Returns the properties with the number of checks of the transaction."""
+    """Returns the properties with TRANSACTION_CHECK_TIMES set to `checks`."""
     return props.put_if_it_fits(encoded, props.TRANSACTION_CHECK_TIMES, str(checks))
 
 

@@ -300,7 +300,7 @@ async def test_a_letter_without_its_first_topic_is_not_sent_to_apaches_retry_top
         (b"order", 0, "order", None),
         (b"\xff\x00", 0, None, None),
         (zlib.compress(b"order"), sysflag.COMPRESSED, "order", None),
-        (b"torn", sysflag.COMPRESSED, "torn", "cannot be restored"),
+        (b"torn", sysflag.COMPRESSED, "torn", "cannot be decompressed"),
     ],
 )
 async def test_the_body_is_shown_as_text_where_it_is_text(

@@ -156,7 +156,7 @@ def test_a_message_to_an_illegal_topic_names_the_topic() -> None:
 
 
 def test_a_property_that_is_no_str_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(MessageRefused, match="property 'count' is an int; a str is expected"):
+    with pytest.raises(MessageRefused, match="property 'count' must be a str, not an int"):
         to_wire(Message(topic="orders", body=b"x", properties={"count": 1}))  # type: ignore[dict-item]
 
 

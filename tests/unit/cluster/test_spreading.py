@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.__main__ import tell_of_cluster
+from rocketmq_broker.__main__ import print_cluster_line
 from rocketmq_broker.cluster import spreading
 from rocketmq_broker.cluster.spreading import Spreading
 from rocketmq_broker.message.configs import TopicConfig
@@ -62,8 +62,8 @@ async def test_a_topic_that_an_operator_deletes_at_one_broker_is_not_made_again(
 def test_a_name_with_control_characters_is_printed_with_escapes_and_no_line_is_endless(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    tell_of_cluster("cluster", f"new topics, now on all brokers: {STRANGE}")
-    tell_of_cluster("cluster", "x" * 100_000)
+    print_cluster_line("cluster", f"new topics, now on all brokers: {STRANGE}")
+    print_cluster_line("cluster", "x" * 100_000)
     first, second = capsys.readouterr().out.splitlines()
     assert first == "cluster  | new topics, now on all brokers: a\\x1b[2J\\nb"
     assert len(second) < 10_000

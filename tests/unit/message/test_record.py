@@ -95,13 +95,13 @@ def test_a_flipped_byte_is_corrupt_or_shows_and_never_a_surprise(made: Record, a
 @pytest.mark.parametrize(
     ("position", "damage", "words"),
     [
-        (84, b"\xff\xff\xff\xff", "body has -1 bytes"),
-        (84, b"\x00\x00\x00\x0f", "body has 15 bytes"),
-        (84, b"\x00\x00\x00\x05", "is torn"),
-        (92, b"\x05", "its parts add up to"),
-        (92, b"\xff", "is torn"),
-        (99, b"\x00\x05", "its parts add up to"),
-        (99, b"\x00\x03", "its parts add up to"),
+        (84, b"\xff\xff\xff\xff", "body length: -1 bytes"),
+        (84, b"\x00\x00\x00\x0f", "body length: 15 bytes"),
+        (84, b"\x00\x00\x00\x05", "is truncated"),
+        (92, b"\x05", "but its fields have"),
+        (92, b"\xff", "is truncated"),
+        (99, b"\x00\x05", "but its fields have"),
+        (99, b"\x00\x03", "but its fields have"),
     ],
 )
 def test_a_record_whose_lengths_disagree_is_corrupt(position: int, damage: bytes, words: str) -> None:
@@ -186,7 +186,7 @@ def test_a_compressed_body_is_restored(kind: int) -> None:
 @pytest.mark.parametrize(
     ("body", "flags", "words"),
     [
-        (b"not compressed", sysflag.COMPRESSED, "cannot be restored"),
+        (b"not compressed", sysflag.COMPRESSED, "cannot be decompressed"),
         (b"x", sysflag.COMPRESSED | sysflag.COMPRESSION_LZ4, "0x100"),
         (b"x", sysflag.COMPRESSED | sysflag.COMPRESSION_ZSTD, "0x200"),
     ],
@@ -226,5 +226,5 @@ def test_the_flag_tells_of_each_host_whether_it_is_an_ipv6_one_whatever_it_said_
 
 @pytest.mark.parametrize(("topic", "encoded"), [(b"t" * 256, b""), (b"t", b"p" * 65_536)], ids=["topic", "properties"])
 def test_a_length_that_its_field_cannot_hold_is_refused(topic: bytes, encoded: bytes) -> None:
-    with pytest.raises(ValueError, match="do not fit into a record"):
+    with pytest.raises(ValueError, match="field too long for a record"):
         replace(plain_record(), topic=topic, properties=encoded).encode()

@@ -22,7 +22,7 @@ def test_an_answer_to_no_question_on_record_is_passed_over() -> None:
 
 
 def test_the_transactions_asked_about_longest_ago_are_forgotten_first() -> None:
-    check_backs = CheckBacks(most=3)
+    check_backs = CheckBacks(max_count=3)
     for now_ms, offset in enumerate((1, 2, 1, 3)):
         check_backs.asked(offset, "10.0.0.1:5", now_ms)
     assert [len(check_backs.of(offset)) for offset in (1, 2, 3)] == [2, 0, 1]

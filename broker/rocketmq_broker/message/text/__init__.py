@@ -1,1 +1,1 @@
-"""What people and Java read: printable text, fastjson's JSON, the ranges of Java's numbers, sentences about mistakes."""
+"""Text formats: printable text, fastjson's JSON, the ranges of Java's numbers, and error messages about arguments."""

@@ -1,9 +1,9 @@
-"""The reader and the writer of fastjson's maps whose keys are no strings: numbers and objects as keys, without quotes.
+"""Reads and writes fastjson's maps whose keys are unquoted numbers or objects.
 
     {"brokerAddrs":{0:"127.0.0.1:10911"}}
     {"offsetTable":{{"brokerName":"a","queueId":0,"topic":"t"}:{"maxOffset":7}}}
 
-Bodies on the wire and config files of the store hold such maps: Apache's Java tools and the Go client expect them.
+Bodies on the wire and config files of the store contain such maps. Apache's Java tools and the Go client expect them.
 """
 
 import re
@@ -18,9 +18,9 @@ _MAX_DEPTH = 64
 
 
 def standard_json(data: bytes) -> bytes:
-    """Returns the text as standard JSON, in which each key that is no string becomes the string of its text.
+    """Converts the text to standard JSON. Each key that is not a string becomes a string of its text.
 
-    Raises UnreadableJson where braces or quotes do not match.
+    Raises UnreadableJson if the text is malformed.
     """
     reader = _Reader(data)
     text = reader.value(0)
@@ -29,7 +29,7 @@ def standard_json(data: bytes) -> bytes:
 
 
 class _Reader:
-    """A reader that walks over the tokens of a text and joins them to standard JSON."""
+    """Reads the tokens of a text, and joins them to standard JSON."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -39,20 +39,20 @@ class _Reader:
 
     def value(self, depth: int) -> bytes:
         if depth > _MAX_DEPTH:
-            raise UnreadableJson(f"JSON nested deeper than {_MAX_DEPTH}")
+            raise UnreadableJson(f"JSON nested too deeply: at most {_MAX_DEPTH} levels")
         if self._token == b"{":
             return b"{" + self._items(b"}", self._member, depth + 1) + b"}"
         if self._token == b"[":
             return b"[" + self._items(b"]", self.value, depth + 1) + b"]"
         if self._token in b"}],:":
             raise UnreadableJson(
-                f"JSON with {self._token.decode() or 'its end'!r} where a value should be, at byte {self._position}"
+                f"malformed JSON at byte {self._position}: expected a value, not {self._token.decode() or 'the end'!r}"
             )
         return self._advance()
 
     def expect_end(self) -> None:
         if self._token:
-            raise UnreadableJson(f"JSON that goes on after its end, at byte {self._position}")
+            raise UnreadableJson(f"malformed JSON at byte {self._position}: text after the end")
 
     def _items(self, closing: bytes, item: Callable[[int], bytes], depth: int) -> bytes:
         self._advance()
@@ -62,26 +62,26 @@ class _Reader:
             if self._token == b",":
                 self._advance()
             elif self._token != closing:
-                raise UnreadableJson(f"JSON without {closing.decode()!r} at byte {self._position}")
+                raise UnreadableJson(f"malformed JSON at byte {self._position}: expected {closing.decode()!r}")
         self._advance()
         return b",".join(items)
 
     def _member(self, depth: int) -> bytes:
         key = self.value(depth)
         if self._advance() != b":":
-            raise UnreadableJson(f"JSON with a key that has no value, at byte {self._position}")
+            raise UnreadableJson(f"malformed JSON at byte {self._position}: expected ':' after a key")
         if not key.startswith(b'"'):
             key = msgspec.json.encode(key.decode(errors="replace"))
         return key + b":" + self.value(depth)
 
     def _advance(self) -> bytes:
-        """Steps to the next token and returns the previous one."""
+        """Moves to the next token, and returns the previous one."""
         left = self._token
         self._token = b""
         while self._position < len(self._data):
             match = _TOKEN.match(self._data, self._position)
             if match is None:
-                raise UnreadableJson(f"JSON with a string that does not end, at byte {self._position}")
+                raise UnreadableJson(f"malformed JSON at byte {self._position}: unterminated string")
             self._position = match.end()
             if not match[0].isspace():
                 self._token = match[0]
@@ -90,11 +90,11 @@ class _Reader:
 
 
 def number_keyed(entries: Mapping[int, object]) -> msgspec.Raw:
-    """Encodes a map from numbers, with unquoted keys."""
+    """Encodes a map with numbers as unquoted keys."""
     return msgspec.Raw(b"{" + b",".join([b"%d:%b" % (key, msgspec.json.encode(value)) for key, value in entries.items()]) + b"}")
 
 
 def object_keyed(entries: Iterable[tuple[object, object]]) -> msgspec.Raw:
-    """Encodes a map from objects, with unquoted keys."""
+    """Encodes a map with objects as unquoted keys."""
     encode = msgspec.json.encode
     return msgspec.Raw(b"{" + b",".join([encode(key) + b":" + encode(value) for key, value in entries]) + b"}")

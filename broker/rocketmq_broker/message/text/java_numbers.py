@@ -1,4 +1,4 @@
-"""Java's whole numbers, as types that msgspec checks: an int or a long."""
+"""Types for Java's int and long, whose ranges msgspec checks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     Int32: TypeAlias = int
     Int64: TypeAlias = int
 else:
-    # msgspec would take "145.0" and "1e2" for the numbers 145 and 100, which RocketMQ's Long.parseLong refuses. Where a float is
-    # allowed too, msgspec makes a float of such a text, and no float fulfils these conditions.
+    # msgspec accepts "145.0" and "1e2" as ints, but RocketMQ's Long.parseLong refuses them. With float in the union, msgspec
+    # converts such a text to a float, and no float satisfies these conditions.
     _NO_FLOAT = Annotated[float, msgspec.Meta(gt=1.0, lt=0.0)]
     Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | _NO_FLOAT
     Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | _NO_FLOAT

@@ -1,4 +1,4 @@
-"""Sentences about a program's mistakes: the value that it passed, and the one that it probably meant."""
+"""Builds error messages about wrong arguments, with suggestions for misspelled names."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,7 +10,7 @@ _WORD_BEGINS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def kind_of(value: object) -> str:
-    """Describes a value for the middle of a sentence: `a str`, `an int`, `None`, `the class Listener`."""
+    """Describes a value's type for use in a sentence: `a str`, `an int`, `None`, `the class Listener`."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -22,7 +22,7 @@ def kind_of(value: object) -> str:
 
 
 def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> str:
-    """Says which names `of` does not know, which names were probably meant, and which names exist."""
+    """Returns an error message with the unknown names, similar known names, and all known names."""
     unknown = [name for name in given if name not in known]
     meant = [nearest for name in unknown if (nearest := nearest_name(name, known))]
     names = ", ".join(map(repr, unknown))
@@ -31,7 +31,7 @@ def no_such_parameter(of: str, given: Iterable[str], known: Sequence[str]) -> st
 
 
 def nearest_name(name: str, known: Sequence[str]) -> str | None:
-    """Returns the known name with the closest spelling in any case (Java's spelling included), or with most words in common."""
+    """Returns the known name that is most similar in spelling (in any case, or as in Java) or shares the most words, or None."""
     by_snake = {candidate.lower(): candidate for candidate in known}
     snake = _WORD_BEGINS.sub("_", name).lower()
     if close := get_close_matches(snake, by_snake, n=1, cutoff=_ALIKE):

@@ -1,4 +1,4 @@
-"""Text from others on our screens and in our logs."""
+"""Escapes unprintable and invisible characters in untrusted text, for screens and logs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _SHAPELESS: Final = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U0001d159\U0001d173-\U0001d17a"
     "\U000e0100-\U000e01ef"
 )
-"""Characters that Unicode calls letters, marks or symbols, and that are invisible."""
+"""Invisible characters that Unicode classifies as letters, marks or symbols."""
 _WITHOUT_SHAPE: Final = re.compile(f"[{_SHAPELESS}]")
 _NEEDS_A_LOOK: Final = re.compile(f"^ | $|  |[\\\\{_SHAPELESS}]")
 _UNSEEN_IN_JSON: Final = re.compile(r"[^\n -~]+")
 
 
 def printable(text: str, longest: int | None = None) -> str:
-    """Returns the text with an escape, such as `\\n`, `\\x1b` or `\\u202e`, for each character that is not printable.
+    """Returns the text with each unprintable character replaced by an escape such as `\\n`, `\\x1b` or `\\u202e`.
 
-    Such a character begins a new line, controls a terminal, changes the direction of writing, or cannot be encoded. `longest`
-    cuts a longer text, and the end tells how many characters are missing.
+    Such characters could start a new line, control a terminal, change the writing direction, or fail to be encoded. A text with
+    more than `longest` characters is truncated, and the number of omitted characters is appended.
     """
     if longest is not None and len(text) > longest:
         return f"{printable(text[:longest])}... ({len(text) - longest} more characters)"
@@ -37,10 +37,10 @@ def _escape(character: str) -> str:
 
 
 def visible_name(name: str) -> str:
-    """Returns a name in a form that shows its difference from every other name: invisible characters are escaped too.
+    """Returns a name with invisible characters escaped too, so that two different names never look the same.
 
-    These are a blank at the start, at the end or after another one, and letters without a shape, such as a variation selector.
-    A backslash is doubled, so that two different names never look the same.
+    Escapes spaces at the start, at the end and after another space, and letters without a shape, such as variation selectors.
+    Doubles backslashes.
     """
     if name.isprintable() and not _NEEDS_A_LOOK.search(name):
         return name
@@ -58,7 +58,7 @@ def visible_name(name: str) -> str:
 
 
 def visible_json(text: str) -> str:
-    """Returns JSON text of equal meaning with each invisible character written as its escape."""
+    """Returns equivalent JSON text with each invisible character escaped."""
     return _UNSEEN_IN_JSON.sub(lambda found: "".join(_json_escape(character) for character in found[0]), text)
 
 

@@ -89,9 +89,7 @@ def build_transactions(
     `tasks` runs work that is too long for one turn of the event loop. `expiry_clock` gives the time for discarding transactions
     by age (ExpiryClock).
     """
-    in_flight = checks_in_flight or ChecksInFlight(
-        repeat_after_ms=policy.answer_timeout_ms, longest_wait_ms=policy.check_interval_ms
-    )
+    in_flight = checks_in_flight or ChecksInFlight(repeat_after_ms=policy.answer_timeout_ms, max_wait_ms=policy.check_interval_ms)
     messages = recover_transactions(store, consumer_offsets, topic_table, policy, clock(), read_check_counts(counts_file))
     if messages.appended_position:
         group_commit.appended()

@@ -1,1 +1,1 @@
-"""Check-backs: their times, their number, their message, and the checks in flight."""
+"""Check-backs: when they are due, their number, their message, and the checks in flight."""

@@ -1,7 +1,7 @@
-"""The check-backs of transactions, with the producers asked and their answers: for people who read a transaction's timeline.
+"""The history of check-backs with the producers' answers, for the timelines of transactions.
 
-The broker keeps the latest check-backs in memory, and decides nothing by them. As with RocketMQ, the commit log has only their
-number: writing each of them there would cost two more records a check.
+The broker keeps the latest check-backs in memory. No decision depends on them. As in RocketMQ, the commit log contains only
+their number, because storing each check-back would take two more records.
 """
 
 from __future__ import annotations
@@ -11,45 +11,45 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_CHECK_BACKS: Final = 10_000
-"""Check-backs kept for all transactions together: some 4 MB. One costs 3 µs."""
+"""Maximum number of check-backs kept for all transactions (about 4 MB). Recording one takes 3 µs."""
 MAX_FAILURE_LENGTH: Final = 300
-"""Letters kept of a failure: a listener that fails at each check-back costs some 4 MB more at most."""
+"""Maximum number of characters kept of a failure. Failures take at most about 4 MB more."""
 
 
 @dataclass(slots=True)
 class CheckBack:
-    """One question to a producer."""
+    """One check-back that was sent to a producer."""
 
     asked_ms: int
     producer: str
     """The producer's address."""
     answer: int | None = None
-    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag); None without an answer."""
+    """TRANSACTION_NOT, TRANSACTION_COMMIT or TRANSACTION_ROLLBACK (sysflag). None until the producer answers."""
     answered_ms: int | None = None
     failure: str | None = None
-    """Why the producer does not know, as its client says it: the exception of its listener."""
+    """The reason for UNKNOWN that the client sent: its listener's exception."""
 
 
 class CheckBacks:
-    """The latest check-backs. The commit log offset of its first half message identifies a transaction."""
+    """The latest check-backs. A transaction is identified by the commit log offset of its first half message."""
 
-    def __init__(self, most: int = MAX_CHECK_BACKS) -> None:
-        """Keeps at most `most` check-backs: drops first the transactions that were not asked about for longest."""
-        self._most = most
+    def __init__(self, max_count: int = MAX_CHECK_BACKS) -> None:
+        """Keeps at most `max_count` check-backs. Drops those of the least recently checked transactions first."""
+        self._max_count = max_count
         self._count = 0
         self._by_transaction: OrderedDict[int, list[CheckBack]] = OrderedDict()
 
     def asked(self, commit_log_offset: int, producer: str, now_ms: int) -> None:
-        """Records that a producer was asked."""
+        """Records a check-back to a producer."""
         self._by_transaction.setdefault(commit_log_offset, []).append(CheckBack(now_ms, producer))
         self._by_transaction.move_to_end(commit_log_offset)
         self._count += 1
-        while self._count > self._most:
+        while self._count > self._max_count:
             _, forgotten = self._by_transaction.popitem(last=False)
             self._count -= len(forgotten)
 
     def answered(self, commit_log_offset: int, producer: str, answer: int, now_ms: int, failure: str | None = None) -> None:
-        """Records a producer's answer. Ignores an answer to no recorded question."""
+        """Records a producer's answer. Ignores an answer without a recorded check-back."""
         for check_back in self._by_transaction.get(commit_log_offset, ()):
             if check_back.producer == producer and check_back.answer is None:
                 check_back.answer, check_back.answered_ms = answer, now_ms
@@ -57,5 +57,5 @@ class CheckBacks:
                 return
 
     def of(self, commit_log_offset: int) -> tuple[CheckBack, ...]:
-        """Returns the check-backs of a transaction, the oldest first."""
+        """Returns the check-backs of a transaction, oldest first."""
         return tuple(self._by_transaction.get(commit_log_offset, ()))

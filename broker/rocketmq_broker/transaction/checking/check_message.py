@@ -1,4 +1,4 @@
-"""The message in a check: the producer's half message, numbered by TRANSACTION_CHECK_TIMES. It is never stored."""
+"""The message sent with a check-back: the half message with the check's number in TRANSACTION_CHECK_TIMES."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rocketmq_broker.transaction.transitions import with_check_times
 
 
 def check_message(half: HalfMessage, transaction: PendingTransaction, number: int) -> bytes:
-    """Returns the record for the check with that number, counted from 1. It has the offsets that the decision must name.
+    """Returns the record for check number `number`, starting at 1. Its offsets are those that the decision must contain.
 
-    Raises NotAHalfMessage if the half message does not name its topic.
+    Raises NotAHalfMessage if the half message has no valid destination.
     """
     topic, queue_id = half.destination()
     return record.encode_record(

@@ -1,4 +1,4 @@
-"""The policy of check-backs: when and how often the broker asks producers (RocketMQ's BrokerConfig)."""
+"""The settings that determine when and how often the broker sends check-backs (RocketMQ's BrokerConfig)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ _IMMUNITY = props.beginning(props.CHECK_IMMUNITY_TIME_IN_SECONDS)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckPolicy:
-    """The settings of check-backs; the defaults are RocketMQ's."""
+    """The settings of check-backs, with RocketMQ's defaults."""
 
     transaction_timeout_ms: int = 6_000
     """transactionTimeOut: the age of a transaction at its first check."""
     check_interval_ms: int = 60_000
-    """transactionCheckInterval: the time from one check to the next, and from the last one to the discard."""
+    """transactionCheckInterval: the time between two checks, and between the last check and the discard."""
     answer_timeout_ms: int = 6_000
-    """transactionCheckAnswerTimeOut: the wait for an answer before the check is repeated, uncounted. RocketMQ has none."""
+    """transactionCheckAnswerTimeOut: the time after which an unanswered check is repeated. RocketMQ has no such setting."""
     check_max: int = 15
-    """transactionCheckMax: after this many checks the message is discarded."""
+    """transactionCheckMax: the number of checks after which the message is discarded."""
     file_reserved_ms: int = 72 * 3600 * 1000
-    """fileReservedTime: an older half message is discarded, after any number of checks."""
+    """fileReservedTime: an older half message is discarded, whatever its number of checks."""
     hold_back_max: int = 100_000
-    """The distance in half messages from the newest one at which a pending one is put back."""
+    """A pending half message is put back at this distance from the newest half message, in half messages."""
 
     def first_check_due(self, begun_ms: int, encoded_properties: bytes) -> int:
-        """Returns the time of the first check: CHECK_IMMUNITY_TIME_IN_SECONDS replaces the time-out, if it is a number.
+        """Returns the time of the first check. CHECK_IMMUNITY_TIME_IN_SECONDS, if valid, replaces the timeout.
 
-        The check is never later than the message's expiry, so that a huge immunity does not keep the message for ever.
+        The first check is due when the message expires at the latest, however long the immunity time is.
         """
         wait_ms = self.transaction_timeout_ms
         if encoded_properties.find(_IMMUNITY) >= 0:

@@ -1,12 +1,12 @@
-"""The answers that producers owe: they tell which producer a check may go to, and which checks nobody can answer.
+"""Tracks unanswered check-backs by producer, to select producers for further checks and to detect lost answers.
 
-A check counts against its message, so none is sent to a producer that is still busy with the one before, and those that a
-producer left unanswered when its connection ended are given back. An Apache client would queue a second check behind the
-first, hold 2,000 of them and silently drop the rest; our own client answers both at once.
+Each check counts towards the limit of its message. So no check is sent to a producer that has not answered the previous check
+of the transaction, and checks that a disconnected producer left unanswered are uncounted. Apache's client queues up to 2,000
+checks and silently drops the rest.
 
-An unanswered check is repeated after a while, and again after twice as long: its answer may be lost. A repetition has the
-number of its check and counts nothing. A producer that has answered nothing since it was asked may hang: of its
-checks only the oldest is repeated.
+An unanswered check is repeated after a while, and again after twice that time, because its answer may be lost. A repetition
+has the number of its check and is not counted. A producer that has not answered any check since it was asked may hang, so only
+its oldest check is repeated.
 """
 
 from __future__ import annotations
@@ -23,32 +23,29 @@ from rocketmq_broker.transaction.checking.check_backs import CheckBacks
 Producer = TypeVar("Producer", bound=Hashable)
 
 ANSWER_TIMEOUT_MS: Final = 60_000
-"""Time for an answer before a producer is asked the same again: RocketMQ's default transactionCheckInterval.
-
-A RocketMQ broker asks no sooner by default, and bounded waits of programs for a database are shorter.
-"""
+"""The time after which an unanswered check is overdue. It equals RocketMQ's default of transactionCheckInterval."""
 REPEAT_AFTER_MS: Final = 6_000
-"""Wait for an answer before a check is repeated for the first time (transactionCheckAnswerTimeOut)."""
+"""The time after which an unanswered check is first repeated (transactionCheckAnswerTimeOut)."""
 
 
 @dataclass(slots=True)
 class _Owed:
-    """The answers that one producer owes."""
+    """The unanswered checks of one producer."""
 
     in_flight: dict[int, int] = field(default_factory=dict)
-    """Time of the question by transaction, the oldest first."""
+    """The time at which each transaction's check was sent, oldest first."""
     overdue: dict[int, int] = field(default_factory=dict)
-    """Number of timed-out checks by transaction."""
+    """The number of timed-out checks of each transaction."""
     uncounted: set[int] = field(default_factory=set)
-    """Transactions in flight whose check another producer was asked first: they count nothing."""
+    """Transactions in flight whose check was first sent to another producer. These checks are not counted."""
     answered_ms: int | None = None
     """The time of the latest answer to any check."""
 
 
 class ChecksInFlight(Generic[Producer]):
-    """Checks that were sent and not answered, by producer. A transaction's commit log offset identifies it.
+    """The unanswered checks of all producers. Transactions are identified by commit log offset.
 
-    A producer that lets one time out is asked about one transaction at a time until it answers any check.
+    A producer whose check timed out gets checks for one transaction at a time until it answers any check.
     """
 
     def __init__(
@@ -57,24 +54,24 @@ class ChecksInFlight(Generic[Producer]):
         limit: int = 256,
         answer_timeout_ms: int = ANSWER_TIMEOUT_MS,
         repeat_after_ms: int = REPEAT_AFTER_MS,
-        longest_wait_ms: int = ANSWER_TIMEOUT_MS,
+        max_wait_ms: int = ANSWER_TIMEOUT_MS,
     ) -> None:
-        """Allows `limit` checks per producer at a time. The wait before a repetition doubles up to `longest_wait_ms`."""
+        """Allows `limit` checks for each producer at a time. The wait before a repetition doubles up to `max_wait_ms`."""
         self._repeat_after_ms = repeat_after_ms
-        self._longest_wait_ms = max(repeat_after_ms, longest_wait_ms)
+        self._max_wait_ms = max(repeat_after_ms, max_wait_ms)
         self._repetitions: list[tuple[int, int, Producer, int, int, int]] = []
-        """A heap of repetitions: time due, serial number, producer, transaction, time of the question, wait."""
+        """A heap of repetitions: due time, serial number, producer, transaction, time of the check, wait."""
         self._number = 0
         self._limit = limit
         self._answer_timeout_ms = answer_timeout_ms
         self._owed: dict[Producer, _Owed] = {}
         self.changes = 0
-        """A number that grows with each question, answer and returned check."""
+        """A counter that increases with each check, answer and departed producer."""
         self.on_record = CheckBacks()
-        """The check-backs shown to operators; they decide nothing."""
+        """The history of check-backs for operators. No decision depends on it."""
 
     def notice_time(self, now_ms: int) -> None:
-        """Marks as overdue the checks that were not answered in time."""
+        """Marks unanswered checks as overdue if their time is up."""
         for owed in self._owed.values():
             for commit_log_offset in self._timed_out(owed.in_flight, now_ms):
                 del owed.in_flight[commit_log_offset]
@@ -83,7 +80,7 @@ class ChecksInFlight(Generic[Producer]):
                 owed.overdue[commit_log_offset] = owed.overdue.get(commit_log_offset, 0) + counted
 
     def clock_stepped(self, step_ms: int) -> None:
-        """Moves all times along with a step of the clock, so that nobody has less or more time to answer."""
+        """Shifts all times by a step of the clock, so that the time to answer does not change."""
         for owed in self._owed.values():
             for commit_log_offset in owed.in_flight:
                 owed.in_flight[commit_log_offset] += step_ms
@@ -96,7 +93,7 @@ class ChecksInFlight(Generic[Producer]):
         heapify(self._repetitions)
 
     def may_ask(self, producer: Producer, commit_log_offset: int) -> bool:
-        """Returns whether the producer may get a check: it owes no answer about the transaction, and not too many others."""
+        """Returns True if the producer has no unanswered check of the transaction, and not too many of others."""
         owed = self._owed.get(producer)
         if owed is None:
             return True
@@ -105,7 +102,7 @@ class ChecksInFlight(Generic[Producer]):
         return len(owed.in_flight) < (1 if owed.overdue else self._limit)
 
     def asked(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """Records a check that was sent, and counts."""
+        """Records a check that was sent and is counted."""
         owed = self._owed.setdefault(producer, _Owed())
         owed.in_flight.pop(commit_log_offset, None)
         owed.in_flight[commit_log_offset] = now_ms
@@ -113,17 +110,17 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def next_repetition_ms(self) -> int | None:
-        """Returns when the next repetition is due; the time may be too early, never too late. None if no check is in flight."""
+        """Returns the time at which the next repetition is due, or an earlier time; None if no check is in flight."""
         while self._repetitions:
             due_ms, _, producer, commit_log_offset, asked_ms, _ = self._repetitions[0]
             owed = self._owed.get(producer)
             if owed is not None and owed.in_flight.get(commit_log_offset) == asked_ms:
                 return due_ms
-            heappop(self._repetitions)  # it is answered
+            heappop(self._repetitions)  # already answered
         return None
 
     def take_repetitions(self, now_ms: int, limit: int) -> Iterator[tuple[Producer, int]]:
-        """Yields producers and transactions to ask again, at most `limit`. Schedules the next repetition of each."""
+        """Yields at most `limit` producers and transactions whose check is due again, and schedules the next repetition."""
         for _ in range(limit):
             if not self._repetitions or self._repetitions[0][0] > now_ms:
                 return
@@ -133,13 +130,13 @@ class ChecksInFlight(Generic[Producer]):
                 continue
             may_hang = owed.answered_ms is None or owed.answered_ms < asked_ms
             is_repeated = not may_hang or next(iter(owed.in_flight)) == commit_log_offset
-            next_wait_ms = min(2 * wait_ms, self._longest_wait_ms) if is_repeated else wait_ms
+            next_wait_ms = min(2 * wait_ms, self._max_wait_ms) if is_repeated else wait_ms
             self._repeat_later(producer, commit_log_offset, asked_ms, now_ms, next_wait_ms)
             if is_repeated:
                 yield producer, commit_log_offset
 
     def repeated_by(self, producer: Producer, commit_log_offset: int, now_ms: int) -> None:
-        """Records that this producer also got a check that another one left unanswered. It counts nothing."""
+        """Records that another producer's unanswered check was also sent to this producer. It is not counted."""
         owed = self._owed.setdefault(producer, _Owed())
         if commit_log_offset not in owed.in_flight:
             owed.in_flight[commit_log_offset] = now_ms
@@ -151,9 +148,9 @@ class ChecksInFlight(Generic[Producer]):
         heappush(self._repetitions, (now_ms + wait_ms, self._number, producer, commit_log_offset, asked_ms, wait_ms))
 
     def answered(self, producer: Producer, commit_log_offset: int, now_ms: int | None = None) -> None:
-        """Records an answer of any kind, also UNKNOWN.
+        """Records any answer, including UNKNOWN.
 
-        It proves that the producer works, and that its overdue checks stay unanswered.
+        The answer shows that the producer works, so its overdue checks are dropped.
         """
         owed = self._owed.get(producer)
         if owed is None:
@@ -167,7 +164,7 @@ class ChecksInFlight(Generic[Producer]):
         self.changes += 1
 
     def owed_since_ms(self, producers: Iterable[Producer], commit_log_offset: int) -> int | None:
-        """Returns since when one of these producers owes the transaction's answer; None if none does, or all are overdue."""
+        """Returns the time of the oldest check of the transaction in flight to these producers, or None."""
         since = [
             owed.in_flight[commit_log_offset]
             for owed in map(self._owed.get, producers)
@@ -176,12 +173,12 @@ class ChecksInFlight(Generic[Producer]):
         return min(since, default=None)
 
     def is_silent(self, producer: Producer) -> bool:
-        """Returns whether the producer let a check time out and has answered none since."""
+        """Returns True if a check of the producer timed out and it has answered no check since."""
         owed = self._owed.get(producer)
         return owed is not None and bool(owed.overdue)
 
     def departed(self, producer: Producer) -> Mapping[int, int]:
-        """Drops a producer that has left. Returns the number of checks of each transaction that it left unanswered."""
+        """Removes a disconnected producer. Returns the number of its unanswered checks by transaction."""
         owed = self._owed.pop(producer, None)
         if owed is None:
             return {}
@@ -189,11 +186,11 @@ class ChecksInFlight(Generic[Producer]):
         return _unanswered([owed])
 
     def unanswered(self) -> Mapping[int, int]:
-        """Returns the number of unanswered checks of each transaction."""
+        """Returns the number of unanswered checks by transaction."""
         return _unanswered(self._owed.values())
 
     def unanswered_about(self, commit_log_offset: int) -> int:
-        """Returns the number of unanswered checks of that transaction."""
+        """Returns the number of unanswered checks of the transaction."""
         return sum(
             owed.overdue.get(commit_log_offset, 0)
             + (commit_log_offset in owed.in_flight and commit_log_offset not in owed.uncounted)
@@ -201,7 +198,7 @@ class ChecksInFlight(Generic[Producer]):
         )
 
     def count(self, producer: Producer) -> int:
-        """Returns the number of transactions about which the producer owes an answer, without overdue ones."""
+        """Returns the number of the producer's checks in flight, without overdue ones."""
         owed = self._owed.get(producer)
         return len(owed.in_flight) if owed is not None else 0
 

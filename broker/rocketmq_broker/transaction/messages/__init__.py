@@ -1,1 +1,1 @@
-"""Half messages and op messages in their stored form."""
+"""Half messages and op messages as stored records."""

@@ -1,6 +1,6 @@
-"""The half message: a message kept where no consumer sees it. One pass reads its record, and its properties stay bytes.
+"""The half message: a message in the half topic, invisible to consumers. Its properties are decoded only when needed.
 
-topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the message's own topic and queue id in the properties REAL_TOPIC and REAL_QID
+topic RMQ_SYS_TRANS_HALF_TOPIC, queue 0; the destination topic and queue id are in the properties REAL_TOPIC and REAL_QID
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ HALF_TOPIC: Final = topics.HALF_TOPIC.encode()
 DISCARD_TOPIC: Final = topics.CHECK_MAX_TIME_TOPIC.encode()
 
 RESUMED_FROM: Final = "RESUMED_FROM"
-"""The property of a resumed message that names the discarded one; RocketMQ has no such property."""
+"""The property of a resumed message with the offset of the discarded message. RocketMQ has no such property."""
 
 
 class HalfMessage:
@@ -61,88 +61,90 @@ class HalfMessage:
         self._texts: dict[str, str] | None = None
 
     def text(self, name: str) -> str | None:
-        """Returns the value of one property, or None. The first call decodes all: recovery reads a dozen of each half message."""
+        """Returns the value of one property, or None. The first call decodes all properties."""
         if self._texts is None:
             self._texts = props.decode(self.properties)
         return self._texts.get(name)
 
     def number(self, name: str) -> int | None:
-        """Returns a property as a number; None if it is missing or no number."""
+        """Returns a property as a number, or None if it is missing or invalid."""
         text = self.text(name)
         return _number(text) if text is not None else None
 
     @property
     def producer_group(self) -> str:
-        """Returns the group that decides; empty if the message names none."""
+        """Returns the producer group, or an empty string."""
         return self.text(props.PRODUCER_GROUP) or ""
 
     @property
     def transaction_id(self) -> str | None:
-        """Returns the message id from the producer, which is also the transaction id."""
+        """Returns the producer's message id, which is also the transaction id, or None."""
         return self.text(props.UNIQUE_KEY)
 
     @property
     def keys(self) -> list[str]:
-        """Returns the keys from the producer."""
+        """Returns the message's keys."""
         return (self.text(props.KEYS) or "").split()
 
     @property
     def check_times(self) -> int | None:
-        """Returns the number of checks when the record was written; None in a first half message."""
+        """Returns the number of checks at the time when the record was written; None in a first half message."""
         return self.number(props.TRANSACTION_CHECK_TIMES)
 
     @property
     def resumed_from(self) -> str | None:
-        """Returns the commit log offset of the discarded message from which the transaction was resumed; None for others."""
+        """Returns the commit log offset of the discarded message from which this message was resumed, or None."""
         return self.text(RESUMED_FROM)
 
     def destination(self) -> tuple[bytes, int]:
-        """Returns the message's topic and queue id. Raises NotAHalfMessage if they are missing or impossible."""
+        """Returns the destination topic and queue id. Raises NotAHalfMessage if they are missing or invalid."""
         topic, queue_id = self.text(props.REAL_TOPIC), self.number(props.REAL_QUEUE_ID)
         if not topic or queue_id is None or not 0 <= queue_id < topics.MAX_QUEUES:
-            raise NotAHalfMessage(f"the half message at {self.commit_log_offset} does not say which topic and queue it is for")
+            raise NotAHalfMessage(f"half message at {self.commit_log_offset} has no valid destination topic and queue")
         if not topics.takes_transactions(topic):
             raise NotAHalfMessage(
-                f"the half message at {self.commit_log_offset} is for {topic[:200]!r}, which takes no transactions"
+                f"half message at {self.commit_log_offset} has topic {topic[:200]!r}, which does not accept transactions"
             )
         return topic.encode(), queue_id
 
     def tags_code(self) -> int:
-        """Returns the hash of the message's tag."""
+        """Returns the hash code of the message's tag."""
         return tags_code(self.text(props.TAGS))
 
 
 def read_half_message(data: bytes) -> HalfMessage:
-    """Reads a half message, or a discarded one. Raises CorruptRecord, or NotAHalfMessage for other topics."""
+    """Reads a half message or a discarded message. Raises CorruptRecord, or NotAHalfMessage for other topics."""
     half = _read(data)
     if half.topic != HALF_TOPIC and half.topic != DISCARD_TOPIC:
-        raise NotAHalfMessage(f"the record at {half.commit_log_offset} is a message of {half.topic.decode(errors='replace')}")
+        raise NotAHalfMessage(
+            f"record at {half.commit_log_offset} is not a half message: topic {half.topic.decode(errors='replace')}"
+        )
     return half
 
 
 def read_any_message(data: bytes) -> HalfMessage:
-    """Reads a record of any topic in this form: a committed message, for example. Raises CorruptRecord."""
+    """Reads a record of any topic, such as a committed message, as a HalfMessage. Raises CorruptRecord."""
     return _read(data)
 
 
 def find_group(encoded: bytes) -> str:
-    """Returns the producer group from encoded properties; empty if there is none."""
+    """Returns the producer group from encoded properties, or an empty string."""
     return props.find(encoded, props.PRODUCER_GROUP) or ""
 
 
 def find_tag(encoded: bytes) -> str | None:
-    """Returns the tag from encoded properties."""
+    """Returns the tag from encoded properties, or None."""
     return props.find(encoded, props.TAGS)
 
 
 @lru_cache(maxsize=1024)
 def tags_code(tag: str | None) -> int:
-    """Returns the hash of a tag. It is cached, because a topic has few tags."""
+    """Returns the hash code of a tag. Cached, because a topic has few tags."""
     return tags.tags_code(tag)
 
 
 def find_number(encoded: bytes, name: str) -> int | None:
-    """Returns a property as a number; None if it is missing or no number."""
+    """Returns a property from encoded properties as a number, or None if it is missing or invalid."""
     return _number(props.find(encoded, name))
 
 

@@ -1,8 +1,8 @@
 """The offsets of the group CID_RMQ_SYS_TRANS in the half queue and the op queue.
 
-A broker that starts reads both queues from these offsets. It takes a half message for undecided unless one of the op messages
-names it. So the half queue's offset stops at the oldest pending half message, and the op queue's offset at the first op message
-that names this half message or a later one.
+A starting broker reads both queues from these offsets. A half message is undecided unless one of the op messages refers to it.
+The half queue's offset is therefore that of the oldest pending half message, and the op queue's offset is that of the first op
+message that refers to this half message or a later one.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from array import array
 from typing import Final, NamedTuple
 
 _NONE: Final = -1
-"""The entry of an op message that was not read: it names no half message."""
+"""The entry of an op message that was not read."""
 
 
 class TransactionOffsets(NamedTuple):
-    """Offsets of CID_RMQ_SYS_TRANS on queue 0 of both topics."""
+    """The offsets of CID_RMQ_SYS_TRANS in queue 0 of both topics."""
 
     half: int
     op: int
 
 
 class OpWindow:
-    """The op messages that the op offset has not passed: 8 bytes each, found by their queue offset."""
+    """The half queue offsets of the op messages at and after the op offset, in 8 bytes each."""
 
     def __init__(self, first_offset: int = 0) -> None:
         self._first = first_offset
@@ -38,7 +38,7 @@ class OpWindow:
         return len(self._named) - self._passed
 
     def add(self, op_queue_offset: int, half_queue_offset: int) -> None:
-        """Adds an appended op message; `half_queue_offset` is the last half message that it names."""
+        """Adds an appended op message. `half_queue_offset` is the last half message to which it refers."""
         missing = op_queue_offset - self._first - len(self._named)
         if missing > 0:
             self._named.extend([_NONE] * missing)
@@ -46,7 +46,7 @@ class OpWindow:
             self._named.append(half_queue_offset)
 
     def take_back(self) -> None:
-        """Removes the last op message, which was lost before it reached the disk."""
+        """Removes the last op message, which was lost before it was written to disk."""
         if self._named:
             self._named.pop()
             self._passed = min(self._passed, len(self._named))
@@ -54,7 +54,10 @@ class OpWindow:
             self._first -= 1
 
     def advance(self, half_queue_offset: int) -> int:
-        """Passes the op messages before the first that names a half message at or after an offset; returns its own offset."""
+        """Returns the queue offset of the first op message that refers to a half message at or after an offset.
+
+        Drops the op messages before it.
+        """
         named, passed = self._named, self._passed
         while passed < len(named) and named[passed] < half_queue_offset:
             passed += 1

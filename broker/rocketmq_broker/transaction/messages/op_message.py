@@ -1,8 +1,8 @@
-"""The op message: the mark of decided half messages (RocketMQ's TransactionalMessageBridge.addRemoveTagInTransactionOp).
+"""The op message, which marks half messages as closed (RocketMQ's TransactionalMessageBridge.addRemoveTagInTransactionOp).
 
     topic RMQ_SYS_TRANS_OP_HALF_TOPIC, queue 0, tag `d`, body = the half message's queue offset in ASCII digits
 
-RocketMQ 5 writes several offsets into one op message, separated by commas; read here, never written.
+RocketMQ 5 writes several offsets, separated by commas, into one op message. This broker reads but does not write them.
 """
 
 from typing import Final
@@ -19,17 +19,17 @@ REMOVE_TAG: Final = "d"
 OP_TAGS_CODE: Final = tags.tags_code(REMOVE_TAG)
 OP_PROPERTIES: Final = props.encode({props.TAGS: REMOVE_TAG})
 REASON: Final = "REASON"
-"""A property that RocketMQ lacks: the reason of an operator's decision, or of a lost transaction."""
+"""The property with the reason of an operator's decision or of a lost transaction. RocketMQ has no such property."""
 OUTCOME: Final = "OUTCOME"
-"""A property beside the reason: the state in which the transaction ended."""
+"""The property with the state in which the transaction ended, set together with the reason."""
 GIVEN_REASON_KEY: Final = "DECIDED_WITH_REASON"
-"""The key by which the index finds all op messages with a reason. Their other key is the half queue offset."""
+"""The key of all op messages with a reason, by which the index finds them. Their other key is the half queue offset."""
 
 
 def op_message(half_queue_offset: int, now_ms: int, store_host: bytes, state: State | None, reason: str | None) -> InnerMessage:
-    """Returns the op message that closes a half message. A `reason` is stored with the state, and the index finds it by key.
+    """Returns the op message that closes a half message. If `reason` is given, it is stored with the state.
 
-    Raises IllegalMessage if the reason holds \\x01 or \\x02.
+    Raises IllegalMessage if the reason contains \\x01 or \\x02.
     """
     encoded = OP_PROPERTIES if reason is None else _with_reason(half_queue_offset, state, reason)
     return InnerMessage(OP_TOPIC, 0, b"%d" % half_queue_offset, encoded, 0, 0, now_ms, store_host, 0, 0, OP_TAGS_CODE)
@@ -42,13 +42,13 @@ def _with_reason(half_queue_offset: int, state: State | None, reason: str) -> by
 
 
 def decided_offsets(op: HalfMessage) -> list[int]:
-    """Returns the half queue offsets that an op message closes. Raises NotAnOpMessage if it names none."""
+    """Returns the half queue offsets that an op message closes. Raises NotAnOpMessage if it has none."""
     if props.find(op.properties, props.TAGS) != REMOVE_TAG:
-        raise NotAnOpMessage(f"the op message at {op.commit_log_offset} has another tag than {REMOVE_TAG!r}")
+        raise NotAnOpMessage(f"op message at {op.commit_log_offset} must have the tag {REMOVE_TAG!r}")
     try:
         offsets = [int(part) for part in op.body.decode("ascii").split(",") if part.strip()]
     except ValueError:
         offsets = []
     if not offsets or min(offsets) < 0:
-        raise NotAnOpMessage(f"the op message at {op.commit_log_offset} names no half message: {op.body[:40]!r}")
+        raise NotAnOpMessage(f"op message at {op.commit_log_offset} must contain half queue offsets, not {op.body[:40]!r}")
     return offsets

@@ -142,7 +142,7 @@ def test_a_message_that_a_producer_sent_to_the_dead_letters_has_nowhere_to_go_ba
     assert parking.counts().dead_letters == {"credits": 1}
 
 
-@pytest.mark.parametrize(("group", "why"), [("CID_RMQ_SYS_TRANS", "broker's own"), ("g" * 121, "120 are allowed")])
+@pytest.mark.parametrize(("group", "why"), [("CID_RMQ_SYS_TRANS", "broker's own"), ("g" * 121, "at most 120")])
 def test_a_group_that_no_consumer_can_have_gets_nothing_back(parking: Parking, group: str, why: str) -> None:
     parking.park(f"%DLQ%{group}")
     (letter,) = parking.desk.messages(f"%DLQ%{group}")

@@ -83,7 +83,7 @@ def requests_as(group: str) -> list[tuple[RequestCode, CommandHeader | None, byt
 @pytest.mark.parametrize(
     ("group", "words"),
     [
-        (TOO_LONG, "120 are allowed"),
+        (TOO_LONG, "at most 120"),
         ("x" * 256, "longer than group max length 255"),
         ("", "blank"),
         ("a b", "illegal characters"),

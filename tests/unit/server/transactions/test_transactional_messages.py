@@ -415,7 +415,7 @@ def test_only_discarded_messages_are_resumed(broker: TransactionBroker, producer
 
     with pytest.raises(RequestRefused, match="not discarded"):
         broker.resume(producer, offset_message_id(STORE_HOST, half.commit_log_offset))
-    with pytest.raises(RequestRefused, match="no offset message id"):
+    with pytest.raises(RequestRefused, match="offset message id must be"):
         broker.resume(producer, "nonsense")
     with pytest.raises(RequestRefused, match="cannot be resumed"):
         broker.resume(producer, offset_message_id(STORE_HOST, 12345))
