@@ -103,7 +103,7 @@ async def test_a_broker_on_a_damaged_store_serves_what_is_intact(start_broker: C
 
     broker.process.start()
 
-    assert "are damaged and were passed over; what follows is intact" in broker.process.output()
+    assert "the records after them are intact" in broker.process.output()
     assert "Traceback" not in broker.process.output()
     found = await stored(namesrv_addr)
     assert len(found) == len(set(found)) == MESSAGES - 1

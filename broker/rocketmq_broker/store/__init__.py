@@ -1,6 +1,6 @@
 """RocketMQ's message store: commit log, consume queues, index files, recovery, retention and the config files.
 
-No event loop, no socket and no clock: the caller passes the time, and decides when to write, flush and publish.
+The package uses no event loop, socket or clock. The caller passes the time, and decides when to write, flush and publish.
 """
 
 from rocketmq_broker.store.errors import (

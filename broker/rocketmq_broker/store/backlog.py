@@ -1,4 +1,4 @@
-"""The appended records that are not visible, and the next queue offsets (RocketMQ's topicQueueTable)."""
+"""Appended records that readers cannot see yet, and the next queue offsets (RocketMQ's topicQueueTable)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rocketmq_broker.store.queues.dispatch import DispatchRequest
 
 
 class Backlog:
-    """Appended records, in the order of the commit log, that readers cannot see."""
+    """Appended records that readers cannot see yet, in the order of the commit log."""
 
     __slots__ = ("next_offsets", "requests")
 
@@ -33,7 +33,7 @@ class Backlog:
         return waiting[:count]
 
     def forget_after(self, position: int) -> None:
-        """Drops the records at and after that commit log offset, which are lost. Their queue offsets are used again."""
+        """Drops the records at and after that commit log offset. Their queue offsets are used again."""
         kept = []
         for request in reversed(self.requests):
             if request.commit_log_offset < position:
@@ -43,7 +43,7 @@ class Backlog:
         self.requests = kept[::-1]
 
     def forget_topic(self, topic: bytes) -> None:
-        """Drops the topic's records: they must not enter new queues after the old ones are deleted."""
+        """Drops the topic's records, so that they cannot enter new queues after the old ones are deleted."""
         for key in [key for key in self.next_offsets if key[0] == topic]:
             del self.next_offsets[key]
         self.requests = [request for request in self.requests if request.topic != topic]

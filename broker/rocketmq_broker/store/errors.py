@@ -16,28 +16,28 @@ __all__ = [
 
 
 class StoreError(Exception):
-    """Base of the errors of this package. IllegalMessage and CorruptRecord are the message package's."""
+    """Base class of this package's errors. IllegalMessage and CorruptRecord belong to the message package."""
 
 
 class StoreUnwritable(StoreError):
-    """A refusal to store, because the disk is full, read-only or failing. No part of the refused message is stored."""
+    """The store refused a message because the disk is full, read-only or failing. No part of the message is stored."""
 
 
 class UnreadableRecord(StoreError):
-    """An offset at which no record can be read; the two classes below tell whether asking again can help."""
+    """No record can be read at an offset. The subclass shows whether a later attempt can succeed."""
 
 
 class RecordNotFound(UnreadableRecord):
-    """A missing record: the commit log ends before it, or no queue shows the message."""
+    """The record does not exist yet: the commit log ends before it, or no consume queue contains the message."""
 
 
 class RecordLost(UnreadableRecord, CorruptRecord):
-    """A record that will never be intact: it expired, is damaged, or never existed."""
+    """The record will never be readable: it expired, is damaged, or never existed."""
 
 
 class StoreLocked(StoreError):
-    """A store that another broker has open."""
+    """Another broker has the store open."""
 
 
 class DamagedStore(StoreError):
-    """A store that cannot be opened without guesses that could lose messages: a person must examine it."""
+    """The store cannot be opened safely: recovery would have to guess and might lose messages. An operator must examine it."""

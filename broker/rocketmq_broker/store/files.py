@@ -1,4 +1,4 @@
-"""The only way to the disk: a small port that a test can replace, to record writes and syncs."""
+"""The store's file system port. All disk access goes through it, so that tests can replace it to record writes and syncs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from typing import Protocol
 
 
 class FileSystem(Protocol):
-    """The store's port to a file system. All methods raise OSError. A file is an int from `open`."""
+    """The store's port to a file system. All methods may raise OSError. Files are the descriptors that `open` returns."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """Opens a file for reading and writing, read-only where it cannot be written."""
+        """Opens a file for reading and writing, or for reading only if it is not writable."""
 
     def close(self, file: int) -> None:
         """Closes the file without a sync."""
@@ -24,7 +24,7 @@ class FileSystem(Protocol):
         """Returns the bytes from a position; fewer at the end of the file."""
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes all bytes, or raises with an unknown part of them written. They are on disk only after `sync`."""
+        """Writes all bytes. After an error, some of them may be written. They are on disk only after `sync`."""
 
     def truncate(self, file: int, length: int) -> None:
         """Shortens or lengthens the file; the new part reads as zero and takes no space."""
@@ -33,64 +33,64 @@ class FileSystem(Protocol):
         """Returns the position of the first byte at or after `position` that may be non-zero, or None."""
 
     def sync(self, file: int) -> None:
-        """Returns when contents and length are on disk."""
+        """Syncs the file's content and length. Both are on disk on return."""
 
     def sync_directory(self, path: Path) -> None:
-        """Returns when the names in the directory are on disk."""
+        """Syncs the directory. The names in it are on disk on return."""
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Creates a directory with its parents, unless it exists. Without `is_durable` the caller syncs its parents."""
+        """Creates a directory and its parents, unless it exists. Without `is_durable` the caller syncs the parents."""
 
     def remove_directory(self, path: Path) -> None:
         """Removes an empty directory."""
 
     def rename(self, source: Path, target: Path) -> None:
-        """Moves a file over the target, atomically. Durable after `sync_directory`."""
+        """Moves a file to the target atomically, and replaces a file there. Durable after `sync_directory`."""
 
     def unlink(self, path: Path) -> None:
         """Removes a file."""
 
     def list(self, path: Path) -> list[str]:
-        """Returns the names in a directory, sorted; none if there is no such directory."""
+        """Returns the sorted names in a directory; an empty list if the directory does not exist."""
 
     def size(self, path: Path) -> int | None:
-        """Returns the bytes of a file, or None if there is none."""
+        """Returns a file's size in bytes, or None if the file does not exist."""
 
     def is_directory(self, path: Path) -> bool:
-        """Returns whether a directory of that name exists."""
+        """Returns whether the path is a directory."""
 
     def open_directory(self, path: Path) -> int:
         """Opens a directory for locking."""
 
     def lock(self, file: int) -> bool:
-        """Takes the lock, which ends when the file is closed. Returns False if another process has it."""
+        """Acquires the file's lock, which `close` releases. Returns False if another process holds it."""
 
     def is_still(self, file: int, path: Path) -> bool:
-        """Returns whether the path still leads to the open file or directory."""
+        """Returns whether the path still refers to the open file or directory."""
 
     def used_ratio(self, path: Path) -> float:
-        """Returns how full the disk is, 0 to 1."""
+        """Returns the used share of the disk, 0 to 1."""
 
 
 FILE_MODE = 0o600
 DIRECTORY_MODE = 0o700
-"""New files and folders are private to the broker's user: messages may be confidential. A stricter umask counts."""
+"""New files and folders are private to the broker's user: messages may be confidential. A stricter umask still applies."""
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Opens a regular file. Raises OSError for other kinds of files: a FIFO would wait without end."""
+    """Opens a regular file. Raises OSError for other kinds of files: opening a FIFO could block forever."""
     file = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     if stat.S_ISREG(os.fstat(file).st_mode):
         return file
     os.close(file)
-    raise OSError(errno.EINVAL, "no regular file", str(path))
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 class OsFileSystem:
     """The operating system's file system."""
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """Opens a file for reading and writing; on a read-only one without `create`, for reading."""
+        """Opens a file for reading and writing. Without `create`, opens a file that is not writable for reading."""
         try:
             return open_regular(path, os.O_RDWR | (os.O_CREAT if create else 0))
         except OSError as error:
@@ -110,15 +110,15 @@ class OsFileSystem:
         """Writes with pwrite until all bytes are written."""
         written = os.pwrite(file, data, position)
         while written < len(data):
-            # A full disk first writes less than asked, then fails.
+            # When the disk fills up, the first write is short and the next one fails.
             written += os.pwrite(file, memoryview(data)[written:], position + written)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length; a new part is sparse."""
+        """Sets the file's length. An added part is sparse."""
         os.ftruncate(file, length)
 
     def next_data(self, file: int, position: int) -> int | None:
-        """Returns the next position outside a hole of a sparse file; skipping holes costs nothing."""
+        """Returns the next position outside a hole of a sparse file (SEEK_DATA)."""
         try:
             return os.lseek(file, position, os.SEEK_DATA)
         except OSError as error:
@@ -152,7 +152,7 @@ class OsFileSystem:
         path.rmdir()
 
     def rename(self, source: Path, target: Path) -> None:
-        """Replaces the target by the source."""
+        """Replaces the target with the source."""
         source.replace(target)
 
     def unlink(self, path: Path) -> None:
@@ -160,7 +160,7 @@ class OsFileSystem:
         path.unlink()
 
     def list(self, path: Path) -> list[str]:
-        """Returns the sorted names; none for a missing directory."""
+        """Returns the sorted names; an empty list for a missing directory."""
         try:
             return sorted(os.listdir(path))
         except (FileNotFoundError, NotADirectoryError):
@@ -182,7 +182,7 @@ class OsFileSystem:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def lock(self, file: int) -> bool:
-        """Takes the POSIX lock on the first byte, as Java does, and a flock, which keeps out a second store of one process."""
+        """Acquires a POSIX lock on the first byte, as Java does, and a flock against a second store in the same process."""
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if stat.S_ISREG(os.fstat(file).st_mode):
@@ -201,7 +201,7 @@ class OsFileSystem:
             return False
 
     def used_ratio(self, path: Path) -> float:
-        """Returns the used part of the disk. As in RocketMQ, space that ordinary users cannot get counts as used."""
+        """Returns the used share of the disk. As in RocketMQ, space reserved for root counts as used."""
         disk = os.statvfs(path)
         used = disk.f_blocks - disk.f_bfree
         available = used + disk.f_bavail
@@ -209,16 +209,16 @@ class OsFileSystem:
 
 
 class OpenFiles:
-    """The files in use. Above a limit, the least recently used ones are closed."""
+    """A cache of open files that closes the least recently used one when its limit is reached."""
 
     def __init__(self, files: FileSystem, limit: int) -> None:
-        """`limit` is the number of files that stay open."""
+        """`limit` is the maximum number of open files."""
         self.files = files
         self._limit = limit
         self._open: OrderedDict[Path, int] = OrderedDict()
 
     def get(self, path: Path) -> int:
-        """Returns the open file of that path, valid until the next call. Raises OSError if there is none."""
+        """Returns the open file at that path, valid until the next call. Raises OSError if it cannot be opened."""
         file = self._open.get(path)
         if file is not None:
             self._open.move_to_end(path)
@@ -241,7 +241,7 @@ class OpenFiles:
         self.files.close(self._open.popitem(last=False)[1])
 
     def forget(self, path: Path) -> None:
-        """Closes the file if it is open, before its deletion."""
+        """Closes the file if it is open. Call it before the file is deleted."""
         file = self._open.pop(path, None)
         if file is not None:
             self.files.close(file)
@@ -253,7 +253,7 @@ class OpenFiles:
 
 
 def create_file(files: FileSystem, path: Path, size: int) -> None:
-    """Creates a sparse file of that size, all zeros; file and name are on disk on return."""
+    """Creates a sparse, zeroed file of that size. The file and its name are on disk on return."""
     file = files.open(path, create=True)
     try:
         files.truncate(file, size)
@@ -264,7 +264,7 @@ def create_file(files: FileSystem, path: Path, size: int) -> None:
 
 
 def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
-    """Creates a sparse file of that size, all zeros; the caller syncs it and its directories."""
+    """Creates a sparse, zeroed file of that size. The caller syncs it and its directories."""
     files.make_directory(path.parent, is_durable=False)
     file = files.open(path, create=True)
     try:
@@ -274,7 +274,7 @@ def create_file_lazily(files: FileSystem, path: Path, size: int) -> None:
 
 
 def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | None = None) -> None:
-    """Replaces a file's content durably. A crash leaves the old or the new content, at least in `backup`."""
+    """Replaces a file's content durably. After a crash the old or the new content exists, if only in `backup`."""
     part = path.with_name(path.name + ".tmp")
     file = files.open(part, create=True)
     try:
@@ -290,7 +290,7 @@ def replace_file(files: FileSystem, path: Path, content: bytes, backup: Path | N
 
 
 def read_file(files: FileSystem, path: Path) -> bytes | None:
-    """Returns the whole content, or None if there is no such file."""
+    """Returns the whole content, or None if the file does not exist."""
     size = files.size(path)
     if size is None:
         return None

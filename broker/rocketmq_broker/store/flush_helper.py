@@ -1,9 +1,9 @@
-"""The program of the flush process: it syncs the files that its standard input names, and answers on its standard output.
+"""The program of the flush process. It syncs the files named on its standard input, and answers on its standard output.
 
     LENGTH 4 | path \\0 path \\0 ...        ->        ERRNO 4, 0 if all of them are on disk
 
-It ends with its standard input, and so with its parent in every case. It runs as a script and imports what Python has
-at its start anyway: half of the 8 MiB that it would take otherwise.
+It exits when its standard input is closed, and so never outlives its parent. It runs as a script and imports only modules
+that Python loads at start: that halves its memory, which would be 8 MiB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT_OPEN = 4
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Runs the helper's end: answers requests until there are none."""
+    """Answers requests until the input ends."""
     kept_open: dict[bytes, int] = {}
     while len(head := requests.read(_NUMBER)) == _NUMBER:
         message = requests.read(int.from_bytes(head, "big"))
@@ -37,7 +37,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
     file = kept_open.pop(path, None)
     if file is not None and _is_deleted(file):
-        # And perhaps created again.
+        # A new file may have the same name.
         os.close(file)
         file = None
     if file is None:
@@ -49,9 +49,10 @@ def _opened(kept_open: dict[bytes, int], path: bytes) -> int:
 
 
 def _is_deleted(file: int) -> bool:
-    """Returns whether the open file's name is gone.
+    """Returns whether the open file was deleted.
 
-    Not by fstat where there is /proc: Linux gives a file a new time at the first write after each fstat, and syncs that, too.
+    Reads /proc where it exists and avoids fstat: after each fstat the next write gives the file a new time, which Linux
+    syncs as well.
     """
     try:
         return os.readlink(f"/proc/self/fd/{file}").endswith(" (deleted)")

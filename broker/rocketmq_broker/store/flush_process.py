@@ -1,6 +1,6 @@
-"""The process that syncs files, so that the broker's process never waits for the disk: the parent's end.
+"""The parent's side of the flush process, which syncs files so that the broker's process never blocks on the disk.
 
-A thread could wait as well, but the interpreter lock would slow down both. `flush_helper` is the other end.
+A thread could sync as well, but the global interpreter lock would slow down both threads. `flush_helper` is the child's side.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from rocketmq_broker.stop_signals import STOP_SIGNALS
 from rocketmq_broker.store import flush_helper
 
 _INT32 = struct.Struct(">i")
-_PATIENCE_S = 5.0
-"""Seconds for the helper to end by itself."""
+_EXIT_TIMEOUT_S = 5.0
+"""Seconds to wait for the helper to exit before it is killed."""
 
 
 class FlushProcess:
-    """The parent's end. One request at a time; not safe for use from several threads."""
+    """The parent's side. It handles one request at a time, and is not safe for use from several threads."""
 
     def __init__(self) -> None:
         """Starts the helper. Raises OSError."""
@@ -41,28 +41,28 @@ class FlushProcess:
         return self._process.pid
 
     def fileno(self) -> int:
-        """Returns the descriptor that becomes readable with an answer."""
+        """Returns the descriptor that becomes readable when an answer arrives."""
         return self._answers
 
     def request(self, paths: Sequence[Path]) -> None:
-        """Asks the helper to sync these files. Raises OSError if the helper is gone."""
+        """Asks the helper to sync these files. Raises OSError if the helper has exited."""
         message = b"\0".join(map(os.fsencode, paths))
         os.write(self._requests, _INT32.pack(len(message)) + message)
 
     def answer(self) -> int:
-        """Waits for the answer: 0, or the errno of a file that could not be synced. Raises OSError if the helper is gone."""
+        """Waits for the answer: 0, or the errno of a failed sync. Raises OSError if the helper has exited."""
         data = os.read(self._answers, _INT32.size)
         if len(data) < _INT32.size:
-            raise BrokenPipeError("the flush process is gone")
+            raise BrokenPipeError("the flush process has exited")
         return int(_INT32.unpack(data)[0])
 
     def close(self) -> None:
-        """Ends the helper and waits for it."""
+        """Stops the helper and waits for it."""
         for stream in self._streams:
             with contextlib.suppress(OSError):
                 stream.close()
         try:
-            self._process.wait(timeout=_PATIENCE_S)
+            self._process.wait(timeout=_EXIT_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -70,8 +70,9 @@ class FlushProcess:
 
 @contextlib.contextmanager
 def _stop_signals_blocked() -> Iterator[None]:
-    """A child that is started meanwhile has these signals blocked for good: Ctrl-C reaches the whole group, and the parent still
-    needs its last flush. The parent itself gets them afterwards.
+    """Blocks the stop signals in the parent for the duration of the block, and for good in a child started within it.
+
+    Ctrl-C reaches the whole process group, and the parent needs the child for its last flush.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     try:

@@ -1,4 +1,4 @@
-"""One file in memory: its written pages, and what of them a sync has brought to the disk."""
+"""One file in memory: its written pages, and the part of them that a sync has made durable."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rocketmq_broker.store.files import FileSystem
 from rocketmq_broker.world import Chance
 
 _PAGE: Final = 4096
-"""The unit in which Linux writes files, and in which it loses data that a disk refuses."""
+"""Linux writes files in pages, and loses whole pages when a disk refuses a write."""
 SECTOR: Final = 512
-"""The unit in which a disk writes: a power failure leaves the old or the new content of each."""
+"""A disk writes sectors atomically: after a power failure each has its old or its new content."""
 KEPT: Final = (0.0, 0.1, 0.5, 0.9, 1.0)
-"""How much of what was not synced reaches the disk."""
+"""The shares of unsynced data that may reach the disk."""
 
 
 class _Refused(enum.Enum):
-    """What Linux may do with a page that the disk refused."""
+    """The possible states of a page after the disk refused to write it."""
 
     STAYS_DIRTY = "the next sync writes it"
     COUNTS_AS_CLEAN = "it is read as it was written, but no sync writes it before it is written again"
@@ -28,7 +28,7 @@ class _Refused(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class SyncedPages:
-    """What a sync brings to the disk: the state when it began."""
+    """The content that a sync makes durable: the state when the sync began."""
 
     number: int
     pages: dict[int, bytearray | None]
@@ -36,7 +36,7 @@ class SyncedPages:
 
 
 class MemoryFile:
-    """Written pages over a file of the base; other bytes up to `length` read as zero."""
+    """Written pages on top of a file of the base file system; other bytes up to `length` read as zero."""
 
     __slots__ = (
         "_begun",
@@ -55,23 +55,23 @@ class MemoryFile:
     )
 
     def __init__(self, base: FileSystem | None = None, path: Path = Path(), length: int = 0) -> None:
-        """Shows the base's file of that path and length; without a base it is empty."""
+        """Begins with the content of the base's file; without a base the file is empty."""
         self.base = base
         self.path = path
         """The file's path in the base."""
         self.below = -1
-        """The base's open file, while it has users."""
+        """The descriptor of the base's file, while it is open."""
         self.users = 0
         self.length = length
         self.end = length
         """The position after the last written byte."""
         self.shown = length
-        """The number of bytes of the base's file that still show."""
+        """The number of bytes of the base's file that are still visible."""
         self.pages: dict[int, bytearray] = {}
         self._unsynced: dict[int, bytearray | None] = {}
-        """The pages that differ from those on the disk, with their content there."""
+        """The durable content of each page that differs from it in memory."""
         self._refused: set[int] = set()
-        """The pages among them that no sync writes, because the disk refused them once."""
+        """The unsynced pages that no sync writes, because the disk refused them once."""
         self._sizes_when_synced = (length, length, length)
         self._begun = self._ended = 0
 
@@ -90,7 +90,7 @@ class MemoryFile:
             self.base.close(self.below)
 
     def read(self, length: int, position: int) -> bytes:
-        """Returns the bytes from a position; fewer at the end."""
+        """Returns the bytes at a position; fewer at the end of the file."""
         end = min(position + length, self.length)
         if not self.pages:
             return self._shown(position, end, self.shown)
@@ -117,7 +117,7 @@ class MemoryFile:
             view = view[len(part) :]
 
     def truncate(self, length: int) -> None:
-        """Sets the length; a new part reads as zero."""
+        """Sets the length. An added part reads as zero."""
         number, offset = divmod(length, _PAGE)
         for behind in [each for each in self.pages if each * _PAGE >= length]:
             self._unsynced.setdefault(behind, self.pages.pop(behind))
@@ -136,7 +136,7 @@ class MemoryFile:
         return min(found, default=None)
 
     def copy(self) -> MemoryFile:
-        """Returns a copy that nobody has opened."""
+        """Returns a copy that is not open."""
         file = MemoryFile(self.base, self.path)
         file.pages = {number: page[:] for number, page in self.pages.items()}
         file._unsynced = {number: None if page is None else page[:] for number, page in self._unsynced.items()}
@@ -145,17 +145,17 @@ class MemoryFile:
         file._sizes_when_synced = self._sizes_when_synced
         return file
 
-    # the disk
+    # durability
 
     def sync(self) -> None:
-        """Brings everything to the disk, except pages that the disk has refused and that count as clean."""
+        """Makes everything durable, except pages that the disk refused and that count as clean."""
         self._begun += 1
         self._ended = self._begun
         self._unsynced = {number: page for number, page in self._unsynced.items() if number in self._refused}
         self._sizes_when_synced = self.length, self.end, self.shown
 
     def begin_sync(self) -> SyncedPages:
-        """Returns what a sync that begins now promises: what is written later need not be on the disk at its end."""
+        """Begins a sync. Returns the content that it makes durable, which excludes later writes."""
         self._begun += 1
         pages = {}
         for number in self._unsynced:
@@ -165,7 +165,7 @@ class MemoryFile:
         return SyncedPages(self._begun, pages, (self.length, self.end, self.shown))
 
     def end_sync(self, synced: SyncedPages) -> None:
-        """Brings to the disk what `begin_sync` returned, unless a later sync has done so."""
+        """Makes durable what `begin_sync` returned, unless a later sync has ended already."""
         if synced.number < self._ended:
             return
         self._ended = synced.number
@@ -178,7 +178,7 @@ class MemoryFile:
         self._sizes_when_synced = synced.sizes
 
     def refuse_sync(self, chance: Chance) -> None:
-        """Fails to bring anything to the disk. Chance decides about each page what Linux may do then."""
+        """Simulates a failed sync. `chance` chooses the outcome for each page among those that Linux allows."""
         for number, before in list(self._unsynced.items()):
             if number not in self.pages:
                 continue
@@ -191,7 +191,7 @@ class MemoryFile:
                 self._refused.discard(number)
 
     def write_back(self, chance: Chance, sector: int = SECTOR) -> None:
-        """Brings to the disk what the system may bring there without a sync: any of the unsynced sectors, and the length."""
+        """Makes durable a random part of the unsynced sectors and the length, as the kernel may do without a sync."""
         often = chance.choice(KEPT)
         lengths = self._sizes_when_synced, (self.length, self.end, self.shown)
         length, _, shown = lengths[chance.random() < often]
@@ -205,7 +205,7 @@ class MemoryFile:
         self._sizes_when_synced = length, min(length, max(lengths[0][1], lengths[1][1])), shown
 
     def lose_power(self, chance: Chance | None, sector: int) -> None:
-        """Leaves what is on the disk: what was synced, and with `chance` any of the other sectors."""
+        """Reverts to the durable content: what was synced and, with `chance`, some of the other sectors."""
         if self._unsynced or self._sizes_when_synced != (self.length, self.end, self.shown):
             if chance is not None:
                 self.write_back(chance, sector)
@@ -223,7 +223,7 @@ class MemoryFile:
             self.pages[number] = page
 
     def _shown(self, position: int, end: int, visible: int) -> bytes:
-        """Returns bytes of the base's file, of which `visible` bytes show."""
+        """Returns bytes of the base's file; those after the first `visible` bytes read as zero."""
         length = max(0, end - position)
         shown = min(length, visible - position)
         found = self.base.read(self.below, shown, position) if self.base is not None and shown > 0 else b""
@@ -243,7 +243,7 @@ class MemoryFile:
 
 
 def _mixed(old: bytearray, new: bytearray, chance: Chance, often: float, sector: int) -> bytearray:
-    """Returns each sector as it was on the disk or as it was written since."""
+    """Returns a page in which each sector has its old or its new content."""
     mixed = old[:]
     if old != new:
         for at in range(0, _PAGE, sector):

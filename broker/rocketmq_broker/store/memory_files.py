@@ -1,7 +1,7 @@
-"""Files in memory: alone, or over another file system, which they leave unchanged.
+"""A file system in memory, either empty or on top of another file system, which stays unchanged.
 
-Alone they are a disk that records syncs and can lose its power. Over the real disk a store can be opened as by its broker's
-next start, only to see the findings and actions of that start.
+An empty one acts as a disk that records syncs and can lose power. One on top of the real disk lets a caller open a store to
+see what recovery would do at the broker's next start.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from rocketmq_broker.store.memory_file import KEPT, SECTOR, MemoryFile, SyncedPa
 from rocketmq_broker.world import Chance
 
 _Entry: TypeAlias = "MemoryFile | Literal['folder'] | None"
-"""Where a name leads; None: nowhere."""
+"""The target of a name; None if the name does not exist."""
 _MAX_CHANGES: Final = 64
-"""So many changes of names wait at most for a sync: the system brings older ones to the disk by itself."""
+"""The maximum number of name changes that wait for a sync; the kernel makes older ones durable by itself."""
 
 
 class MemoryFiles:
-    """Files by their paths. Contents are durable after `sync`, names after `sync_directory`."""
+    """A file system in memory. Contents are durable after `sync`, names after `sync_directory`."""
 
     def __init__(self, base: FileSystem | None = None) -> None:
-        """Shows the files of `base`, leaves them unchanged, and takes none of the base's locks."""
+        """Begins with the files of `base`, which stay unchanged. Locks are never taken in the base."""
         self.reads = 0
         self.writes = 0
         self._base = base
         self._files: dict[Path, MemoryFile] = {}
         self._durable: dict[Path, _Entry] = {}
-        """The names that are on the disk."""
+        """The durable names."""
         self._changes: list[dict[Path, _Entry]] = []
-        """The later changes of names, in order. Each is done as a whole or not at all."""
+        """The name changes since, in order. Each is atomic."""
         self._hidden: set[Path] = set()
         """Files of the base that have been deleted or renamed."""
         self._folders: dict[Path, set[str]] = {}
@@ -44,7 +44,7 @@ class MemoryFiles:
         self._next = 1
 
     def killed(self) -> MemoryFiles:
-        """Returns a copy as a kill of the process leaves it: everything written, synced or not, and no lock."""
+        """Returns a copy in the state after a kill of the process: all written data, synced or not, and no locks."""
         files = [*self._files.values(), *self._durable.values(), *(entry for each in self._changes for entry in each.values())]
         copies = {file: file.copy() for file in dict.fromkeys(files) if isinstance(file, MemoryFile)}
 
@@ -58,15 +58,15 @@ class MemoryFiles:
         return left
 
     def powered_off(self, chance: Chance | None = None) -> MemoryFiles:
-        """Returns a copy as a power failure leaves it, like `lose_power`."""
+        """Returns a copy in the state after a power failure (see `lose_power`)."""
         left = self.killed()
         left.lose_power(chance)
         return left
 
     def lose_power(self, chance: Chance | None = None, *, sector: int = SECTOR) -> None:
-        """Loses what is not synced: all of it, or with `chance` any of its sectors and any of its names.
+        """Loses what is not synced: all of it or, with `chance`, random sectors and names.
 
-        Costs time for what was not synced, not for the rest. What is open stays open.
+        Takes time proportional to the unsynced data. Open files stay open.
         """
         lost: set[Path] = set()
         often = 0.0 if chance is None else chance.choice(KEPT)
@@ -92,7 +92,7 @@ class MemoryFiles:
             file.lose_power(chance, sector)
 
     def content(self, path: Path) -> bytes:
-        """Returns a file's content without the unwritten zeros at its end."""
+        """Returns a file's content up to the last written byte."""
         file = self._files[path]
         return file.read(file.end, 0)
 
@@ -104,7 +104,7 @@ class MemoryFiles:
     # FileSystem
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """Opens a file of memory or of the base; with `create`, makes a missing one in memory."""
+        """Opens a file in memory or in the base; with `create`, creates a missing one in memory."""
         file = self._found(path)
         if file is None:
             if not create:
@@ -119,24 +119,24 @@ class MemoryFiles:
         return self._handle(file)
 
     def close(self, file: int) -> None:
-        """Closes the file and ends its lock."""
+        """Closes the file and releases its lock."""
         self._locked.pop(file, None)
         opened = self._opened.pop(file)
         if isinstance(opened, MemoryFile):
             opened.close()
 
     def read(self, file: int, length: int, position: int) -> bytes:
-        """Returns bytes from a position; fewer at the end of the file."""
+        """Returns bytes at a position; fewer at the end of the file."""
         self.reads += 1
         return self._file(file).read(length, position)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes into memory; durable after `sync`."""
+        """Writes to memory. Durable after `sync`."""
         self.writes += 1
         self._file(file).write(data, position)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets the file's length; a new part reads as zero."""
+        """Sets the file's length. An added part reads as zero."""
         self._file(file).truncate(length)
 
     def next_data(self, file: int, position: int) -> int | None:
@@ -144,7 +144,7 @@ class MemoryFiles:
         return self._file(file).next_data(position)
 
     def sync(self, file: int) -> None:
-        """Makes the file's content durable here; the base gets nothing."""
+        """Makes the file's content durable in memory; the base stays unchanged."""
         self._file(file).sync()
 
     def sync_directory(self, path: Path) -> None:
@@ -152,7 +152,7 @@ class MemoryFiles:
         self._settle(lambda changed: changed.parent == path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Creates a directory, unless it exists here."""
+        """Creates a directory, unless it exists in memory."""
         if path not in self._folders:
             self._folders[path] = set()
             self._name(path)
@@ -167,7 +167,7 @@ class MemoryFiles:
         self._change({path: None})
 
     def rename(self, source: Path, target: Path) -> None:
-        """Replaces the target by the source; durable after `sync_directory`."""
+        """Replaces the target with the source. Durable after `sync_directory`."""
         file = self._found(source)
         if file is None:
             _raise(errno.ENOENT, source)
@@ -177,14 +177,14 @@ class MemoryFiles:
         self._change({source: None, target: file})
 
     def unlink(self, path: Path) -> None:
-        """Removes a file, or hides the base's."""
+        """Removes a file in memory, or hides one of the base."""
         if self.size(path) is None:
             _raise(errno.ENOENT, path)
         self._forget(path)
         self._change({path: None})
 
     def list(self, path: Path) -> list[str]:
-        """Returns the sorted names here and in the base."""
+        """Returns the sorted names in memory and in the base."""
         below = [] if self._base is None else self._base.list(path)
         return sorted(self._folders.get(path, set()).union(name for name in below if path / name not in self._hidden))
 
@@ -196,7 +196,7 @@ class MemoryFiles:
         return None if self._base is None or path in self._hidden else self._base.size(path)
 
     def is_directory(self, path: Path) -> bool:
-        """Returns whether the path is a directory here or in the base."""
+        """Returns whether the path is a directory in memory or in the base."""
         return path in self._folders or (self._base is not None and self._base.is_directory(path))
 
     def open_directory(self, path: Path) -> int:
@@ -204,7 +204,7 @@ class MemoryFiles:
         return self._handle(path)
 
     def lock(self, file: int) -> bool:
-        """Takes the lock unless another handle of this object has it. Returns whether it did."""
+        """Acquires the lock. Returns False if another handle of this object holds it."""
         wanted = self._opened[file]
         if any(held == wanted for other, held in self._locked.items() if other != file):
             return False
@@ -212,17 +212,17 @@ class MemoryFiles:
         return True
 
     def is_still(self, file: int, path: Path) -> bool:
-        """Returns whether the path still leads to the open file or directory."""
+        """Returns whether the path still refers to the open file or directory."""
         return self._opened[file] in (path, self._files.get(path))
 
     def used_ratio(self, path: Path) -> float:
-        """Returns the base's used ratio; without a base 0, because memory is never full."""
+        """Returns the base's used ratio; 0 without a base."""
         return 0.0 if self._base is None else self._base.used_ratio(path)
 
-    # what a test's disk does with an open file
+    # simulated disk behaviour, for tests
 
     def begin_sync(self, file: int) -> SyncedPages:
-        """Begins a sync that takes time: `end_sync` brings to the disk what is written now."""
+        """Begins a sync that takes time. `end_sync` makes durable what is written at this moment."""
         return self._file(file).begin_sync()
 
     def end_sync(self, file: int, synced: SyncedPages) -> None:
@@ -230,11 +230,11 @@ class MemoryFiles:
         self._file(file).end_sync(synced)
 
     def refuse_sync(self, file: int, chance: Chance) -> None:
-        """Loses pages as Linux may do when the disk refuses them."""
+        """Simulates a failed sync, after which Linux may lose pages."""
         self._file(file).refuse_sync(chance)
 
     def write_back(self, file: int, chance: Chance) -> None:
-        """Makes durable any of the unsynced sectors, as the system does by itself."""
+        """Makes durable a random part of the unsynced sectors, as the kernel may do without a sync."""
         self._file(file).write_back(chance)
 
     def _file(self, handle: int) -> MemoryFile:
@@ -271,7 +271,7 @@ class MemoryFiles:
             del self._changes[: _MAX_CHANGES // 2]
 
     def _settle(self, is_synced: Callable[[Path], bool]) -> None:
-        """Makes durable the changes of these names, with the earlier changes that they build on."""
+        """Makes durable the changes of these names, and the earlier changes that they depend on."""
         wanted: set[Path] = set()
         settled: list[dict[Path, _Entry]] = []
         others: list[dict[Path, _Entry]] = []

@@ -1,7 +1,7 @@
-"""The store for the broker (RocketMQ's DefaultMessageStore); reading is in `StoreReader`.
+"""The broker's message store (RocketMQ's DefaultMessageStore). `StoreReader` has the reading methods.
 
-A message passes four stations: `append` puts its record into a batch in memory, `write` hands the batch to the file
-system, a flush brings it to the disk, `publish` shows it to readers.
+A message is stored in four steps: `append` adds its record to a batch in memory, `write` passes the batch to the file
+system, a flush syncs it to the disk, `publish` makes it visible to readers.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from rocketmq_broker.store.upkeep.segment_ahead import SegmentAhead
 from rocketmq_broker.store.writability import Writability
 
 ArrivalListener = Callable[[bytes, int, int, int], None]
-"""Called with a topic, a queue id, the queue's new max offset, and the number of bytes of the new records."""
+"""A callback with the topic, the queue id, the queue's new max offset, and the size of the new records in bytes."""
 
 
 class MessageStore(StoreReader):
-    """One open store. Topics are bytes, as records hold them. Not safe for use from several threads."""
+    """One open store. Topics are bytes, as in records. Not safe for use from several threads."""
 
     def __init__(self, config: StoreConfig, files: FileSystem) -> None:
-        """Makes an empty store; `open` recovers it."""
+        """Creates the parts; use `open` to open a store."""
         self.config = config
         self.arrival_listener: ArrivalListener | None = None
         self._files = files
@@ -59,36 +59,36 @@ class MessageStore(StoreReader):
         super().__init__(log, queues, index, DamagedUnits(log, queues, config.delay_levels_ms))
         self._durable = DurableState(config.root, files)
         self.lock = StoreLock(files, config.root, config.commit_log_directory)
-        """To be asked every second or so whether another broker may use the store, with `give_up` if there is a reason."""
+        """The locks on the store. Check them about once a second, and call `give_up` if they no longer protect the store."""
         self._is_open = False
         self._backlog = Backlog()
         self.writability = Writability()
         """The state in which messages are stored, or the reason why not."""
         self.checkpoints = CheckpointRounds(log, queues, index, self._backlog, self._durable, self._open_files, self.writability)
-        """The rounds that keep the next start from reading the whole log."""
+        """The checkpoints, which save the next start from reading the whole log."""
         self.expiry = Expiry(log, queues, index, config, files, self.writability)
-        """The removal of expired segments, which makes room on the disk."""
+        """The removal of expired segments, which frees disk space."""
         self.next_segment = SegmentAhead(log, config, files, self.writability)
         """The preparation of the commit log's next segment."""
         self.recovery: RecoveryReport
 
     @classmethod
     def open(cls, config: StoreConfig, files: FileSystem | None = None) -> MessageStore:
-        """Opens or creates the store under `config.root`, recovers it from a crash, and reports that in `recovery`.
+        """Opens or creates the store under `config.root`. Recovers it after a crash, and reports that in `recovery`.
 
-        Raises StoreLocked if another broker has it open, DamagedStore if it cannot be opened without guessing, OSError.
+        Raises StoreLocked if another broker has the store open, DamagedStore if recovery would have to guess, OSError.
         """
         store = cls(config, files or OsFileSystem())
-        complaints = store.lock.acquire()  # first of all: another broker may still be writing files that would be read or mended
+        complaints = store.lock.acquire()  # first: another broker may still be writing the files that recovery reads and repairs
         try:
             store.recovery = recover(store._log, store._queues, store._index, store._durable, config)
             store.recovery.actions += complaints
-            # Recovery has synced the log: all of it counts as flushed, and each queue continues after its last message.
+            # Recovery has synced the log, so all of it counts as flushed. Each queue continues after its last message.
             store._log.flushed_position = store._log.written_position
             store._backlog.next_offsets = store._queues.max_offsets()
             store.checkpoints.last_store_timestamp = store.recovery.last_store_timestamp
             store.checkpoints.believed_ms = lambda: store.recovery.believed_ms
-            store.expiry.look_at_disk()
+            store.expiry.check_disk()
         except BaseException:
             store._open_files.close()
             store.lock.release()
@@ -97,9 +97,9 @@ class MessageStore(StoreReader):
         return store
 
     def close(self) -> None:
-        """Brings everything to the disk and marks the store as cleanly stopped; safe to call twice.
+        """Flushes everything and marks the store as cleanly stopped. A second call does nothing.
 
-        If the disk refuses, the store stays marked as crashed, and the next `open` recovers it.
+        If the flush fails, the store stays marked as crashed, and the next `open` recovers it.
         """
         if not self._is_open:
             return
@@ -117,11 +117,11 @@ class MessageStore(StoreReader):
     def append(
         self, message: InnerMessage, store_timestamp: int, *, was_accepted: bool = False, may_use_reserve: bool = False
     ) -> Appended:
-        """Puts a message's record into the batch; it is lost unless `write` follows.
+        """Adds a message's record to the batch. The record is lost unless `write` follows.
 
-        A message that `was_accepted` is only moved: it may exceed a size limit that was lowered since. The end of a transaction,
-        or a due delayed message, `may_use_reserve`: it is stored on a full disk as long as there is room kept for it. Raises
-        IllegalMessage, StoreUnwritable.
+        With `was_accepted` the message is only moved within the store, and may exceed a size limit that was lowered since it was
+        accepted. With `may_use_reserve` it may use the disk space reserved for ends of transactions and due delayed messages.
+        Raises IllegalMessage, StoreUnwritable.
         """
         writability = self.writability
         if writability.refusal is not None and (writability.is_everything_refused or not may_use_reserve):
@@ -154,9 +154,9 @@ class MessageStore(StoreReader):
         return Appended(commit_log_offset, queue_offset, end)
 
     def write(self) -> int:
-        """Writes the batch to the files, not yet to the disk, nor visibly. Returns the position after it.
+        """Writes the batch to the files, without a sync and without publishing it. Returns the position after the batch.
 
-        Raises StoreUnwritable without storing any of the batch: positions and queue offsets go back.
+        Raises StoreUnwritable if nothing of the batch was stored. Its positions and queue offsets are then used again.
         """
         self.writability.refuse_if_given_up()
         try:
@@ -171,7 +171,7 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot write to the commit log: {_reason(error)}") from error
 
     def publish(self, position: int) -> None:
-        """Makes records that end at or before `position` visible to readers, and calls the arrival listener."""
+        """Makes the records that end at or before `position` visible to readers, and calls the arrival listener."""
         ready = self._backlog.take(position)
         if not ready:
             return
@@ -179,7 +179,7 @@ class MessageStore(StoreReader):
         for request in ready:
             if request.is_queued:
                 runs[request.topic, request.queue_id].append(request)
-        # Queues before index and listeners: a listener must be able to pull the message that it is told of.
+        # Queues come before index and listener: the listener must be able to pull the new message.
         queues = {key: self._queues.put_run(key, run) for key, run in runs.items()}
         self.checkpoints.last_store_timestamp = ready[-1].store_timestamp
         self._index.add(ready)
@@ -189,11 +189,11 @@ class MessageStore(StoreReader):
 
     @property
     def is_index_behind(self) -> bool:
-        """Returns whether so many visible messages wait for the index that `feed_index` must come before the next `publish`."""
+        """Returns whether the index is so far behind that `feed_index` must be called before the next `publish`."""
         return self._index.is_behind
 
     def feed_index(self) -> None:
-        """Adds some of the waiting messages to the index, which takes some ten milliseconds at most."""
+        """Adds some of the waiting messages to the index. Takes about ten milliseconds at most."""
         self._index.feed()
 
     @property
@@ -203,35 +203,38 @@ class MessageStore(StoreReader):
 
     @property
     def written_position(self) -> int:
-        """Returns the position before which everything is in the files."""
+        """Returns the position up to which everything is written to the files."""
         return self._log.written_position
 
     @property
     def flushed_position(self) -> int:
-        """Returns the position before which everything is on disk."""
+        """Returns the position up to which everything is on disk."""
         return self._log.flushed_position
 
     def segments_to_flush(self, from_position: int, to_position: int) -> list[Path]:
-        """Returns the commit log files whose sync makes [from_position, to_position) durable.
+        """Returns the commit log files to sync for [from_position, to_position) to be durable.
 
-        After a failed flush it first writes the kept data again, which the system may have dropped. Raises OSError.
+        After a failed flush it first writes the kept data again, because the kernel may have dropped it. Raises OSError.
         """
         if self.writability.is_failing:
             self._log.write_again()
         return self._log.segments.paths_between(from_position, to_position)
 
     def mark_flushed(self, position: int) -> None:
-        """Notes that everything before `position` is on disk."""
+        """Records that everything before `position` is on disk."""
         self._log.flushed(position)
         if self.writability.is_failing:
             self.writability.note_flush(None)
 
     def keep_unflushed(self) -> None:
-        """Keeps written data in memory until its flush, because it is acknowledged before (ASYNC_FLUSH)."""
+        """Keeps written data in memory until it is flushed.
+
+        ASYNC_FLUSH needs it: messages are acknowledged before their flush.
+        """
         self._log.keeps_unflushed = True
 
     def note_flush_failed(self, reason: str) -> None:
-        """Refuses all messages until a flush succeeds: data acknowledged since the last one is not on the disk."""
+        """Refuses all messages until a flush succeeds: acknowledged data is not on disk."""
         unflushed = self._log.written_position - self._log.flushed_position
         self.writability.note_flush(
             f"{reason}; messages are refused until a flush succeeds, and {unflushed} bytes that were acknowledged are kept in "
@@ -239,44 +242,44 @@ class MessageStore(StoreReader):
         )
 
     def abandon_unflushed(self) -> None:
-        """Drops data that was written but could not be flushed: none of it counts, and none may be published yet.
+        """Drops data that was written but could not be flushed. None of it may be published yet.
 
-        If that fails too, the store refuses all writes until it is opened again; it can still be read.
+        If the files cannot be truncated either, the store refuses all writes until it is opened again. Reading still works.
         """
         position = self.flushed_position
         self._backlog.forget_after(position)
         try:
             self._log.drop_after(position)
         except OSError as error:
-            self.refuse_writes(f"the disk failed, and what was not flushed cannot be taken back: {_reason(error)}")
+            self.refuse_writes(f"the disk failed, and the unflushed data cannot be removed: {_reason(error)}")
 
     def refuse_writes(self, reason: str) -> None:
-        """Stops storing until the store is opened again, which recovers it."""
+        """Refuses all writes until the store is opened again, which recovers it."""
         self.writability.break_for_good(reason)
 
     def give_up(self, reason: str) -> None:
-        """Stops storing and leaves all files unchanged, because another broker may be using them.
+        """Refuses all writes and leaves all files unchanged, because another broker may be using them.
 
-        Messages that were appended or written but not made visible are lost to this broker. The store stays marked as crashed.
+        Messages that were appended or written but not published are lost. The store stays marked as crashed.
         """
-        self._queues.may_mend_on_disk = False
+        self._queues.may_repair_on_disk = False
         self.writability.give_up(reason)
         self._backlog.forget_after(self.flushed_position)
         self._log.drop_batch()
 
     @property
     def unpublished(self) -> int:
-        """Returns the number of appended messages that are not visible."""
+        """Returns the number of appended messages that are not visible yet."""
         return len(self._backlog.requests)
 
     def close_files(self) -> None:
-        """Closes all files that can be opened again."""
+        """Closes all cached files; they are opened again when needed."""
         self._open_files.close()
 
     def flush(self) -> None:
-        """Brings everything to the disk: commit log, consume queues, index, checkpoint. Blocks.
+        """Writes the batch, and syncs commit log, consume queues, index and checkpoint. Blocks.
 
-        Writes the batch first; the caller publishes. Raises StoreUnwritable.
+        The caller publishes the messages. Raises StoreUnwritable.
         """
         self.write()
         try:
@@ -285,14 +288,14 @@ class MessageStore(StoreReader):
             raise StoreUnwritable(f"cannot flush the store: {_reason(error)}") from error
 
     def next_offset(self, topic: bytes, queue_id: int) -> int:
-        """Returns the queue offset of the next message; beyond `max_offset` while some are not visible."""
+        """Returns the queue offset of the next message. It is greater than `max_offset` while messages are not visible yet."""
         return self._backlog.next_offsets.get((topic, queue_id), 0)
 
     def forget_topic(self, topic: bytes) -> list[Path]:
         """Drops a topic's queues; its records expire with the commit log (cleanUnusedTopic).
 
-        Returns the paths to delete, in this order. No checkpoint may begin until all are deleted. The next recovery may bring the
-        queues back until `ROUNDS` checkpoints have ended after that. Raises StoreUnwritable.
+        Returns the paths to delete, in this order. No checkpoint may begin until all are deleted. After that, recovery may
+        restore the queues until `ROUNDS` checkpoints have ended. Raises StoreUnwritable.
         """
         self.writability.refuse_if_given_up()
         self._backlog.forget_topic(topic)
@@ -304,7 +307,7 @@ class MessageStore(StoreReader):
             for path in self.segments_to_flush(self.flushed_position, position):
                 self._files.sync(self._open_files.get(path))
         except OSError:
-            # A second sync may report success though the data is lost: the next start must check.
+            # A second sync may report success although the data is lost, so the next start must check it.
             self.checkpoints.distrust()
             raise
         self.mark_flushed(position)
@@ -314,17 +317,17 @@ class MessageStore(StoreReader):
 def _check_size(message: InnerMessage, size: int, log: CommitLog, config: StoreConfig, *, was_accepted: bool) -> None:
     body_length, properties_length = len(message.body), len(message.properties)
     if properties_length > MAX_PROPERTIES_LENGTH:
-        raise IllegalMessage(f"the message properties have {properties_length} bytes; {MAX_PROPERTIES_LENGTH} are allowed")
+        raise IllegalMessage(f"message properties too long: {properties_length} bytes, at most {MAX_PROPERTIES_LENGTH}")
     if not log.fits(size):
-        raise IllegalMessage(f"a record of {size} bytes does not fit into a commit log segment")
+        raise IllegalMessage(f"record too long: {size} bytes, for commit log segments of {config.commit_log_segment_size}")
     if not was_accepted:
-        raise IllegalMessage(f"the message body has {body_length} bytes; {config.max_message_size} are allowed")
+        raise IllegalMessage(f"message body too long: {body_length} bytes, at most {config.max_message_size}")
 
 
 def _check_queue_name(topic: bytes, queue_id: int) -> None:
     topics.validate_topic(topic.decode(errors="replace"))
     if queue_id < 0:
-        raise IllegalMessage(f"the queue id {queue_id} is negative")
+        raise IllegalMessage(f"queue id must not be negative: {queue_id}")
 
 
 def _reason(error: OSError) -> str:

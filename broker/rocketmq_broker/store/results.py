@@ -1,4 +1,4 @@
-"""The store's answers."""
+"""The results that the store returns."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 
 class Appended(NamedTuple):
-    """The place of a message once it is written."""
+    """The position of a message in the store once it is written."""
 
     commit_log_offset: int
     queue_offset: int
     end_position: int
-    """The commit log offset after the record, which is durable with everything before it."""
+    """The commit log offset after the record. The record is durable once the log is flushed up to it."""
 
 
 class GetMessageStatus(IntEnum):
@@ -51,7 +51,7 @@ class QueriedMessages(NamedTuple):
     index_last_update_timestamp: int
     index_last_update_offset: int
     are_all: bool
-    """Whether there are no more with that key: a bound on number or bytes may have left out others."""
+    """Whether these are all messages with that key. False if a limit on number or bytes may have excluded some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +59,16 @@ class Expired:
     """Commit log segments that the store has dropped."""
 
     paths: list[Path] = field(default_factory=list)
-    """Their files, which still exist: to be deleted in this order, and none after one that cannot be."""
+    """The files to delete, in this order. If one cannot be deleted, the later ones must stay."""
     unexpired: int = 0
-    """The number of unexpired ones among them (cleanFileForciblyEnable)."""
+    """The number of unexpired segments among them (cleanFileForciblyEnable)."""
     youngest_ms: int = 0
-    """The time at which the youngest of those was completed."""
+    """The time at which the youngest of the unexpired ones was completed."""
 
 
 class Trimmed(NamedTuple):
-    """The loss of a consume queue with the commit log's first segments."""
+    """What a consume queue lost when the first segments of the commit log were dropped."""
 
     paths: list[Path]
-    """Files to be deleted."""
+    """The files to delete."""
     messages: int

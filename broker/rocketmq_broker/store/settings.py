@@ -1,4 +1,4 @@
-"""The settings of a store (the relevant part of RocketMQ's MessageStoreConfig)."""
+"""The settings of a store (a part of RocketMQ's MessageStoreConfig)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _DELAY_LEVELS_S = (1, 5, 10, 30, 60, 120, 180, 240, 300, 360, 420, 480, 540, 600
 
 
 class FlushDiskType(Enum):
-    """The time at which a message counts as stored: once it is on disk, or once it is written."""
+    """When a message counts as stored: once it is on disk (SYNC_FLUSH), or once it is written (ASYNC_FLUSH)."""
 
     SYNC_FLUSH = "SYNC_FLUSH"
     ASYNC_FLUSH = "ASYNC_FLUSH"
@@ -23,7 +23,7 @@ class StoreConfig:
     root: Path
     """storePathRootDir."""
     store_host: bytes
-    """The broker's address as records hold it: 8 bytes for IPv4, 20 for IPv6 (`rocketmq_broker.message.record.host_bytes`)."""
+    """The broker's encoded address: 8 bytes for IPv4, 20 for IPv6 (`rocketmq_broker.message.record.host_bytes`)."""
     commit_log_path: Path | None = None
     """storePathCommitLog; by default `commitlog` under the root."""
     commit_log_segment_size: int = 1 << 30
@@ -42,13 +42,13 @@ class StoreConfig:
     delete_when: str = "04"
     """deleteWhen: hours of the day, local time, separated by semicolons."""
     disk_max_used_ratio: float = 0.75
-    """diskMaxUsedSpaceRatio: above it, expired segments go at any hour."""
+    """diskMaxUsedSpaceRatio: above it, expired segments are deleted at any hour."""
     is_clean_forcible: bool = False
-    """cleanFileForciblyEnable: whether segments may go before they expire. RocketMQ's default is true."""
+    """cleanFileForciblyEnable: whether segments may be deleted before they expire. RocketMQ's default is true."""
     disk_clean_ratio: float = 0.85
-    """diskSpaceCleanForciblyRatio: above it unexpired segments go, if they may."""
+    """diskSpaceCleanForciblyRatio: above it, unexpired segments are deleted if `is_clean_forcible` is set."""
     disk_full_ratio: float = 0.90
-    """diskSpaceWarningLevelRatio: above it no new messages are stored (`rocketmq_broker.store.writability`)."""
+    """diskSpaceWarningLevelRatio: above it, new messages are refused (see `rocketmq_broker.store.writability`)."""
     max_message_size: int = 4 << 20
     """maxMessageSize, in bytes of the body."""
     delay_levels_ms: tuple[int, ...] = tuple(seconds * 1000 for seconds in _DELAY_LEVELS_S)
@@ -62,7 +62,7 @@ class StoreConfig:
 
     @property
     def consume_queue_directory(self) -> Path:
-        """Returns the folder with one folder for each topic, which has one for each queue."""
+        """Returns the folder of the consume queues, with a subfolder for each topic and queue."""
         return self.root / "consumequeue"
 
     @property
@@ -72,5 +72,5 @@ class StoreConfig:
 
     @property
     def config_directory(self) -> Path:
-        """Returns the folder of topics.json and its like."""
+        """Returns the folder of topics.json and the other config files."""
         return self.root / "config"

@@ -1,4 +1,4 @@
-"""The readers of a store: by commit log offset, queue offset, time and key."""
+"""The reading methods of a store: by commit log offset, queue offset, time and key."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from rocketmq_broker.store.queues.pull import pull_messages
 from rocketmq_broker.store.recovery.damaged_units import DamagedUnits, Search, find_message
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages, QueriedMessages
 
-_UNITS_LOOKED_AT: Final = 800
+_MAX_UNITS_EXAMINED: Final = 800
 
 
 class StoreReader:
-    """The reading half of `MessageStore`. Only intact records leave it, and by queue or key only published ones."""
+    """The reading half of `MessageStore`. It returns intact records only, and by queue or key only published ones."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, index: Index, damaged_units: DamagedUnits) -> None:
         """Reads from the given parts; `damaged_units` repairs units that a pull cannot read."""
@@ -33,13 +33,13 @@ class StoreReader:
         self._index = index
 
     def read(self, commit_log_offset: int) -> bytes:
-        """Returns one record. Raises RecordNotFound before the record is written, RecordLost if it is gone or damaged."""
+        """Returns one record. Raises RecordNotFound if it is not written yet, RecordLost if it expired or is damaged."""
         return self._log.read(commit_log_offset)[0]
 
     def read_queued(self, commit_log_offset: int) -> bytes:
-        """Returns the message at an offset that a client named, if its queue shows it. Raises like `read`.
+        """Returns the message at an offset from a client, if its consume queue contains it. Raises the errors of `read`.
 
-        A message's body may hold bytes that are a record in every respect but this: no consume queue unit points to it.
+        The check of the queue is needed because a client may forge a record inside a message's body.
         """
         record, checked = self._log.read(commit_log_offset)
         queue = self._queues.find(checked.topic, checked.queue_id)
@@ -48,7 +48,7 @@ class StoreReader:
         return record
 
     def _shows(self, queue: ConsumeQueue, queue_offset: int, commit_log_offset: int) -> bool:
-        """Returns whether the queue has that record at the queue offset."""
+        """Returns whether the queue contains that record at the queue offset."""
         if not queue.min_offset <= queue_offset < queue.max_offset:
             return False
         unit = queue.unit(queue_offset)
@@ -66,10 +66,10 @@ class StoreReader:
         tags_codes: frozenset[int] | None = None,
         record_filter: RecordFilter | None = None,
     ) -> PulledMessages:
-        """Returns messages of a queue from an offset, intact ones only (DefaultMessageStore.getMessage).
+        """Returns the intact messages of a queue from an offset (DefaultMessageStore.getMessage).
 
-        `tags_codes` selects those whose tags code is among them, `record_filter` those that it matches. One
-        message comes even if larger than `max_bytes`.
+        `tags_codes` selects the messages with one of these tags codes, `record_filter` those that it matches. The first message
+        is returned even if it is larger than `max_bytes`.
         """
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.max_offset == 0:
@@ -77,7 +77,7 @@ class StoreReader:
         pulled = pull_messages(self._log, queue, offset, max_messages, max_bytes, tags_codes, record_filter)
         search = Search()
         while pulled.damaged_at == offset:
-            next_offset = self._damaged_units.mend(queue, offset, search)
+            next_offset = self._damaged_units.repair(queue, offset, search)
             if next_offset >= queue.max_offset or (search.is_over and next_offset > offset):
                 return replace(pulled.messages, next_begin_offset=next_offset)
             offset = next_offset
@@ -95,13 +95,13 @@ class StoreReader:
         return queue.max_offset if queue else 0
 
     def commit_log_offset(self, topic: bytes, queue_id: int, queue_offset: int) -> int | None:
-        """Returns the commit log offset of a queue offset's message, or None."""
+        """Returns the commit log offset of the message at a queue offset, or None."""
         queue = self._queues.find(topic, queue_id)
         unit = queue.unit(queue_offset) if queue else None
         return unit.commit_log_offset if unit else None
 
     def consume_queue_units(self, topic: bytes, queue_id: int, queue_offset: int, count: int) -> list[Unit] | None:
-        """Returns at most `count` units of a consume queue from an offset; None where the queue has no such offset."""
+        """Returns at most `count` units of a consume queue from an offset; None if the queue does not have that offset."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.unit(queue_offset) is None:
             return None
@@ -110,10 +110,10 @@ class StoreReader:
     def tags_codes(self, topic: bytes, queue_id: int, first_offset: int, end_offset: int) -> set[int] | None:
         """Returns the tags codes of the queue's messages from `first_offset` to before `end_offset`.
 
-        Returns None if they are too many for a quick look, or one of the units is damaged.
+        Returns None if the range is too long, or if one of its units is damaged.
         """
         queue = self._queues.find(topic, queue_id)
-        if queue is None or not first_offset <= end_offset <= first_offset + _UNITS_LOOKED_AT:
+        if queue is None or not first_offset <= end_offset <= first_offset + _MAX_UNITS_EXAMINED:
             return None
         units = queue.units(first_offset, end_offset - first_offset)
         if len(units) < end_offset - first_offset or not all(unit.holds_message for unit in units):
@@ -121,20 +121,20 @@ class StoreReader:
         return {unit.tags_code for unit in units}
 
     def end_of_topic(self, topic: bytes) -> int:
-        """Returns the commit log offset after the last message that the topic's queues show; 0 if they show none."""
+        """Returns the commit log offset after the last message in the topic's queues; 0 if they are empty."""
         return max((queue.max_commit_log_offset for queue in self._queues if queue.topic == topic), default=0)
 
     def store_time(self, topic: bytes, queue_id: int, queue_offset: int) -> int:
-        """Returns the message's store timestamp in milliseconds since the epoch, or -1 (getMessageStoreTimeStamp)."""
+        """Returns the message's store timestamp in milliseconds since the epoch; -1 if unknown (getMessageStoreTimeStamp)."""
         commit_log_offset = self.commit_log_offset(topic, queue_id, queue_offset)
         return -1 if commit_log_offset is None else self._log.store_timestamp(commit_log_offset)
 
     def earliest_store_time(self) -> int:
-        """Returns the store timestamp of the oldest message, or -1."""
+        """Returns the store timestamp of the oldest message; -1 if unknown."""
         return self._log.store_timestamp(self._log.min_offset)
 
     def offset_by_time(self, topic: bytes, queue_id: int, timestamp_ms: int) -> int:
-        """Returns the queue offset of the message stored nearest to a time, at most the last one's (getOffsetInQueueByTime)."""
+        """Returns the queue offset of the message stored nearest to a time (getOffsetInQueueByTime)."""
         queue = self._queues.find(topic, queue_id)
         if queue is None or queue.max_offset <= queue.min_offset:
             return 0
@@ -147,7 +147,7 @@ class StoreReader:
         earlier = timestamp_ms - self.store_time(topic, queue_id, after - 1)
         return after if later == 0 or earlier > later else after - 1
 
-    def first_behind(self, topic: bytes, queue_id: int, commit_log_offset: int) -> int:
+    def first_after(self, topic: bytes, queue_id: int, commit_log_offset: int) -> int:
         """Returns the queue offset of the first message after that commit log offset; `max_offset` if there is none."""
         queue = self._queues.find(topic, queue_id)
         return queue.find_first(lambda unit: unit.commit_log_offset > commit_log_offset) if queue else 0
@@ -163,14 +163,14 @@ class StoreReader:
     ) -> QueriedMessages:
         """Returns the newest messages with that key or unique id, stored between the times, oldest first.
 
-        See DefaultMessageStore.queryMessage. At most `max_bytes` of them, but at least one.
+        Returns at most `max_bytes`, but at least one message (DefaultMessageStore.queryMessage).
         """
         return finish(self.query_in_steps(topic, key, max_messages, begin_ms, end_ms, max_bytes))
 
     def query_in_steps(
         self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int, max_bytes: int | None = None
     ) -> Generator[None, None, QueriedMessages]:
-        """Runs `query` in steps of a millisecond or less; others may use the store in between. Raises OSError."""
+        """Runs `query` in steps of a millisecond or less. The store may be used between two steps. Raises OSError."""
         found: list[int] = []
         for offset in self._index.find(topic, key, max_messages, begin_ms, end_ms):
             if offset is None:
@@ -192,7 +192,7 @@ class StoreReader:
         return QueriedMessages(records, self._index.end_timestamp, self._index.end_offset, are_all)
 
     def _read_with_key(self, commit_log_offset: int, topic: bytes, key: str) -> bytes | None:
-        """Returns the record; None if it is unreadable or has another topic or key, because an index holds only hashes."""
+        """Returns the record, or None if it is unreadable or has another topic or key: the index contains only hashes."""
         try:
             record, checked = self._log.read(commit_log_offset)
         except UnreadableRecord:

@@ -1,12 +1,12 @@
-"""The state in which messages are stored, or the reason why not; and the refusals that follow from the disk's used space.
+"""Whether the store accepts messages, and the reason if it does not. The used disk space decides about it as follows.
 
     0 ------------------ 90 % ------------------- 98 % ---- 100 %
     everything is stored | no new messages are    | nothing is
                          | stored, only what ends | stored
                          | what was accepted      |
 
-The room between 90 and 98 % is kept for the end of transactions, and for the delivery of delayed messages. A refusal would
-keep pending transactions from ending just when a person is busy with the disk. 90 % is diskSpaceWarningLevelRatio.
+The space between 90 and 98 % is reserved for the ends of transactions and the delivery of delayed messages, so that pending
+transactions can end while an operator frees disk space. 90 % is diskSpaceWarningLevelRatio.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Final
 from rocketmq_broker.store.errors import StoreUnwritable
 
 RESERVE_SHARE: Final = 0.8
-"""The part of the room above diskSpaceWarningLevelRatio for what was accepted; the rest is for tables and checkpoints."""
+"""The share of the space above diskSpaceWarningLevelRatio for accepted messages. Tables and checkpoints use the rest."""
 HYSTERESIS: Final = 0.01
-"""The fall below a level that is needed to leave that level."""
+"""How far the used ratio must fall below a level before that level ends."""
 
 
 class Admission(IntEnum):
-    """The messages that are stored."""
+    """The kinds of messages that the store accepts."""
 
     EVERYTHING = 0
     ACCEPTED_ONLY = 1
@@ -32,7 +32,7 @@ class Admission(IntEnum):
 
 
 def admission(used_ratio: float, warning_ratio: float, before: Admission) -> Admission:
-    """Returns the admission at that use of the disk, after the admission `before`."""
+    """Returns the admission for a used ratio of the disk. `before` is the previous admission, for the hysteresis."""
     last_ratio = warning_ratio + (1 - warning_ratio) * RESERVE_SHARE
     for found, ratio in ((Admission.NOTHING, last_ratio), (Admission.ACCEPTED_ONLY, warning_ratio)):
         if used_ratio > (ratio - HYSTERESIS if before >= found else ratio):
@@ -41,7 +41,7 @@ def admission(used_ratio: float, warning_ratio: float, before: Admission) -> Adm
 
 
 class Writability:
-    """One state with several causes: a disk that is full, flushes that fall behind, a store that cannot continue."""
+    """Whether messages are stored. Reasons for refusal are a full disk, flushes that fall behind, and a broken store."""
 
     __slots__ = (
         "_admission",
@@ -61,51 +61,51 @@ class Writability:
         self.is_everything_refused = False
         """Whether the ends of transactions are refused as well."""
         self.is_broken = False
-        """Whether nothing is stored until the store is opened again."""
+        """Whether all writes are refused until the store is opened again."""
         self.is_given_up = False
-        """Whether the files stay unchanged too: another broker may be using them."""
+        """Whether the files must stay unchanged as well, because another broker may be using them."""
         self._admission = Admission.EVERYTHING
         self._full: str | None = None
         self._busy: str | None = None
         self._failing: str | None = None
         self.flush_failures = 0
-        """The number of flushes of the commit log that the disk refused."""
+        """The number of failed flushes of the commit log."""
 
     def note_disk(self, used_ratio: float, warning_ratio: float) -> None:
-        """Notes the used part of the disk, 0 to 1."""
+        """Updates the state for the used share of the disk, 0 to 1."""
         self._admission = admission(used_ratio, warning_ratio, self._admission)
         is_full = self._admission is not Admission.EVERYTHING
-        # Four significant digits: a rounded "90% full" would not be above 90 %.
+        # With four significant digits the text never shows 90% for a ratio above 90 %.
         self._full = f"the disk is {used_ratio * 100:.4g}% full; {_ADMITTED[self._admission]}" if is_full else None
         self._settle()
 
     def note_busy(self, reason: str | None) -> None:
-        """Notes that too much waits for the disk; None: no longer."""
+        """Refuses messages because flushes fall behind; None ends that."""
         self._busy = reason
         self._settle()
 
     def note_flush(self, failure: str | None) -> None:
-        """Notes why acknowledged data could not be brought to the disk; None once it was."""
+        """Refuses messages because acknowledged data could not be flushed; None ends that."""
         self._failing = failure
         self._settle()
 
     @property
     def is_failing(self) -> bool:
-        """Returns whether the disk refused acknowledged data."""
+        """Returns whether acknowledged data could not be flushed."""
         return self._failing is not None
 
     @property
     def is_busy(self) -> bool:
-        """Returns whether too much waits for the disk."""
+        """Returns whether flushes have fallen behind."""
         return self._busy is not None
 
     def break_for_good(self, reason: str) -> None:
-        """Stops storing for good."""
+        """Refuses all writes until the store is opened again."""
         self.refusal = reason
         self.is_broken = self.is_everything_refused = True
 
     def give_up(self, reason: str) -> None:
-        """Stops storing and changing files for good."""
+        """Refuses all writes and all changes of files until the store is opened again."""
         self.is_given_up = True
         self.break_for_good(reason)
 

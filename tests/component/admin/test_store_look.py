@@ -113,7 +113,7 @@ def test_a_torn_end_is_told_as_what_the_next_start_mends(store: Path) -> None:
     (store / "abort").touch()
     findings = looked_at(store)
     assert not wrongs(findings)
-    assert f"The next start mends: the commit log was torn: what came after {end} was cut off." in said(findings)
+    assert f"The next start mends: the commit log had a torn tail: everything after {end} was cut off." in said(findings)
 
 
 def test_damage_of_the_last_record_is_wrong_if_it_was_whole_once(store: Path) -> None:

@@ -309,8 +309,8 @@ def test_nothing_more_is_stored_where_the_disk_lets_nothing_be_taken_back(monkey
     with monkeypatch.context() as failing:
         failing.setattr(disk, "truncate", fail)
         store.abandon_unflushed()
-    assert store.writability.refusal == "the disk failed, and what was not flushed cannot be taken back: EIO input/output error"
-    with pytest.raises(StoreUnwritable, match="cannot be taken back"):
+    assert store.writability.refusal == "the disk failed, and the unflushed data cannot be removed: EIO input/output error"
+    with pytest.raises(StoreUnwritable, match="cannot be removed"):
         append(store)
     assert bodies(store) == [b"kept"]
     store.close()

@@ -137,7 +137,7 @@ class ResumeProcessor:
         return iter([read_any_message(record) for one in found for record in one.records])
 
     def _half_messages_since(self, discarded: HalfMessage) -> Iterator[HalfMessage]:
-        first = self._store.first_behind(HALF_TOPIC, 0, discarded.commit_log_offset)
+        first = self._store.first_after(HALF_TOPIC, 0, discarded.commit_log_offset)
         return map(read_any_message, records_from(self._store, HALF_TOPIC, 0, first))
 
 

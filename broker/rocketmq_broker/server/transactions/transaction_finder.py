@@ -177,7 +177,7 @@ class TransactionFinder:
 
     def _op_soon_after(self, half: HalfMessage, max_ops: int) -> HalfMessage | None:
         """Returns the op message that closed the half message; None if it is not one of the first `max_ops` behind it."""
-        first = self._store.first_behind(OP_TOPIC, 0, half.commit_log_offset)
+        first = self._store.first_after(OP_TOPIC, 0, half.commit_log_offset)
         for unit in self._store.consume_queue_units(OP_TOPIC, 0, first, max_ops) or []:
             try:
                 op = read_any_message(self._store.read(unit.commit_log_offset))

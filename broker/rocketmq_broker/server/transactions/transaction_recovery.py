@@ -144,7 +144,7 @@ def _ended_without_op(
     evidence, ends = Evidence(undecided, bridge.message_at), _ends_of_topics(store, undecided)
     unindexed = [recovered for recovered in undecided if not _consider_indexed(store, evidence, recovered, ends)]
     for topic, queue_id, first in _queues_to_read(unindexed):
-        for record in records_from(store, topic, queue_id, store.first_behind(topic, queue_id, first)):
+        for record in records_from(store, topic, queue_id, store.first_after(topic, queue_id, first)):
             evidence.consider(record)
     return evidence.states
 

@@ -1,7 +1,7 @@
 """The index of messages by key: KEYS and UNIQ_KEY of every message, in index files (RocketMQ's IndexService).
 
-Nothing here needs to survive a crash: the commit log has it all. New messages wait in memory until there are enough of them
-for one write to the file.
+The index need not survive a crash, because it can be rebuilt from the commit log. New messages wait in memory until there are
+enough of them for one write to the file.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
 _WAITING_LIMIT: Final = 512
 _APPLIED_AT_ONCE: Final = 2048
-"""Entries, or messages without keys; the last message adds all its keys, a thousand at most."""
+"""The number of entries or of messages without keys. The last message may exceed it, because all its keys are added."""
 _BEHIND: Final = 4096
 _MASK: Final = 0xFFFFFFFF
 _MAX_INT: Final = 0x7FFFFFFF
 MAX_FOUND: Final = 64
 _NAME_LENGTH: Final = 17
 _CHANGING_LENGTH: Final = 8
-"""The last characters of a key, which change from key to key: the counter and half of the time in an id."""
+"""The length of a key's end, which differs in each key: an id ends with a counter and half of a time."""
 _MAX_REMEMBERED_LENGTH: Final = 512
 _MAX_REMEMBERED: Final = 512
-"""Bytes and number of the texts whose hash codes are remembered: a client chooses the number and the length of its keys."""
+"""The limits of the hash code cache: the length of a text in bytes, and the number of texts. Clients choose both."""
 _FACTORS: Final = [pow(31, length, _MASK + 1) for length in range(_MAX_REMEMBERED_LENGTH)]
-"""The factor of the part before a key, by the key's length."""
+"""Powers of 31: the factor for the hash code of the text before a key, by the key's length."""
 _LAST_MS: Final = 253_402_214_400_000
 """A time on the last day of the year 9999."""
 _UNIQUE_KEY: Final = message_properties.beginning(message_properties.UNIQUE_KEY)
@@ -51,10 +51,10 @@ _topic_hashes: Final[dict[bytes, int]] = {}
 
 
 class Index:
-    """The index files, oldest first, and the records to be added to them."""
+    """The index files, oldest first, and the records that wait to be added to them."""
 
     STAGES: ClassVar[int] = 3
-    """The rounds of `write`, sync and `mark_synced` after which everything is on disk."""
+    """The number of rounds of `write`, sync and `mark_synced` after which everything is on disk."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
         """Begins empty; `load` reads the files."""
@@ -69,12 +69,12 @@ class Index:
         self.end_offset = -1
         """The commit log offset of the last record examined."""
         self.durable_offset = -1
-        """The commit log offset of the last record examined whose entries, if any, are on disk."""
-        self._looking_at = -1
-        self._looked_at: list[int] = []
+        """The commit log offset of the last record examined whose entries are on disk, if it has any."""
+        self._examining = -1
+        self._examined: list[int] = []
 
     def load(self) -> None:
-        """Loads the files; deletes all of them if one is damaged or has other settings, for the index to be rebuilt."""
+        """Loads the files. Deletes all of them if one is damaged or has other settings; the index is then rebuilt."""
         directory = self._config.index_directory
         for name in self._open.files.list(directory):
             if len(name) != _NAME_LENGTH or not name.isdigit():
@@ -82,21 +82,21 @@ class Index:
             index_file = IndexFile(directory / name, self._config.index_slots, self._config.index_entries, self._open)
             self._index_files.append(index_file)
         while len(self._index_files) > 1 and self._index_files[-1].is_empty:
-            # A crash may have kept the file, and lost the entries of the one before it.
+            # After a crash the new file may exist although entries of the previous one are lost.
             self._index_files.pop().delete()
         if not all(each.is_usable() for each in self._index_files) or not all(each.is_full for each in self._index_files[:-1]):
             self.clear()
         if not self.is_empty:
-            # The header of a file without entries has 0, which would leave out the record at commit log offset 0.
+            # The end offset of a file without entries is 0, which would exclude the record at commit log offset 0.
             header = self._index_files[-1].header
             self.end_timestamp, self.end_offset = header.end_timestamp, header.end_offset
 
-    def mend(self) -> int:
-        """Makes the last file consistent after a crash. Returns the number of slots corrected."""
-        return self._index_files[-1].mend() if self._index_files else 0
+    def repair(self) -> int:
+        """Makes the last file consistent after a crash. Returns the number of corrected slots."""
+        return self._index_files[-1].repair() if self._index_files else 0
 
     def clear(self) -> None:
-        """Deletes all files, for the index to be rebuilt."""
+        """Deletes all files, so that the index is rebuilt."""
         for index_file in self._index_files:
             index_file.delete()
         self._index_files = []
@@ -104,29 +104,29 @@ class Index:
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether there is no index file, or only one without entries."""
+        """Returns whether the index has no entries."""
         return not self._index_files or (len(self._index_files) == 1 and self._index_files[0].is_empty)
 
-    def go_on_after(self, commit_log_offset: int) -> None:
-        """Treats records after this offset as new; the index may have later ones that were lost since."""
+    def continue_after(self, commit_log_offset: int) -> None:
+        """Treats records after this offset as new. The index may have entries of later records that were lost since."""
         self.end_offset = commit_log_offset
 
     @property
     def durable_end_offset(self) -> int:
-        """Returns the commit log offset of the last record whose entries are on disk; -1 for none."""
+        """Returns the commit log offset of the last record whose entries are on disk; -1 if there is none."""
         return self._durable_header.end_offset if self._index_files else -1
 
     @property
     def durable_end_timestamp(self) -> int:
-        """Returns the store timestamp of that record; 0 for none."""
+        """Returns the store timestamp of the last record whose entries are on disk; 0 if there is none."""
         return self._durable_header.end_timestamp if self._index_files else 0
 
     def add(self, requests: Sequence[DispatchRequest]) -> None:
-        """Adds new records, in the order of the commit log. Ignores those that the index has."""
+        """Adds new records, in the order of the commit log. Ignores records that are in the index already."""
         if not self._config.is_index_enabled:
             return
         if self._waiting and requests and requests[0].commit_log_offset <= self._waiting[-1].commit_log_offset:
-            # The log is read again from an earlier position.
+            # Recovery reads the log again from an earlier position.
             last = self._waiting[-1].commit_log_offset
             requests = [request for request in requests if request.commit_log_offset > last]
         self._waiting.extend(requests)
@@ -135,11 +135,14 @@ class Index:
 
     @property
     def is_behind(self) -> bool:
-        """Returns whether very many records wait, and can be added now."""
+        """Returns whether too many records are waiting, and can be added now."""
         return len(self._waiting) >= _BEHIND and not self._is_frozen and not self._is_refused
 
     def feed(self) -> None:
-        """Adds some waiting records. Those that a full disk refuses wait on: the commit log cannot grow without space either."""
+        """Adds some waiting records.
+
+        If the disk is full they keep waiting; their number is bounded, as the log cannot grow either.
+        """
         if self._is_frozen:
             return
         self._is_refused = True
@@ -148,9 +151,10 @@ class Index:
             self._is_refused = False
 
     def find(self, topic: bytes, key: str, max_messages: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
-        """Yields commit log offsets of messages that may have that key (hashes collide), stored between the times, newest first.
+        """Yields the commit log offsets of messages that may have that key and were stored between the times, newest first.
 
-        Yields None for a part of the work that found nothing, so that the caller can do other work in between.
+        The caller must compare the keys, because hashes collide. Yields None after a part of the search without a match, so that
+        the caller can do other work.
         """
         left = min(max_messages, MAX_FOUND)
         wanted = key.encode()
@@ -177,18 +181,18 @@ class Index:
             self._apply()
 
     def write(self) -> Unsynced:
-        """Writes waiting entries to the files. Returns what to sync before `mark_synced`. Raises OSError."""
+        """Writes waiting entries to the files. Returns the files and directories to sync before `mark_synced`. Raises OSError."""
         if not self._is_frozen:
             self._apply()
         self._is_frozen = True
-        self._looking_at = self.end_offset
+        self._examining = self.end_offset
         written = [index_file.path for index_file in self._index_files if index_file.write()]
         directory = self._config.index_directory
         is_name_new = any(index_file.is_new for index_file in self._index_files)
         return Unsynced(written, [directory, directory.parent] if is_name_new else [])
 
     def mark_synced(self) -> None:
-        """Notes that the files from `write` are on disk. Raises OSError."""
+        """Records that the files from `write` are on disk. Raises OSError."""
         if self._is_distrusted:
             self._is_frozen = False
             return
@@ -199,17 +203,17 @@ class Index:
                 if index_file.is_settled and index_file is not self._index_files[-1]:
                     index_file.release_memory()
         self._is_frozen = False
-        # A record examined in one round is on disk with its entries after as many rounds as there are stages.
-        self._looked_at = [*self._looked_at, self._looking_at][-self.STAGES :]
-        if len(self._looked_at) == self.STAGES:
-            self.durable_offset = self._looked_at[0]
+        # The entries of a record examined in one round are on disk after `STAGES` rounds.
+        self._examined = [*self._examined, self._examining][-self.STAGES :]
+        if len(self._examined) == self.STAGES:
+            self.durable_offset = self._examined[0]
 
     def distrust(self) -> None:
-        """Stops counting later entries in headers until the next start, because a sync failed and entries may be lost."""
+        """Leaves headers unchanged until the next start, because a sync failed and entries may be lost."""
         self._is_distrusted = True
 
     def forget_before(self, commit_log_offset: int) -> list[Path]:
-        """Drops the files whose records the commit log no longer has, but never the last one. Returns those to be deleted."""
+        """Drops the files whose records have expired, except the last file. Returns the files to delete."""
         forgotten = []
         while len(self._index_files) > 1 and self._index_files[0].header.end_offset < commit_log_offset:
             index_file = self._index_files.pop(0)
@@ -219,7 +223,7 @@ class Index:
 
     @property
     def _durable_header(self) -> IndexHeader:
-        """Returns the header of the last file with an entry on disk, if all files before it are complete there."""
+        """Returns the durable header of the last file with durable entries, not counting files after an incomplete one."""
         durable = self._index_files[0].synced_header
         for index_file in self._index_files:
             if index_file.synced_header.entry_count > 1:
@@ -229,12 +233,12 @@ class Index:
         return durable
 
     def _apply(self) -> None:
-        """Adds the oldest waiting records to the file, as many as take a few milliseconds."""
+        """Adds the oldest waiting records to the file: as many as a few milliseconds allow."""
         hashes: list[int] = []
         records: list[DispatchRequest] = []
-        looked_at = 0
+        examined = 0
         for request in islice(self._waiting, _APPLIED_AT_ONCE):
-            looked_at += 1
+            examined += 1
             if request.is_indexed and request.commit_log_offset > self.end_offset:
                 _add_hashes(hashes, request)
                 records += [request] * (len(hashes) - len(records))
@@ -243,13 +247,13 @@ class Index:
         put = 0
         while put < len(hashes):
             put += self._writable(records[put].store_timestamp).put(hashes, records, put)
-            # Only whole records count: a record's keys may be spread over two files.
+            # Only complete records count, because a record's keys may be split between two files.
             self.end_offset = records[put].commit_log_offset - 1 if put < len(hashes) else records[-1].commit_log_offset
-        if looked_at:
-            last = self._waiting[looked_at - 1]
+        if examined:
+            last = self._waiting[examined - 1]
             self.end_offset = max(self.end_offset, last.commit_log_offset)
             self.end_timestamp = last.store_timestamp
-            del self._waiting[:looked_at]
+            del self._waiting[:examined]
 
     def _writable(self, store_timestamp: int) -> IndexFile:
         last = self._index_files[-1] if self._index_files else None
@@ -266,12 +270,12 @@ class Index:
 
 
 def _add_hashes(hashes: list[int], request: DispatchRequest) -> None:
-    """Adds the absolute hash codes of the record's keys, in RocketMQ's order. Every stored message passes here."""
+    """Adds the absolute hash codes of the record's keys, in RocketMQ's order. Hot: called for every stored message."""
     properties = request.properties
     partial_hashes = _remembered_hashes.get(properties)
     if partial_hashes is None:
         partial_hashes = [_partial_hash(key) for key in _keys(properties)]
-        # A half message and its message have the same properties, and so do all op messages.
+        # A half message and its committed message have the same properties, and so have all op messages.
         if len(properties) <= _MAX_REMEMBERED_LENGTH:
             if len(_remembered_hashes) >= _MAX_REMEMBERED:
                 _remembered_hashes.clear()
@@ -291,7 +295,7 @@ def _keys(properties: bytes) -> list[bytes]:
 
 
 def _value(properties: bytes, name: bytes) -> bytes:
-    """Returns the encoded value of a property; not decoded, because every stored message passes here."""
+    """Returns the encoded value of a property. Hot: called for every stored message, so it does not decode."""
     start = 0
     if not properties.startswith(name):
         start = properties.find(_PAIR_END + name) + 1
@@ -309,7 +313,7 @@ def _key_hash(topic: bytes, key: bytes) -> int:
 
 
 def _absolute(code: int) -> int:
-    """Returns the absolute value of a hash code, of which the last 32 bits count (Math.abs; 0 for the least number)."""
+    """Returns the absolute value of the last 32 bits (Java's Math.abs; 0 for Integer.MIN_VALUE, as in RocketMQ)."""
     code &= _MASK
     return code if code <= _MAX_INT else -code & _MAX_INT
 
@@ -324,28 +328,28 @@ def _topic_hash(topic: bytes) -> int:
 
 
 def _partial_hash(key: bytes) -> tuple[int, int]:
-    """Returns the key's part of the hash code, and the factor of the part before it."""
+    """Returns the key's part of the hash code, and the factor for the hash code of the text before the key."""
     length = len(key)
     if length >= len(_FACTORS) or not key.isascii():
         text = key.decode(errors="replace")
         return java_hash_code(text), pow(31, len(text.encode("utf-16-be", "surrogatepass")) // 2, _MASK + 1)
     if length <= _CHANGING_LENGTH:
-        return _hash_on(0, key), _FACTORS[length]
-    return _hash_on(_hash_of_beginning(key[:-_CHANGING_LENGTH]), key[-_CHANGING_LENGTH:]), _FACTORS[length]
+        return _continue_hash(0, key), _FACTORS[length]
+    return _continue_hash(_hash_of_beginning(key[:-_CHANGING_LENGTH]), key[-_CHANGING_LENGTH:]), _FACTORS[length]
 
 
 def _hash_of_beginning(beginning: bytes) -> int:
-    """Remembers the hash codes: most keys of a client differ only in their last characters."""
+    """Returns the cached hash code of a key's beginning: most keys of a client differ only in their last characters."""
     code = _hashes_of_beginnings.get(beginning)
     if code is None:
         if len(_hashes_of_beginnings) >= _MAX_REMEMBERED:
             _hashes_of_beginnings.clear()
-        code = _hashes_of_beginnings[beginning] = _hash_on(0, beginning)
+        code = _hashes_of_beginnings[beginning] = _continue_hash(0, beginning)
     return code
 
 
-def _hash_on(before: int, text: bytes) -> int:
-    """Goes on from a hash code with an ASCII text."""
+def _continue_hash(before: int, text: bytes) -> int:
+    """Continues a hash code with an ASCII text."""
     code: i64 = before
     for byte in text:
         code = (code * 31 + byte) & _MASK
@@ -353,6 +357,6 @@ def _hash_on(before: int, text: bytes) -> int:
 
 
 def _file_name(timestamp_ms: int) -> str:
-    """Formats yyyyMMddHHmmssSSS, local time (UtilAll.timeMillisToHumanString)."""
+    """Formats a time as yyyyMMddHHmmssSSS, in local time (UtilAll.timeMillisToHumanString)."""
     timestamp_ms = min(max(timestamp_ms, 0), _LAST_MS)  # a damaged record may have any time
     return time.strftime("%Y%m%d%H%M%S", time.localtime(timestamp_ms // 1000)) + f"{timestamp_ms % 1000:03d}"

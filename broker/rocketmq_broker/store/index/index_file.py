@@ -1,14 +1,14 @@
-"""One index file: from the hash of topic#key to commit log offsets (RocketMQ's IndexFile and IndexHeader).
+"""One index file, which maps the hash of topic#key to commit log offsets (RocketMQ's IndexFile and IndexHeader).
 
     header 40:  BEGINTIMESTAMP 8 | ENDTIMESTAMP 8 | BEGINPHYOFFSET 8 | ENDPHYOFFSET 8 | HASHSLOTCOUNT 4 | INDEXCOUNT 4
-    slots:      4 bytes each: the number of the newest entry whose hash falls into it, 0 for none
+    slots:      4 bytes each: the number of the newest entry whose hash belongs to the slot, 0 for none
     entries:    KEYHASH 4 | PHYOFFSET 8 | SECONDS SINCE BEGINTIMESTAMP 4 | NUMBER OF THE NEXT OLDER ENTRY OF THE SLOT 4
 
-Entry 0 is never used; INDEXCOUNT is the number of the next one. The slots of the file being written are kept in memory.
+Entry 0 is never used; INDEXCOUNT is the number of the next entry. The slots of the file being written are kept in memory.
 
-The file on disk is usable at every moment, because each part waits until the one before was synced: entries, then the
-slots that point to them, then the header that counts them. A slot that points past the header's count is led back along
-its entries when the file is opened after a crash.
+The file on disk is usable at every moment, because each part is written after the previous one was synced: entries, then
+the slots that point to them, then the header that counts them. After a crash, a slot that points past the header's count is
+reset to the newest of its entries that the header counts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class IndexHeader(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> IndexHeader:
-        """Decodes the result of `encode`; a new file's zeros are an empty header."""
+        """Decodes the result of `encode`. The zeros of a new file decode to an empty header."""
         header = cls(*_HEADER.unpack(data))
         return header if header.entry_count > 0 else header._replace(entry_count=1)
 
@@ -65,7 +65,7 @@ class IndexFile:
     """One file, complete or growing."""
 
     def __init__(self, path: Path, slots: int, entries: int, open_files: OpenFiles) -> None:
-        """Opens a file, which must exist."""
+        """Opens an existing file."""
         self.path = path
         self.slots = slots
         self.entries = entries
@@ -77,17 +77,17 @@ class IndexFile:
         self.synced_header = self.header
         """The state on disk."""
         self.is_new = False
-        """Whether its name may not be on disk yet."""
+        """Whether the file's name may not be durable yet."""
         self._slot_table: memoryview[int] | None = None
         self._dirty_pages: set[int] = set()
         self._waiting_entries = bytearray()
         self._slots_written: IndexHeader | None = None
-        """The state up to which slots were written, without a sync."""
+        """The state whose slots were written but not synced."""
         self._header_written: IndexHeader | None = None
 
     @classmethod
     def create(cls, path: Path, slots: int, entries: int, open_files: OpenFiles, before: IndexHeader | None) -> IndexFile:
-        """Creates a file that begins at the end of the full one before it. The caller syncs it and its directories."""
+        """Creates a file that begins where the previous, full one ends. The caller syncs it and its directories."""
         create_file_lazily(open_files.files, path, HEADER_SIZE + slots * SLOT_SIZE + entries * ENTRY.size)
         index_file = cls(path, slots, entries, open_files)
         index_file.is_new = True
@@ -98,7 +98,7 @@ class IndexFile:
         return index_file
 
     def is_usable(self) -> bool:
-        """Returns whether size and count fit the settings. Restores the size of a file whose creation a crash cut short."""
+        """Returns whether size and count match the settings. Restores the size if a crash interrupted the file's creation."""
         expected = HEADER_SIZE + self.slots * SLOT_SIZE + self.entries * ENTRY.size
         size = self._files.size(self.path) or 0
         if size < expected and self.is_empty:
@@ -124,9 +124,10 @@ class IndexFile:
         )
 
     def put(self, hashes: Sequence[int], records: Sequence[DispatchRequest], start: int) -> int:
-        """Adds the entries of the key hashes after `start`, each with the record at its place, in memory, while there is room.
+        """Adds entries for the key hashes from `start`, in memory, until the file is full.
 
-        Returns their number. See IndexFile.putKey. Hot: one pass with minimal work for each.
+        Returns their number (IndexFile.putKey). `records` has the record of each hash. Hot: one pass with minimal work for each
+        entry.
         """
         end = min(start + self.entries - self.header.entry_count, len(hashes))
         if start >= end:
@@ -162,7 +163,7 @@ class IndexFile:
     def find(self, key_hash: int, begin_ms: int, end_ms: int) -> Iterator[int | None]:
         """Yields the commit log offsets of entries with that hash stored between the times, newest first (selectPhyOffset).
 
-        Yields None after each thousand entries of the slot that do not match: a slot may have a million of them.
+        Yields None after each thousand entries that do not match: a slot may have a million entries.
         """
         number = self._slot(key_hash % self.slots)
         limit = self.header.entry_count
@@ -175,7 +176,7 @@ class IndexFile:
                 at = (number - first) * ENTRY.size
             found_hash, commit_log_offset, seconds, older = ENTRY.unpack_from(block, at)
             stored = begin_timestamp + seconds * 1000
-            # Entries have whole seconds only.
+            # Entries hold times in whole seconds.
             if found_hash == key_hash and begin_ms - 1000 < stored <= end_ms:
                 yield commit_log_offset
             elif (passed_over := passed_over + 1) % _PASSED_OVER == 0:
@@ -189,7 +190,7 @@ class IndexFile:
         return self.header.begin_timestamp <= end_ms and begin_ms <= self.header.end_timestamp
 
     def write(self) -> bool:
-        """Writes waiting entries to the file. Returns whether a sync must come before `mark_synced`."""
+        """Writes waiting entries to the file. Returns whether the file must be synced before `mark_synced`."""
         if self.is_settled:
             return False
         if self._waiting_entries:
@@ -199,7 +200,7 @@ class IndexFile:
         return True
 
     def mark_synced(self) -> None:
-        """Notes that all writes are on disk, and writes the next part. No entry may be put between `write` and this."""
+        """Records that all writes are on disk, and writes the next part. No entry may be added between `write` and this call."""
         if self._header_written is not None:
             self.synced_header = self._header_written
             self._header_written = None
@@ -215,11 +216,11 @@ class IndexFile:
             self._dirty_pages.clear()
             self._slots_written = self.header
 
-    def mend(self) -> int:
-        """Leads slots that point past the header's count back to entries it counts. Returns their number."""
+    def repair(self) -> int:
+        """Resets slots that point past the header's count to an older entry. Returns the number of corrected slots."""
         slots = self._loaded_slots()
         count = self.header.entry_count
-        led_back = 0
+        corrected = 0
         for first in range(0, len(slots), _SLOTS_OF_PAGE):
             numbers = slots[first : first + _SLOTS_OF_PAGE]
             if max(numbers) < count and min(numbers) >= 0:
@@ -228,11 +229,11 @@ class IndexFile:
                 if number >= count or number < 0:
                     slots[slot] = self._older_than(number, count)
                     self._dirty_pages.add(first // _SLOTS_OF_PAGE)
-                    led_back += 1
-        return led_back
+                    corrected += 1
+        return corrected
 
     def release_memory(self) -> None:
-        """Frees the slots in memory; the file must be settled."""
+        """Frees the slots in memory. The file must be settled."""
         self._slot_table = None
 
     def delete(self) -> None:
@@ -260,7 +261,10 @@ class IndexFile:
         return number
 
     def _entries_before(self, number: int) -> tuple[int, bytes]:
-        """Returns some entries that end with that one, and the number of the first. Entries of a slot may lie close together."""
+        """Returns the number of the first entry read, and a block of entries that ends with the given one.
+
+        One read covers several entries, because those of a slot may be close together.
+        """
         first_waiting = self.header.entry_count - len(self._waiting_entries) // ENTRY.size
         if number >= first_waiting:
             at = (number - first_waiting) * ENTRY.size
@@ -279,7 +283,7 @@ class IndexFile:
 
 
 def _empty_slots(slots: int) -> memoryview[int]:
-    """Returns slots without entries. They take memory, and the time to clear it, page by page as they are written."""
+    """Returns empty slots. The kernel allocates and clears their memory page by page, when it is first written."""
     return memoryview(mmap.mmap(-1, slots * SLOT_SIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)).cast("i")
 
 
@@ -294,7 +298,7 @@ def _bytes_of(slots: memoryview[int]) -> bytes:
 
 
 def _swapped(data: bytes) -> array[int]:
-    """Returns numbers of four bytes with the most significant byte first, turned from or into the machine's own order."""
+    """Converts 32-bit numbers between big-endian and the machine's byte order."""
     numbers = array("i", data)
     if sys.byteorder == "little":
         numbers.byteswap()
@@ -302,7 +306,7 @@ def _swapped(data: bytes) -> array[int]:
 
 
 def _runs(pages: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yields runs of successive pages, as first and end."""
+    """Yields the first page and the end of each run of successive pages."""
     first = end = pages[0]
     for page in pages:
         if page != end:

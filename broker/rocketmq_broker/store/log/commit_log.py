@@ -1,9 +1,9 @@
 """The commit log: every record of every topic in one sequence (RocketMQ's CommitLog).
 
-A record never crosses the end of a segment: where it and 8 bytes more do not fit, a blank record closes the segment.
+A record never crosses the end of a segment. If the record and 8 more bytes do not fit, a blank record closes the segment.
 Records wait in a batch until `write`.
 
-A disk that refused a flush may drop the written data and report success for a later flush. So data that is acknowledged
+After a failed flush the kernel may drop the written data and report success for a later flush. So data that is acknowledged
 before its flush stays in memory until it is on disk, and is written again before the flush is repeated.
 """
 
@@ -31,33 +31,33 @@ BLANK_MIN_SIZE = 8
 
 _FIRST_READ = 4096
 _MAX_KEPT: Final = 512 << 10
-"""Bytes of the block: all that it takes of the memory."""
+"""The maximum size of the block in bytes."""
 _TIMES_AHEAD: Final = 4
-"""How many times the bytes asked for are read where reading goes on in the block or at its end."""
+"""The read-ahead factor: a sequential read reads this many times the requested bytes."""
 
 
 class CommitLog:
     """The segments and the next batch."""
 
     def __init__(self, segments: Segments) -> None:
-        """Begins without a position: nothing can be added before `begin_at`."""
+        """Begins without a position. Call `begin_at` before adding records."""
         self.segments = segments
         self._ahead = LogBlock(segments)
         self.written_position = 0
-        """The offset before which everything is in the files."""
+        """The offset up to which everything is written to the files."""
         self.flushed_position = 0
-        """The offset before which everything is on disk (RocketMQ's flushedWhere)."""
+        """The offset up to which everything is on disk (RocketMQ's flushedWhere)."""
         self.end = 0
         """The offset of the next record, after the batch."""
         self._segment_end = 0
         self._batch = BytesWriter()
-        """The records of the batch that go into the last segment."""
+        """The batch's records for the last segment."""
         self._batch_position = 0
         self._closed: list[tuple[int, bytes]] = []
-        """The positions and bytes of the batch that go into the segments before."""
+        """The batch's positions and bytes for earlier segments."""
         self._is_tail_dirty = False
         self.keeps_unflushed = False
-        """Whether written data is kept until `flushed` is called."""
+        """Whether written data is kept in memory until `flushed` is called."""
         self._unflushed: deque[tuple[int, bytes]] = deque()
 
     @property
@@ -66,7 +66,7 @@ class CommitLog:
         return self.segments.min_offset
 
     def begin_at(self, position: int) -> None:
-        """Sets the offset of the next record, and drops the batch."""
+        """Sets the offset of the next record and drops the batch."""
         self.written_position = self.end = self._batch_position = position
         self._segment_end = self.segments.start_of(position) + self.segments.segment_size
         self._batch = BytesWriter()
@@ -77,7 +77,7 @@ class CommitLog:
         return size + BLANK_MIN_SIZE <= self.segments.segment_size
 
     def reserve(self, size: int) -> int:
-        """Returns the offset of the next record, which will have that size; closes the segment where it does not fit."""
+        """Returns the offset for the next record, of `size` bytes. Closes the segment if the record does not fit into it."""
         if self.end + size + BLANK_MIN_SIZE > self._segment_end:
             self._batch.write(encode_blank(self._segment_end - self.end))
             self._closed.append((self._batch_position, self._batch.getvalue()))
@@ -87,9 +87,9 @@ class CommitLog:
         return self.end
 
     def add(self, message: InnerMessage, size: int, queue_offset: int, store_timestamp: int, store_host: bytes) -> int:
-        """Adds the message's record of `size` bytes at the offset from `reserve`. Returns the offset after it.
+        """Adds the message's record of `size` bytes at the offset from `reserve`. Returns the offset after the record.
 
-        Raises ValueError or OverflowError for a number that its field cannot hold, and adds nothing.
+        Raises ValueError or OverflowError, and adds nothing, if a number does not fit its field.
         """
         begin = len(self._batch)
         try:
@@ -101,7 +101,10 @@ class CommitLog:
         return self.end
 
     def write(self) -> int:
-        """Writes the batch, one write for each segment. Returns the offset after it. Raises OSError, and keeps the batch."""
+        """Writes the batch, with one write for each segment. Returns the offset after the batch.
+
+        Raises OSError and keeps the batch.
+        """
         if self._is_tail_dirty:
             self._clear_tail()
         if self.end == self.written_position:
@@ -121,7 +124,7 @@ class CommitLog:
         return self.end
 
     def flushed(self, position: int) -> None:
-        """Notes that everything before `position` is on disk."""
+        """Records that everything before `position` is on disk."""
         self.flushed_position = max(self.flushed_position, position)
         while self._unflushed and self._unflushed[0][0] + len(self._unflushed[0][1]) <= self.flushed_position:
             self._unflushed.popleft()
@@ -132,11 +135,11 @@ class CommitLog:
             self.segments.write(position, data)
 
     def drop_batch(self) -> None:
-        """Drops the batch. If a failed write left a part of it in the files, the next `write` clears that first."""
+        """Drops the batch. If a failed write left a part of it in the files, the next `write` first clears that part."""
         self.begin_at(self.written_position)
 
     def drop_after(self, position: int) -> None:
-        """Drops all data after `position`, also in the files. Raises OSError if the files cannot be cut."""
+        """Drops all data after `position`, also in the files. Raises OSError if the files cannot be truncated."""
         self.begin_at(position)
         self._ahead.forget()
         self._unflushed.clear()
@@ -144,11 +147,11 @@ class CommitLog:
         self._clear_tail()
 
     def read(self, commit_log_offset: int) -> tuple[bytes, CheckedRecord]:
-        """Returns one record, with its checksum verified. Raises RecordNotFound beyond the end, RecordLost, OSError."""
+        """Returns one record after verifying it. Raises RecordNotFound beyond the end of the log, RecordLost, OSError."""
         if commit_log_offset >= self.written_position:
             raise RecordNotFound(f"no record at {commit_log_offset} yet: the log ends at {self.written_position}")
         if commit_log_offset < self.min_offset:
-            raise RecordLost(f"no record at {commit_log_offset} any more: the log begins at {self.min_offset}")
+            raise RecordLost(f"no record at {commit_log_offset}: it expired, the log begins at {self.min_offset}")
         data = self.segments.read(commit_log_offset, min(_FIRST_READ, self.written_position - commit_log_offset))
         size, magic = SIZE_AND_MAGIC.unpack_from(data) if len(data) >= SIZE_AND_MAGIC.size else (0, 0)
         if magic != MESSAGE_MAGIC:
@@ -161,11 +164,11 @@ class CommitLog:
         return data[: checked.size], checked
 
     def read_run(self, position: int, length: int) -> tuple[bytes, int]:
-        """Returns bytes that have those asked for, and the position of the first one. Checks nothing. Raises OSError."""
+        """Returns bytes that include the requested ones, and the position of the first byte. Verifies nothing. Raises OSError."""
         return self._ahead.read(position, length, self.written_position)
 
     def store_timestamp(self, commit_log_offset: int) -> int:
-        """Returns the store timestamp of the record at that offset, or -1 (CommitLog.pickupStoreTimestamp)."""
+        """Returns the store timestamp of the record at that offset; -1 if there is none (CommitLog.pickupStoreTimestamp)."""
         if not self.min_offset <= commit_log_offset < self.written_position:
             return -1
         head = self.segments.read(commit_log_offset, 96)
@@ -177,21 +180,21 @@ class CommitLog:
         return int(read_i64_be(head, store_timestamp_position(sys_flag)))
 
     def is_blank(self, position: int) -> bool:
-        """Returns whether a blank record closes the segment here."""
+        """Returns whether a blank record closes the segment at that position."""
         head = self.segments.read(position, SIZE_AND_MAGIC.size)
         return len(head) == SIZE_AND_MAGIC.size and SIZE_AND_MAGIC.unpack(head)[1] == BLANK_MAGIC
 
     def _clear_tail(self) -> None:
-        # Bytes of a refused record must not be taken for a stored one.
+        # Recovery must not mistake the bytes of a refused record for a stored one.
         self.segments.truncate(self.written_position)
         self._is_tail_dirty = False
 
 
 class LogBlock:
-    """One block of the log, kept in memory: consumers of several queues read the same bytes in turn.
+    """A read-ahead cache of one block of the log, because consumers of several queues read the same bytes.
 
-    The queues of a topic take turns in the log. So a pull of one queue reads the records of the others along, and their pulls
-    find them here. What is kept is the files' bytes, and nobody believes them: each record is checked when it leaves.
+    The records of a topic's queues alternate in the log. A pull of one queue also reads the records of the others, and later
+    pulls find them in the block. The bytes are not verified here: each record is checked before it is returned.
     """
 
     def __init__(self, segments: Segments) -> None:
@@ -201,9 +204,9 @@ class LogBlock:
         self._begin = 0
 
     def read(self, position: int, length: int, written: int) -> tuple[bytes, int]:
-        """Returns bytes that have those asked for, as far as the file has them, and the position of the first byte returned.
+        """Returns bytes that include the requested ones, as far as the file has them, and the position of the first byte.
 
-        Nothing at or behind the position `written` is read ahead or kept: it may still change. Raises OSError.
+        Bytes from position `written` are neither read ahead nor kept, because they may still change. Raises OSError.
         """
         segments, block, begin = self._segments, self._block, self._begin
         offset = position - begin
@@ -217,7 +220,7 @@ class LogBlock:
             ahead = 0
         data = b""
         if ahead > length:
-            # A disk that cannot read what lies behind must not fail this read.
+            # An unreadable sector in the read-ahead must not fail the requested read.
             with suppress(OSError):
                 data = segments.read(position, ahead)
         if len(data) < length:
@@ -227,5 +230,5 @@ class LogBlock:
         return data, position
 
     def forget(self) -> None:
-        """Drops the block: what the files hold has changed."""
+        """Drops the block, because the files have changed."""
         self._block, self._begin = b"", 0

@@ -1,8 +1,8 @@
-"""A reader of the commit log from end to end, past damage.
+"""A scan of the whole commit log that continues after damage.
 
-Where no intact record begins, it searches the next one: bytes with the magic code whose own position and checksum are right.
-If there is one, the bytes between are damage in the middle; if there is none, the log ends there. A client can put whole records
-into a body. So a record within the bytes that the damaged record claims needs better evidence than itself.
+If no intact record begins at a position, the scan searches for the next one: a magic code followed by a matching position and
+checksum. If there is one, the bytes in between are damaged. If there is none, the log ends there. A client can put complete
+records into a message body. So a record inside the extent of a damaged record counts only with further evidence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHUNK: Final = 4 << 20
 
 
 class ScannedStretch(NamedTuple):
-    """An intact record, or with None a damaged stretch of `size` bytes."""
+    """An intact record, or a damaged stretch of `size` bytes if `record` is None."""
 
     commit_log_offset: int
     size: int
@@ -35,15 +35,16 @@ class ScannedStretch(NamedTuple):
 
 
 class LogScan:
-    """One pass over the log. `end` and `has_torn_tail` are final when `found` is exhausted."""
+    """One pass over the log. `end` and `has_torn_tail` are final once `found` is exhausted."""
 
     def __init__(self, log: CommitLog, start: int, accepts: Callable[[int, CheckedRecord, bool], bool]) -> None:
-        """`accepts` decides for each record after damage whether it belongs to the log, or is a left-over.
+        """`accepts` decides for each record after damage whether it belongs to the log or is a remnant of older data.
 
-        Its last argument tells whether the record lies within the damaged one, and may be part of a client's message.
+        The last argument of `accepts` is whether the record lies inside the damaged one, and so may be part of a client's
+        message.
         """
         self.end = start
-        """The end of the log, where the next record goes."""
+        """The end of the log: the position of the next record."""
         self.has_torn_tail = False
         """Whether bytes follow the end."""
         self._log = log
@@ -78,7 +79,7 @@ class LogScan:
                 yield ScannedStretch(position + at, checked.size, checked)
                 at += checked.size
             if at == 0:
-                # A record may be longer than one read.
+                # The record may be longer than one read.
                 size = SIZE_AND_MAGIC.unpack_from(data)[0] if len(data) >= SIZE_AND_MAGIC.size else 0
                 checked = self._record_at(position) if size > len(data) else None
                 if checked is None:
@@ -88,7 +89,7 @@ class LogScan:
             position += at
 
     def _record_at(self, position: int) -> CheckedRecord | None:
-        # A body may be full of heads that claim millions of bytes: nothing more is read where the head's own marks disagree.
+        # A body may contain many record heads that claim millions of bytes. Reads no further if the head is inconsistent.
         head = self._segments.read(position, HEAD.size)
         if len(head) < HEAD.size:
             return None
@@ -111,13 +112,13 @@ class LogScan:
                     if checked is not None and self._accepts(candidate, checked, candidate < own_end):
                         return candidate
                 at = data.find(MAGIC, at + 1)
-            # The magic code may lie across the end of the read.
+            # The magic code may cross the end of the read.
             is_file_end = (data_at + len(data)) % self._segments.segment_size == 0
             search = data_at + len(data) - (0 if is_file_end else min(3, len(data) - 1))
         return None
 
     def _claimed_end(self, position: int) -> int:
-        """Returns the end that the damaged record at a position claims; the position itself if its head is not credible."""
+        """Returns the end of the damaged record by its size field, or the position itself if the record's head is implausible."""
         head = self._segments.read(position, HEAD.size)
         size = SIZE_AND_MAGIC.unpack_from(head)[0] if len(head) == HEAD.size else 0
         end = position + size
@@ -125,7 +126,7 @@ class LogScan:
         return end if is_possible and resembles_record(head, size, position) else position
 
     def _has_bytes(self, position: int) -> bool:
-        """Returns whether any byte but zeros follows."""
+        """Returns whether any non-zero byte follows."""
         while (data_at := self._next_data(position)) is not None:
             data = self._segments.read(data_at, _CHUNK)
             if data.strip(b"\0"):
@@ -137,7 +138,7 @@ class LogScan:
         while self._segments.has(position):
             found = self._segments.next_data(position)
             if found is not None:
-                # A hole may hide the zero bytes of a size field that belongs to the data.
+                # The zero bytes of the first record's size field may lie in the hole before the data.
                 return max(found - 4, position)
             position = self._next_segment(position)
         return None
@@ -147,6 +148,6 @@ class LogScan:
 
 
 def _whole_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
-    """Returns the record if it is intact, and all of it was written."""
+    """Returns the record if it is intact and was written completely."""
     checked = check_record(data, at, commit_log_offset)
     return None if checked is None or lacks_bytes(checked) else checked

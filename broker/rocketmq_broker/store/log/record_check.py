@@ -1,7 +1,7 @@
-"""The check that bytes are an intact record: nothing else may leave the store (CommitLog.checkMessageAndReturnSize).
+"""The verification of records: the store returns only intact ones (CommitLog.checkMessageAndReturnSize).
 
-A record is intact if its size, magic code, own position, the lengths of its parts and the body's checksum agree. RocketMQ's
-format cannot show damage that the checksum does not cover.
+A record is intact if its size, magic code, position, the lengths of its parts and the body's checksum are consistent. In
+RocketMQ's format, damage outside the body that keeps them consistent cannot be detected.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ HEAD: Final = struct.Struct(">iiiiiqqi8x")
 """TOTALSIZE, MAGICCODE, BODYCRC, QUEUEID, FLAG, QUEUEOFFSET, PHYSICALOFFSET, SYSFLAG; then BORNTIMESTAMP."""
 MIN_SIZE: Final = record.FIXED_LENGTH
 MAX_SIZE: Final = 32 << 20
-"""More bytes than any record has: none is longer than a frame."""
+"""An upper bound for the size of a record, which is never longer than a frame."""
 _MAGIC_BITS: Final = record.MESSAGE_MAGIC & 0xFFFFFFFF
 _ZEROS: Final = bytes(8)
 MAGIC: Final = record.MESSAGE_MAGIC.to_bytes(4, "big", signed=True)
 
 
 class CheckedRecord:
-    """The parts of an intact record that the store itself uses."""
+    """The fields of an intact record that the store uses."""
 
     __slots__ = ("properties", "queue_id", "queue_offset", "size", "store_timestamp", "sys_flag", "topic")
 
@@ -57,7 +57,7 @@ class CheckedRecord:
 
 
 def check_record(data: bytes, at: int, commit_log_offset: int) -> CheckedRecord | None:
-    """Returns the record that begins at `data[at]` and at that commit log offset, or None if it is not whole and intact."""
+    """Returns the record that begins at `data[at]` and has that commit log offset, or None if it is not complete and intact."""
     try:
         size, magic, crc, queue_id, queue_offset, physical_offset, sys_flag, body_length = MARKS.unpack_from(data, at)
         if physical_offset != commit_log_offset:
@@ -78,18 +78,18 @@ def store_timestamp_position(sys_flag: int) -> int:
 
 
 def lacks_bytes(checked: CheckedRecord) -> bool:
-    """Returns whether some of the record's topic or properties never reached the disk, which shows as zeros.
+    """Returns whether a part of the record's topic or properties was never written and therefore reads as zeros.
 
-    A write may end half-way, at a kill or at a power failure, and the checksum covers the body alone. The properties that a
-    broker stores end with the cluster's name, and eight zeros in a row are no text.
+    A kill or a power failure may interrupt a write, and the checksum covers only the body. Complete properties end with the
+    cluster's name, and never contain eight zero bytes in a row.
     """
     return checked.properties.endswith(b"\0") or _ZEROS in checked.properties or b"\0" in checked.topic
 
 
 def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queue_id: int, queue_offset: int) -> int:
-    """Returns the size of the record at `data[at]`; 0 unless it is whole, intact, and the message of that queue offset.
+    """Returns the size of the record at `data[at]`; 0 unless it is complete, intact, and the message at that queue offset.
 
-    It makes no object, as `check_record` does: every pulled message passes here. Each number read holds two fields where it can.
+    Hot: called for every pulled message. Unlike `check_record` it creates no object, and it reads two fields at once if possible.
     """
     if at + MIN_SIZE > len(data):
         return 0
@@ -115,7 +115,7 @@ def intact_size(data: bytes, at: int, commit_log_offset: int, topic: bytes, queu
 
 
 def resembles_record(head: bytes, size: int, commit_log_offset: int) -> bool:
-    """Returns whether two of the three marks of a record's beginning are there: so it is recognised with one of them damaged."""
+    """Returns whether at least two of size, magic code and position match: one of them may be damaged."""
     if len(head) < HEAD.size:
         return False
     found_size, magic, _, _, _, _, physical_offset, _ = HEAD.unpack_from(head)

@@ -12,12 +12,12 @@ _HOUR_MS = 3_600_000
 _MINUTE_MS = 60_000
 _MAX_DAY_MS = 26 * _HOUR_MS
 _BATCH = 10
-"""Segments deleted at a time, as in RocketMQ, so that nobody waits long."""
+"""The maximum number of segments deleted at a time, as in RocketMQ, to keep each deletion short."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Segments to delete now: those before a commit log offset, and the number of unexpired ones among them."""
+    """The segments to delete now: those that end at or before `end`. `unexpired` is the number of unexpired ones among them."""
 
     end: int
     unexpired: int = 0
@@ -34,10 +34,11 @@ def removable(
     *,
     at_any_hour: bool = False,
 ) -> Removal:
-    """Chooses expired segments at the hours set, or at any hour while the disk fills. Changes nothing.
+    """Chooses the segments to delete, without changing anything. Raises OSError.
 
-    Chooses unexpired ones only where cleanFileForciblyEnable allows it and the disk is nearly full. The last segment stays, and
-    so do the one with `needed_from` and all later ones. Raises OSError.
+    Expired segments are chosen at the configured hours, or at any hour while the disk fills up. Unexpired ones are chosen only if
+    cleanFileForciblyEnable is set and the disk is nearly full. The last segment is never chosen, nor the segment that contains
+    `needed_from`, nor later ones.
     """
     is_filling = used_ratio > config.disk_max_used_ratio
     if not (is_filling or at_any_hour) and not _is_time_to_delete(config.delete_when, now_ms):
@@ -56,14 +57,14 @@ def removable(
             end, unexpired, youngest_ms = following, unexpired + 1, max(youngest_ms, stored_ms)
         elif 0 <= stored_ms <= now_ms:
             break
-        # Else the first record there is damaged: later segments decide.
+        # Otherwise the first record there is damaged, and the times of later segments decide.
     return Removal(end, unexpired, youngest_ms)
 
 
 def next_removal_ms(log: CommitLog, config: StoreConfig, now_ms: int, used_ratio: float) -> int | None:
-    """Returns the first time from now on at which `removable` may choose a segment; None while there is none to choose.
+    """Returns the earliest time at which `removable` may choose a segment; None if no segment can be chosen.
 
-    It holds while no message is stored and the disk stays as full as it is. Raises OSError.
+    The time is valid while no message is stored and the disk usage does not change. Raises OSError.
     """
     following = [start + log.segments.segment_size for start in log.segments.starts[:_BATCH]]
     following = [position for position in following if position <= _keep_from(log, None)]
@@ -87,6 +88,6 @@ def _keep_from(log: CommitLog, needed_from: int | None) -> int:
 
 
 def _is_time_to_delete(delete_when: str, now_ms: int) -> bool:
-    """Returns whether the local time is in one of these hours (UtilAll.isItTimeToDo)."""
+    """Returns whether the current hour, in local time, is one of `delete_when` (UtilAll.isItTimeToDo)."""
     hour = time.localtime(now_ms // 1000).tm_hour
     return any(part.strip().isdigit() and int(part) == hour for part in delete_when.split(";"))

@@ -1,8 +1,8 @@
-"""One long run of bytes in files of equal size, each named by the offset of its first byte (RocketMQ's MappedFileQueue).
+"""A sequence of files of equal size, each named by the offset of its first byte (RocketMQ's MappedFileQueue).
 
     00000000000000000000 | 00000000001073741824 | 00000000002147483648 ...
 
-A file has its full size from its creation; unwritten bytes read as zero.
+A file is created with its full size; unwritten bytes read as zero.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ class Segments:
         self._paths: dict[int, Path] = {}
 
     def load(self, *, may_lack_files: bool = False) -> list[str]:
-        """Finds the files, and restores the full size of those cut short. Returns what it mended, in words.
+        """Finds the files, and restores the full size of shorter ones. Returns a text for each repair.
 
         Raises DamagedStore if a file is too long or, without `may_lack_files`, if one is missing between two others.
         """
-        mended = []
+        repaired = []
         self.starts = [int(name) for name in self._files.list(self.directory) if _is_segment_name(name)]
         for start in self.starts:
             size = self._files.size(self.path(start)) or 0
             if size > self.segment_size or start % self.segment_size:
                 raise DamagedStore(
-                    f"{self.path(start)} does not fit files of {self.segment_size} bytes: was the store made with another size?"
+                    f"{self.path(start)} does not fit files of {self.segment_size} bytes: set the store's original file size"
                 )
             if size < self.segment_size:
-                mended.append(f"{self.path(start)} had {size} bytes and was given its full size of {self.segment_size}")
+                repaired.append(f"{self.path(start)} had {size} bytes and was given its full size of {self.segment_size}")
                 file = self._open.get(self.path(start))
                 self._files.truncate(file, self.segment_size)
                 self._files.sync(file)
         for start, following in zip(self.starts, self.starts[1:], strict=False):
             if following - start != self.segment_size and not may_lack_files:
                 raise DamagedStore(
-                    f"{self.directory} lacks the file between {self.path(start).name} and {self.path(following).name}"
+                    f"a file is missing in {self.directory} between {self.path(start).name} and {self.path(following).name}"
                 )
-        return mended
+        return repaired
 
     @property
     def min_offset(self) -> int:
@@ -65,32 +65,32 @@ class Segments:
         return self.starts[-1] + self.segment_size if self.starts else 0
 
     def start_of(self, position: int) -> int:
-        """Returns the first offset of the file that holds a position."""
+        """Returns the first offset of the file that contains a position."""
         return position - position % self.segment_size
 
     def path(self, start: int) -> Path:
         """Returns the path of the file that begins at that offset."""
         path = self._paths.get(start)
-        if path is None:  # making one costs more than reading a record
+        if path is None:  # creating a Path takes longer than reading a record
             path = self._paths[start] = self.directory / f"{start:0{_NAME_LENGTH}d}"
         return path
 
     def paths_between(self, from_position: int, to_position: int) -> list[Path]:
-        """Returns the files that hold any byte of [from_position, to_position)."""
+        """Returns the files that contain any byte of [from_position, to_position)."""
         first = self.start_of(from_position)
         return [self.path(start) for start in self.starts if first <= start < to_position]
 
     def has(self, position: int) -> bool:
-        """Returns whether a file holds that position."""
+        """Returns whether a file contains that position."""
         return bool(self.starts) and self.starts[0] <= position < self.end
 
     def create(self, start: int, *, is_durable: bool = True) -> None:
-        """Adds a file, all zero, which must follow the last one.
+        """Creates a zeroed file, which must follow the last one.
 
-        The file, its name and its directory's are on disk on return, unless `is_durable` is False.
+        The file, its name and its directory's name are on disk on return, unless `is_durable` is False.
         """
         if self.starts and start != self.end:
-            raise ValueError(f"a file at {start} would not follow the last one, which ends at {self.end}")
+            raise ValueError(f"a new file must begin at {self.end}, the end of the last one, not at {start}")
         if is_durable:
             self._files.make_directory(self.directory)
             create_file(self._files, self.path(start), self.segment_size)
@@ -99,12 +99,12 @@ class Segments:
         self.starts.append(start)
 
     def adopt(self, start: int) -> None:
-        """Adds a segment file that another thread made. Ignores it if it is missing or too short."""
+        """Adds a segment file that another thread created. Ignores it if it is missing or has another size."""
         if start == self.end and start not in self.starts and self._files.size(self.path(start)) == self.segment_size:
             self.starts.append(start)
 
     def read(self, position: int, length: int) -> bytes:
-        """Returns bytes from a position, at most to the end of its file; none where there is no file."""
+        """Returns bytes at a position, at most up to the end of its file; no bytes if there is no file."""
         if not self.has(position):
             return b""
         at = position % self.segment_size
@@ -120,17 +120,17 @@ class Segments:
         return None if found is None or found >= self.segment_size else position - at + found
 
     def write(self, position: int, data: bytes | bytearray | memoryview) -> None:
-        """Writes within one file, which must exist."""
+        """Writes into one existing file."""
         at = position % self.segment_size
         self._files.write(self._open.get(self.path(position - at)), data, at)
 
     def sync(self, from_position: int, to_position: int) -> None:
-        """Returns when these bytes are on disk."""
+        """Syncs these bytes. They are on disk on return."""
         for path in self.paths_between(from_position, to_position):
             self._files.sync(self._open.get(path))
 
     def truncate(self, position: int) -> None:
-        """Removes all bytes from `position`: deletes later files, and zeroes the rest of its own. On disk on return."""
+        """Deletes the files after `position` and zeroes the rest of the file that contains it. Durable on return."""
         for start in [start for start in reversed(self.starts) if start >= position]:
             self._delete(start)
         if self.has(position):
@@ -142,14 +142,14 @@ class Segments:
             self._files.sync_directory(self.directory)
 
     def forget_before(self, position: int) -> list[Path]:
-        """Closes and drops the files that end at or before `position`. Returns those to be deleted, in this order."""
+        """Closes and drops the files that end at or before `position`. Returns the files to delete, in this order."""
         forgotten = []
         while self.starts and self.starts[0] + self.segment_size <= position:
             forgotten.append(self._forget(self.starts[0]))
         return forgotten
 
     def forget(self) -> list[Path]:
-        """Closes and drops all files. Returns them and the directory, to be deleted in this order."""
+        """Closes and drops all files. Returns the files and the directory to delete, in this order."""
         return [*(self._forget(start) for start in list(self.starts)), self.directory]
 
     def destroy(self) -> None:

@@ -2,8 +2,8 @@
 
     COMMITLOGOFFSET 8 | SIZE 4 | TAGSCODE 8        one unit for each queue offset, 300,000 units in a file
 
-New units wait in memory until there are enough for a write, or `write` is called; reading sees both. A queue whose first
-offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). Nothing here needs to survive a crash: the commit log has it all.
+New units wait in memory until there are enough for a write, or until `write` is called. Reads include them. A queue whose first
+offset is not 0 begins with blank units, (0, 0x7FFFFFFF, 0). A consume queue can be rebuilt from the commit log after a crash.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from rocketmq_broker.store.queues.unit_files import UNIT_SIZE, UnitFiles, Unsync
 UNIT: Final = struct.Struct(">qiq")
 SIZE_AT: Final = 8
 TAGS_CODE_AT: Final = 12
-"""Where a unit has its size and its tags code."""
+"""The positions of the size and of the tags code in a unit."""
 BLANK_SIZE: Final = 0x7FFFFFFF
-"""The size of a unit that holds no message."""
+"""The size of a unit without a message."""
 
 _BLANK_UNIT: Final = UNIT.pack(0, BLANK_SIZE, 0)
 _BLOCK_UNITS: Final = 3200
@@ -39,15 +39,15 @@ class Unit(NamedTuple):
 
     @property
     def holds_message(self) -> bool:
-        """Returns whether the unit can be a message's. Blank units, zeroed ones and other plain damage cannot."""
+        """Returns whether the unit may point to a message. It does not if it is blank, zeroed or obviously damaged."""
         return 0 < self.size < BLANK_SIZE and self.commit_log_offset >= 0
 
 
 class ConsumeQueue:
-    """One queue of one topic. `rocketmq_broker.store.recovery` mends it after a crash or damage."""
+    """One queue of one topic. `rocketmq_broker.store.recovery` repairs it after a crash or damage."""
 
     def __init__(self, topic: bytes, queue_id: int, segments: Segments) -> None:
-        """Begins empty; the recovery finds its end."""
+        """Begins empty; recovery finds its end."""
         self.topic = topic
         self.queue_id = queue_id
         self.min_offset = 0
@@ -58,17 +58,14 @@ class ConsumeQueue:
         self.files = UnitFiles(segments)
 
     def end_at(self, queue_offset: int) -> None:
-        """Sets the queue's end after the unit before that offset, which is in the files."""
+        """Sets the queue's end. The files must contain all units before that offset."""
         self.files.end_at(queue_offset)
         self.max_offset = queue_offset
         last = self.unit(queue_offset - 1)
         self.max_commit_log_offset = last.commit_log_offset + last.size if last and last.size != BLANK_SIZE else 0
 
     def put(self, queue_offset: int, commit_log_offset: int, size: int, tags_code: int) -> None:
-        """Adds the unit of the queue offset; ignores one that exists.
-
-        Fills skipped offsets with blank units.
-        """
+        """Adds the unit at the queue offset, unless it exists. Fills skipped offsets with blank units."""
         if queue_offset != self.max_offset:
             if queue_offset < self.max_offset:
                 return
@@ -78,7 +75,7 @@ class ConsumeQueue:
         self.max_commit_log_offset = commit_log_offset + size
 
     def put_run(self, requests: Sequence[DispatchRequest]) -> None:
-        """Adds the units of successively appended messages, all at once."""
+        """Adds the units of successive messages at once."""
         first, last = requests[0], requests[-1]
         if first.queue_offset != self.max_offset or last.queue_offset - first.queue_offset != len(requests) - 1:
             for each in requests:
@@ -93,55 +90,56 @@ class ConsumeQueue:
         self.max_offset = last.queue_offset + 1
         self.max_commit_log_offset = last.commit_log_offset + last.size
 
-    def mend(self, queue_offset: int, unit: Unit, *, may_write: bool) -> None:
-        """Replaces a damaged unit by the right one."""
+    def repair(self, queue_offset: int, unit: Unit, *, may_write: bool) -> None:
+        """Replaces a damaged unit with the correct one."""
         self.files.replace(queue_offset, UNIT.pack(*unit), may_write=may_write)
         if queue_offset == self.max_offset - 1:
             self.max_commit_log_offset = unit.commit_log_offset + unit.size
 
     def write(self) -> None:
-        """Writes the units that wait in memory. Raises OSError; units that cannot be written wait on."""
+        """Writes the units that wait in memory. Raises OSError; units that cannot be written stay in memory."""
         self.files.write()
 
     def take_unsynced(self) -> Unsynced:
-        """Returns the writes since the last call, for the caller to sync."""
+        """Returns the files and directories written since the last call, for the caller to sync."""
         return self.files.take_unsynced()
 
     def units(self, queue_offset: int, count: int) -> list[Unit]:
-        """Returns the units at and after an offset; fewer at the end."""
+        """Returns units from an offset; fewer at the end of a file or of the queue."""
         return list(map(Unit._make, UNIT.iter_unpack(self.encoded_units(queue_offset, count))))
 
     def encoded_units(self, queue_offset: int, count: int) -> bytes:
-        """Returns the units at and after an offset as the files have them, for readers of many: no objects are made."""
+        """Returns the encoded units from an offset, so that a caller can read many without creating objects."""
         return self.files.read(queue_offset, count)
 
     def unit(self, queue_offset: int) -> Unit | None:
-        """Returns one unit, or None where there is none."""
+        """Returns the unit at an offset, or None if there is none."""
         if not self.files.segments.min_offset // UNIT_SIZE <= queue_offset < self.max_offset:
             return None
         found = self.files.read(queue_offset, 1)
         return Unit._make(UNIT.unpack(found)) if found else None
 
     def start_of_next_file(self, queue_offset: int) -> int:
-        """Returns the first offset in the file after the one of this offset (rollNextFile), or the end."""
+        """Returns the first offset in the next file, or the end of the queue (rollNextFile)."""
         units_per_file = self.files.segments.segment_size // UNIT_SIZE
         return min(queue_offset - queue_offset % units_per_file + units_per_file, self.max_offset)
 
     def correct_min_offset(self, commit_log_min_offset: int) -> None:
-        """Moves `min_offset` to the first message that is still in the commit log (ConsumeQueue.correctMinOffset)."""
+        """Sets `min_offset` to the first message that is still in the commit log (ConsumeQueue.correctMinOffset)."""
         self.min_offset = self._first_where(
             self._first_that_is_not_blank(), lambda unit: unit.commit_log_offset >= commit_log_min_offset
         )
 
     def find_first(self, is_beyond: Callable[[Unit], bool]) -> int:
-        """Returns the first offset whose unit meets the condition, as must all later ones; `max_offset` if none does.
+        """Returns the first offset whose unit meets the condition, by binary search; `max_offset` if none does.
 
-        A unit without a message is not tested: it counts like the next one with a message, and at the end as one that meets it.
+        All units after one that meets the condition must meet it too. A unit without a message counts like the next one with a
+        message; without a next one, it counts as meeting the condition.
         """
         return self._first_where(self.min_offset, is_beyond)
 
     def forget_expired(self, commit_log_min_offset: int) -> list[Path]:
-        """Drops the files whose messages the commit log no longer has, but never the last one. Returns those to be deleted."""
+        """Drops the files whose messages have expired, except the last file. Returns the files to delete."""
         self.correct_min_offset(commit_log_min_offset)
         if not self.files.segments.starts:
             return []
@@ -153,12 +151,12 @@ class ConsumeQueue:
         self.min_offset = self.max_offset = self.max_commit_log_offset = 0
 
     def forget(self) -> list[Path]:
-        """Drops the files of a queue that nobody uses. Returns what to delete, in this order."""
+        """Drops all files. Returns the paths to delete, in this order."""
         return self.files.segments.forget()
 
     @property
     def is_empty(self) -> bool:
-        """Returns whether no unit was ever put."""
+        """Returns whether no unit was ever added."""
         return self.max_offset == 0 and not self.files.segments.starts
 
     def _fill_until(self, queue_offset: int) -> None:
@@ -171,7 +169,7 @@ class ConsumeQueue:
         self.max_offset = queue_offset
 
     def _first_that_is_not_blank(self) -> int:
-        """Returns the first offset without a blank unit: a queue whose first messages expired may begin with blank units."""
+        """Returns the first offset whose unit is not blank. A queue may begin with blank units if its first messages expired."""
         offset = self.files.first_offset
         while units := self.units(offset, _BLOCK_UNITS):
             for unit in units:
@@ -192,7 +190,7 @@ class ConsumeQueue:
         return low
 
     def _next_message(self, first: int, end: int) -> tuple[int, Unit] | None:
-        """Returns the first unit that holds a message, with its offset: a damaged page must not mislead a search."""
+        """Returns the offset and the unit of the first message, so that a damaged page cannot mislead a search."""
         unit = self.unit(first)
         if unit is not None and unit.holds_message:
             return first, unit

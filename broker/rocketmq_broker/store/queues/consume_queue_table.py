@@ -17,7 +17,7 @@ from rocketmq_broker.store.settings import StoreConfig
 
 
 class ConsumeQueueTable:
-    """The table of queues; a new one begins with its first message."""
+    """The table of queues. A queue is created with its first message."""
 
     def __init__(self, config: StoreConfig, open_files: OpenFiles) -> None:
         """Begins empty; `load` finds the queues."""
@@ -27,12 +27,12 @@ class ConsumeQueueTable:
         self._files = open_files.files
         self._table: dict[tuple[bytes, int], ConsumeQueue] = {}
         self._touched: dict[tuple[bytes, int], ConsumeQueue] = {}
-        """The queues that may have something to write."""
-        self.may_mend_on_disk = True
+        """The queues that may have units to write."""
+        self.may_repair_on_disk = True
         """Whether this broker may change the files."""
 
     def load(self) -> None:
-        """Finds the queues on disk, each empty until it is recovered. Skips names that cannot be a queue's."""
+        """Finds the queues on disk. Each is empty until it is recovered. Skips names that are not valid topics or queue ids."""
         for topic in self._files.list(self._directory):
             if not _is_topic(topic):
                 continue
@@ -41,11 +41,11 @@ class ConsumeQueueTable:
                     self._create(topic.encode(), int(queue_id))
 
     def find(self, topic: bytes, queue_id: int) -> ConsumeQueue | None:
-        """Returns the queue, or None if no message ever entered it."""
+        """Returns the queue, or None if it does not exist."""
         return self._table.get((topic, queue_id))
 
     def find_or_create(self, topic: bytes, queue_id: int) -> ConsumeQueue:
-        """Returns the queue, or creates it; the topic's name must be a legal one."""
+        """Returns the queue, and creates it if needed. The topic's name must be valid."""
         return self._table.get((topic, queue_id)) or self._create(topic, queue_id)
 
     def put(self, request: DispatchRequest) -> ConsumeQueue:
@@ -62,13 +62,13 @@ class ConsumeQueueTable:
         self._touched[key] = queue
         return queue
 
-    def mend(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> None:
-        """Replaces a damaged unit by the right one, which is on disk with the next checkpoint."""
-        queue.mend(queue_offset, unit, may_write=self.may_mend_on_disk)
+    def repair(self, queue: ConsumeQueue, queue_offset: int, unit: Unit) -> None:
+        """Replaces a damaged unit with the correct one, which the next checkpoint makes durable."""
+        queue.repair(queue_offset, unit, may_write=self.may_repair_on_disk)
         self._touched[(queue.topic, queue.queue_id)] = queue
 
     def write(self) -> Iterator[Unsynced]:
-        """Writes waiting units to the files, one queue at each step. Yields what was written since the last time.
+        """Writes waiting units to the files, one queue at each step. Yields the files and directories to sync.
 
         Units may be added between two steps. Raises OSError.
         """
@@ -89,7 +89,7 @@ class ConsumeQueueTable:
         return names
 
     def forget_topic(self, topic: bytes) -> list[Path]:
-        """Drops the queues of a topic. Returns the files and folders to be deleted, in this order."""
+        """Drops the queues of a topic. Returns the files and folders to delete, in this order."""
         paths = []
         for key in [key for key in self._table if key[0] == topic]:
             self._touched.pop(key, None)
@@ -97,7 +97,7 @@ class ConsumeQueueTable:
         return [*paths, self._directory / topic.decode()] if paths else []
 
     def trim(self, commit_log_min_offset: int) -> Iterator[Trimmed]:
-        """Drops the units whose messages the commit log no longer has, one queue at each step.
+        """Drops the units of expired messages, one queue at each step.
 
         Messages may be added between two steps. A topic must not be deleted in between.
         """

@@ -15,11 +15,11 @@ from rocketmq_broker.message.tags import tags_code
 _SCHEDULE_TOPIC: Final = topics.SCHEDULE_TOPIC.encode()
 _TAGS: Final = message_properties.beginning(message_properties.TAGS)
 _MAX_REMEMBERED_LENGTH: Final = 255
-"""Characters of tags whose code is cached: a client chooses the length of its tags."""
+"""The maximum length of tags whose code is cached, in characters. Clients choose the length of their tags."""
 
 
 class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
-    """A record's entry in its consume queue, with the data for the index."""
+    """A record's data for its consume queue and for the index."""
 
     topic: bytes
     queue_id: int
@@ -30,17 +30,20 @@ class DispatchRequest(msgspec.Struct, frozen=True, gc=False):
     store_timestamp: int
     properties: bytes
     is_queued: bool
-    """Whether a consume queue shows it: not for records of the types prepared and rollback."""
+    """Whether a consume queue contains the record: False for prepared and rollback records."""
     is_indexed: bool
 
 
 def is_queued(sys_flag: int) -> bool:
-    """Returns whether a consume queue shows such records: not prepared or rollback (CommitLogDispatcherBuildConsumeQueue)."""
+    """Returns whether consume queues contain records with this sysFlag: all but prepared and rollback records.
+
+    See CommitLogDispatcherBuildConsumeQueue.
+    """
     return sys_flag & sysflag.TRANSACTION_MASK in (sysflag.TRANSACTION_NOT, sysflag.TRANSACTION_COMMIT)
 
 
 def is_indexed(sys_flag: int) -> bool:
-    """Returns whether the index finds records of this flag (IndexService.buildIndex)."""
+    """Returns whether the index contains records with this sysFlag: all but rollback records (IndexService.buildIndex)."""
     return sys_flag & sysflag.TRANSACTION_MASK != sysflag.TRANSACTION_ROLLBACK
 
 
@@ -51,7 +54,7 @@ VISIBILITY: Final = {kind: (is_queued(kind), is_indexed(kind)) for kind in range
 def unit_tags_code(topic: bytes, properties: bytes, store_timestamp: int, delay_levels_ms: Sequence[int]) -> int:
     """Returns the tags code of a consume queue unit (CommitLog.checkMessageAndReturnSize).
 
-    It is the tag's hash code; for a delayed message in the schedule topic, the time at which it is due.
+    It is the tag's hash code or, for a delayed message in the schedule topic, the time at which the message is due.
     """
     if topic == _SCHEDULE_TOPIC:
         level = _delay_level(properties)

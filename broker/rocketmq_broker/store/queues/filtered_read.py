@@ -1,4 +1,4 @@
-"""Reading a queue with a filter, which examines the properties of each record (MessageFilter.isMatchedByCommitLog)."""
+"""Reading a queue with a filter on the properties of each record (MessageFilter.isMatchedByCommitLog)."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 from rocketmq_broker.store.queues.unit_read import read_units
 
 READ_AT_ONCE: Final = 256 << 10
-"""Bytes of one read, unless one record has more."""
+"""The maximum size of one read in bytes. A longer record is read as a whole."""
 MAX_READ: Final = 4 << 20
-"""Bytes that one pull reads in search of matches."""
+"""The maximum number of bytes that one pull reads in search of matches."""
 MAX_COST_NS: Final = 10_000_000
-"""Cost of the filter in one pull, during which other work waits."""
+"""The maximum time that one pull may spend in the filter, because it blocks other work."""
 
 
 class RecordFilter(Protocol):
-    """A filter of records."""
+    """A filter on records."""
 
     def matches(self, properties: bytes) -> bool:
         """Returns whether a record with these encoded properties matches."""
@@ -36,17 +36,20 @@ class FilteredRecords(NamedTuple):
     """The result of one filtered read."""
 
     records: list[bytes]
-    looked_at: int
-    """The number of units from the pull's offset that were examined."""
+    examined: int
+    """The number of examined units, counted from the pull's offset."""
     is_damaged: bool = False
-    """Whether the unit after those does not point to its message."""
+    """Whether the unit after the examined ones does not point to its message."""
     cost_ns: int = 0
 
 
 def find_wanted(
     log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, max_messages: int, max_bytes: int, wants: RecordFilter
 ) -> FilteredRecords:
-    """Returns the matching records of the units, which begin at queue offset `offset`; stops after enough work for one pull."""
+    """Returns the matching records of the units, of which the first has the queue offset `offset`.
+
+    Bounds the work of one pull.
+    """
     wanted: list[bytes] = []
     wanted_bytes = read_bytes = cost_ns = 0
     for end, size, part in _parts(units):
@@ -71,7 +74,7 @@ def find_wanted(
 
 
 def _parts(units: bytes) -> Iterator[tuple[int, int, list[int]]]:
-    """Yields the reads: the place after the last unit, the size of all, and the places of the units."""
+    """Splits the units into reads. Yields the place after the last unit, the total size, and the places of the units."""
     part: list[int] = []
     size = 0
     for place in range(len(units) // UNIT_SIZE):

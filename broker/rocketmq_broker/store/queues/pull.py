@@ -14,7 +14,7 @@ from rocketmq_broker.store.queues.unit_read import read_units
 from rocketmq_broker.store.results import GetMessageStatus, PulledMessages
 
 _UNITS_SEARCHED = 800
-"""Units that one pull examines for matching tags: RocketMQ's 16,000 bytes."""
+"""The number of units that one pull examines for matching tags: RocketMQ's 16,000 bytes."""
 
 
 class Pulled(NamedTuple):
@@ -22,7 +22,7 @@ class Pulled(NamedTuple):
 
     messages: PulledMessages
     damaged_at: int | None = None
-    """The queue offset at which reading ended, because the unit there does not point to its message."""
+    """The queue offset of the damaged unit at which reading stopped; None if there was none."""
 
 
 def pull_messages(
@@ -34,7 +34,7 @@ def pull_messages(
     tags_codes: frozenset[int] | None,
     record_filter: RecordFilter | None,
 ) -> Pulled:
-    """Returns the messages for `MessageStore.pull`. Ends before the first damaged unit."""
+    """Returns the messages for `MessageStore.pull`. Stops before the first damaged unit."""
     if refusal := _offset_outside(queue, offset):
         return _nothing(queue, *refusal)
     is_searched = tags_codes is not None or record_filter is not None
@@ -45,7 +45,7 @@ def pull_messages(
         found = _find(log, queue, offset, units, max_messages, max_bytes, tags_codes)
     else:
         found = find_wanted(log, queue, offset, units, max_messages, max_bytes, record_filter)
-    end = offset + found.looked_at
+    end = offset + found.examined
     status = GetMessageStatus.FOUND if found.records else GetMessageStatus.NO_MATCHED_MESSAGE
     messages = PulledMessages(status, end, queue.min_offset, queue.max_offset, found.records, found.cost_ns)
     return Pulled(messages, end if found.is_damaged else None)
@@ -64,9 +64,9 @@ def _find(
     max_bytes: int,
     tags_codes: frozenset[int] | None,
 ) -> FilteredRecords:
-    wanted, looked_at = _choose(units, max_messages, max_bytes, tags_codes)
+    wanted, examined = _choose(units, max_messages, max_bytes, tags_codes)
     read = read_units(log, queue, offset, units, wanted, max_bytes)
-    return FilteredRecords(read.records, looked_at if read.stopped_at is None else read.stopped_at, read.is_damaged)
+    return FilteredRecords(read.records, examined if read.stopped_at is None else read.stopped_at, read.is_damaged)
 
 
 def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus, int] | None:
@@ -80,9 +80,9 @@ def _offset_outside(queue: ConsumeQueue, offset: int) -> tuple[GetMessageStatus,
 
 
 def _choose(units: bytes, max_messages: int, max_bytes: int, tags_codes: frozenset[int] | None) -> tuple[list[int], int]:
-    """Returns the places of the units to read, and the number of examined ones.
+    """Returns the places of the units to read, and the number of examined units.
 
-    It includes damaged units with any tags code: clients check the tags of the messages that they get.
+    Includes damaged units whatever their tags code, because clients check the tags of the messages they receive.
     """
     wanted: list[int] = []
     total = 0

@@ -1,4 +1,4 @@
-"""The units of one consume queue: in files, the newest ones in memory until there are enough for a write."""
+"""The units of one consume queue, in files. The newest ones wait in memory until there are enough for a write."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from rocketmq_broker.store.log.segments import Segments
 UNIT_SIZE: Final = 20
 _TAIL_LIMIT: Final = 64 * 1024
 MAX_REFUSED_UNITS: Final = 1024
-"""Mended units kept in memory where the disk refuses them."""
+"""The maximum number of repaired units kept in memory because the disk refused them."""
 
 
 class Unsynced(NamedTuple):
-    """The files and directories to be synced."""
+    """The files and directories to sync."""
 
     files: list[Path]
     directories: list[Path]
-    """Directories with new names."""
+    """The directories with new names."""
 
 
 class UnitFiles:
-    """Units of 20 bytes by queue offset, in the files and in memory; reading sees both."""
+    """Units of 20 bytes by queue offset, in files and in memory."""
 
     def __init__(self, segments: Segments) -> None:
         """Begins empty; `end_at` sets the end."""
@@ -36,7 +36,7 @@ class UnitFiles:
 
     @property
     def first_offset(self) -> int:
-        """Returns the offset of the first unit in a file; without files, of the first one in memory."""
+        """Returns the offset of the first unit in the files or, without files, in memory."""
         return self.segments.min_offset // UNIT_SIZE if self.segments.starts else self._written_offset
 
     @property
@@ -45,20 +45,20 @@ class UnitFiles:
         return self._written_offset + len(self._tail) // UNIT_SIZE
 
     def end_at(self, queue_offset: int) -> None:
-        """Sets the end: the files hold the units before that offset, and memory holds none."""
+        """Sets the end. The files must contain all units before that offset; units in memory are dropped."""
         self._tail.clear()
         self._written_offset = queue_offset
 
     def append(self, units: bytes) -> None:
-        """Adds units at the end; they are written once there are enough."""
+        """Adds units at the end. They are written once there are enough of them."""
         self._tail += units
         if len(self._tail) >= _TAIL_LIMIT and self.segments.has(self._written_offset * UNIT_SIZE):
             with suppress(OSError):
-                # Units that a full disk refuses wait in memory; without space the commit log does not grow either.
+                # If the disk is full the units wait in memory. Their number is bounded, as the commit log cannot grow either.
                 self.write()
 
     def write(self) -> None:
-        """Writes the units in memory to the files. Raises OSError; units that cannot be written wait on."""
+        """Writes the units in memory to the files. Raises OSError; units that cannot be written stay in memory."""
         while self._tail:
             position = self._written_offset * UNIT_SIZE
             if not self.segments.has(position):
@@ -72,7 +72,7 @@ class UnitFiles:
             self._written_offset += len(part) // UNIT_SIZE
 
     def replace(self, queue_offset: int, unit: bytes, *, may_write: bool) -> None:
-        """Replaces a unit. If the disk refuses it, memory keeps the new one for a while."""
+        """Replaces a unit. If the disk refuses the write, the new unit is kept in memory, up to `MAX_REFUSED_UNITS` of them."""
         at = (queue_offset - self._written_offset) * UNIT_SIZE
         if at >= 0:
             self._tail[at : at + UNIT_SIZE] = unit
@@ -89,24 +89,24 @@ class UnitFiles:
         self._refused[queue_offset] = unit
 
     def read(self, queue_offset: int, count: int) -> bytes:
-        """Returns at most `count` units at and after an offset; fewer at the end of a file or of the queue."""
+        """Returns at most `count` units from an offset; fewer at the end of a file or of the queue."""
         found = self._stored(queue_offset, count)
         if not self._refused:
             return found
-        mended = bytearray(found)
+        repaired = bytearray(found)
         for offset in range(queue_offset, queue_offset + len(found) // UNIT_SIZE):
             if offset in self._refused:
                 at = (offset - queue_offset) * UNIT_SIZE
-                mended[at : at + UNIT_SIZE] = self._refused[offset]
-        return bytes(mended)
+                repaired[at : at + UNIT_SIZE] = self._refused[offset]
+        return bytes(repaired)
 
     def take_unsynced(self) -> Unsynced:
-        """Returns the writes since the last call, for the caller to sync."""
+        """Returns the files and directories written since the last call, for the caller to sync."""
         if self._unsynced_from is None:
             return Unsynced([], [])
         paths = self.segments.paths_between(self._unsynced_from * UNIT_SIZE, self._written_offset * UNIT_SIZE)
         directory = self.segments.directory
-        # consumequeue/topic/0: each name may be new.
+        # Each name in consumequeue/topic/0 may be new.
         directories = [directory, *directory.parents[:3]] if self._has_new_file else []
         self._unsynced_from = None
         self._has_new_file = False

@@ -12,9 +12,9 @@ from rocketmq_broker.store.queues.consume_queue import SIZE_AT, ConsumeQueue
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
 MAX_PASSED_OVER: Final = 8 << 10
-"""Bytes of other queues' records between two wanted ones: reading them too takes less time than a second read."""
+"""The maximum gap between two wanted records in one read. Reading a short gap takes less time than a second read."""
 MAX_RUN_LENGTH: Final = 512 << 10
-"""Bytes of one read, unless one record has more."""
+"""The maximum size of one read in bytes. A longer record is read as a whole."""
 
 
 class UnitsRead(NamedTuple):
@@ -23,15 +23,15 @@ class UnitsRead(NamedTuple):
     records: list[bytes]
     """The intact records."""
     stopped_at: int | None
-    """The place of the unit at which the next pull begins, if not all were read."""
+    """The place of the unit at which the next pull begins; None if all were read."""
     is_damaged: bool
     """Whether that unit does not point to its message."""
 
 
 def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, wanted: list[int], max_bytes: int) -> UnitsRead:
-    """Reads the records of the wanted ones among some units, which begin at queue offset `offset`; ends before the first without.
+    """Reads the records of the wanted units. Stops before the first unit that does not point to its message.
 
-    `wanted` has their places, ascending.
+    The first of `units` has the queue offset `offset`. `wanted` has the places of the wanted ones, ascending.
     """
     records: list[bytes] = []
     total = 0
@@ -56,10 +56,10 @@ def read_units(log: CommitLog, queue: ConsumeQueue, offset: int, units: bytes, w
 
 
 def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tuple[int, int]:
-    """Returns the bytes of one read, and the number of the first wanted unit behind it.
+    """Returns the length of one read, and the number of the first wanted unit after it.
 
-    It begins with the record of the wanted unit `number`, and has those whose records lie close together in one segment: the
-    queues of a topic take turns in the log, so records of others lie in between.
+    The read begins with the record of the wanted unit `number`, and includes the following wanted records that are close to it in
+    the same segment. Records of other queues lie in between, because the queues of a topic alternate in the log.
     """
     begin: int = read_i64_be(units, wanted[number] * UNIT_SIZE)
     most = begin - begin % segment_size + segment_size - begin
@@ -72,7 +72,7 @@ def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tup
     while behind < len(wanted):
         at = wanted[behind] * UNIT_SIZE
         passed_over = read_i64_be(units, at) - begin - length
-        # A damaged unit may name any place, and must not shorten the read for the units before it.
+        # A damaged unit may point anywhere, and must not shorten the read of the units before it.
         end = _end_of(units, wanted[behind]) - begin
         if not 0 <= passed_over <= MAX_PASSED_OVER or end > most:
             break
@@ -82,6 +82,6 @@ def _run(units: bytes, wanted: list[int], number: int, segment_size: int) -> tup
 
 
 def _end_of(units: bytes, place: int) -> int:
-    """Returns the commit log offset after the record of a unit; where it begins, if the unit's size is damaged."""
+    """Returns the commit log offset after the record of a unit, or the record's offset if the unit's size is damaged."""
     size: int = read_i32_be(units, place * UNIT_SIZE + SIZE_AT)
     return read_i64_be(units, place * UNIT_SIZE) + max(size, 0)

@@ -1,7 +1,7 @@
-"""The repair of consume queue units that a pull found damaged: it finds their messages and rewrites the units.
+"""The repair of damaged consume queue units found by a pull: their messages are found and the units rewritten.
 
-A message lies in the commit log after the one of the previous queue offset. One search repairs all damaged units that it
-comes across, so that the next pull reads them as usual.
+A message follows the one at the previous queue offset in the commit log. One search repairs all damaged units that it
+finds, so that the next pull reads them normally.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.queues.dispatch import is_queued, unit_tags_code
 
 _BYTES_SEARCHED: Final = 4 << 20
-"""Bytes of the commit log that are searched: most messages of a queue follow one another closely."""
+"""The number of bytes of the commit log to search: most messages of a queue are close together."""
 _UNITS_SEARCHED: Final = 256
-"""Units before the damaged one that may be damaged as well: a page of the disk."""
+"""The number of units before the damaged one that may be damaged as well: those in one page."""
 
 
 class Search:
@@ -30,11 +30,11 @@ class Search:
 
     @property
     def is_over(self) -> bool:
-        """Returns whether the bound on reading is reached."""
+        """Returns whether the limit on reading is reached."""
         return self._bytes_left <= 0
 
     def messages_of(self, log: CommitLog, queue: ConsumeQueue, begin: int | None) -> Iterator[tuple[int, CheckedRecord]]:
-        """Yields the queue's messages from a record, or from the first one, until the log is damaged or the search is over."""
+        """Yields the queue's messages from position `begin`, or from the first record, until damage or the end of the search."""
         position = log.min_offset if begin is None else begin
         while not self.is_over:
             if log.is_blank(position):
@@ -51,38 +51,38 @@ class Search:
 
 
 class DamagedUnits:
-    """The repair of the units of all queues of a store."""
+    """The repair of damaged units in all queues of a store."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, delay_levels_ms: Sequence[int]) -> None:
         self._log = log
         self._queues = queues
         self._delay_levels_ms = delay_levels_ms
 
-    def mend(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
-        """Returns where a pull continues that found no record for the unit of that queue offset.
+    def repair(self, queue: ConsumeQueue, queue_offset: int, search: Search) -> int:
+        """Repairs the unit at that queue offset, to which no record belongs. Returns the offset at which the pull continues.
 
-        It is that very offset if the message was found and its unit repaired, or a later one if the message is lost, has expired,
-        or is too far away.
+        That is the same offset if the message was found and its unit repaired, or a later one if the message is lost, expired or
+        too far away.
         """
         if (after_lost := _end_of_lost(queue, queue_offset)) > queue_offset:
             return after_lost
         begin = _end_before(self._log, queue, queue_offset)
         if begin is None and (after_expired := self._end_of_expired(queue, queue_offset)) > queue_offset:
             return after_expired
-        is_mended = False
+        is_repaired = False
         for position, record in search.messages_of(self._log, queue, begin):
             if not queue_offset <= record.queue_offset < queue.max_offset:
                 continue
             tags_code = unit_tags_code(record.topic, record.properties, record.store_timestamp, self._delay_levels_ms)
             right = Unit(position, record.size, tags_code)
-            is_mended = is_mended or record.queue_offset == queue_offset
+            is_repaired = is_repaired or record.queue_offset == queue_offset
             if queue.unit(record.queue_offset) == right:
-                break  # the damage ends before it
-            self._queues.mend(queue, record.queue_offset, right)
-        return queue_offset if is_mended else queue_offset + 1
+                break  # this unit is intact: the damage ends before it
+            self._queues.repair(queue, record.queue_offset, right)
+        return queue_offset if is_repaired else queue_offset + 1
 
     def _end_of_expired(self, queue: ConsumeQueue, queue_offset: int) -> int:
-        """Returns the first offset whose message the log still has, if this offset's has expired; otherwise this offset."""
+        """Returns the offset of the first unexpired message if this one has expired; otherwise this offset."""
         unit = queue.unit(queue_offset)
         if unit is None or not unit.holds_message or unit.commit_log_offset >= self._log.min_offset:
             return queue_offset
@@ -91,7 +91,7 @@ class DamagedUnits:
 
 
 def find_message(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the commit log offset of the message of a queue offset, which may lack a unit; None if it is not found."""
+    """Returns the commit log offset of the message at a queue offset, even without an intact unit; None if it is not found."""
     if _end_at(log, queue, queue_offset) is not None and (unit := queue.unit(queue_offset)) is not None:
         return unit.commit_log_offset
     for position, record in Search().messages_of(log, queue, _end_before(log, queue, queue_offset)):
@@ -101,7 +101,7 @@ def find_message(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int 
 
 
 def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the end of the nearest earlier message whose unit is right; None if there is none near."""
+    """Returns the end of the nearest earlier message with an intact unit; None if there is none nearby."""
     for offset in range(queue_offset - 1, max(queue_offset - 1 - _UNITS_SEARCHED, -1), -1):
         if (end := _end_at(log, queue, offset)) is not None:
             return end
@@ -109,7 +109,7 @@ def _end_before(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int |
 
 
 def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | None:
-    """Returns the end of the message of that queue offset; None unless its unit is right."""
+    """Returns the end of the message at that queue offset; None if its unit is damaged."""
     unit = queue.unit(queue_offset)
     if unit is None:
         return None
@@ -122,7 +122,7 @@ def _end_at(log: CommitLog, queue: ConsumeQueue, queue_offset: int) -> int | Non
 
 
 def _end_of_lost(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Returns the offset after the units that mark a damaged stretch of the log (see `fill_gap`); else `queue_offset`."""
+    """Returns the offset after the units that mark a damaged stretch of the log (see `fill_gap`); otherwise `queue_offset`."""
     unit = queue.unit(queue_offset)
     if unit is None or unit.size <= 0 or unit.tags_code:
         return queue_offset

@@ -3,11 +3,13 @@
     checkpoint (RocketMQ's StoreCheckpoint), 4096 bytes:
     PHYSICMSGTIMESTAMP 8 | LOGICSMSGTIMESTAMP 8 | INDEXMSGTIMESTAMP 8 | zeros
 
-Each timestamp is the store timestamp of the last record that was on disk in the commit log, the consume queues, the index.
-`abort` exists while a broker runs, and after a crash. `progress.json` is not RocketMQ's: the commit log offset before which
-everything is dispatched and on disk, so that recovery need not read whole segments, the length of each queue then, so that
-a lost one is noticed, and the time that was believed then, whatever a wrong clock said. Checkpoint and progress are written
-after the sync of their data, so that an old state of them is safe.
+The timestamps are the store timestamps of the last durable records in the commit log, the consume queues and the index.
+`abort` exists while a broker runs, and after a crash.
+
+`progress.json` is not RocketMQ's. It has the commit log offset before which everything is dispatched and on disk, so that
+recovery need not read whole segments; the length of each queue, so that a lost queue is detected; and the time by which data
+expires, which a wrong system clock does not change. Checkpoint and progress are written after the sync of their data, so that
+an old state of them is safe.
 """
 
 from __future__ import annotations
@@ -27,19 +29,19 @@ _CHECKPOINT_SLACK_MS = 3000
 
 @dataclass(frozen=True, slots=True)
 class DurableMark:
-    """A state of the store that holds once all earlier writes are synced."""
+    """A state of the store that is durable once all earlier writes are synced."""
 
     position: int
     """The offset before which every record is in the commit log and dispatched."""
     store_timestamp: int
     max_offsets: dict[tuple[bytes, int], int]
     believed_ms: int | None = None
-    """The time by which data expires; None if it is unknown."""
+    """The time by which data expires; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The three timestamps, in milliseconds since the epoch."""
+    """The content of the checkpoint file: three timestamps in milliseconds since the epoch."""
 
     commit_log: int = 0
     consume_queues: int = 0
@@ -47,7 +49,7 @@ class Checkpoint:
 
     @property
     def recover_from(self) -> int:
-        """Returns the store timestamp up to which records need no recovery (StoreCheckpoint.getMinTimestamp)."""
+        """Returns the store timestamp before which records need no recovery (StoreCheckpoint.getMinTimestamp)."""
         return max(min(self.commit_log, self.consume_queues) - _CHECKPOINT_SLACK_MS, 0)
 
 
@@ -57,13 +59,13 @@ class Progress(msgspec.Struct, frozen=True):
     position: int
     """The offset before which every record is in the commit log and the consume queues."""
     index_offset: int
-    """The offset of the last record in the index, with all records before it."""
+    """The offset of the last record up to which the index is complete."""
     index_end_offset: int
     """The ENDPHYOFFSET of the last index file at that time."""
     queues: dict[str, dict[int, int]] = msgspec.field(default_factory=dict)
     """Max offsets by topic and queue id."""
     believed_ms: int | None = None
-    """The time by which data expired then. A message's store time may come from a clock that was not believed."""
+    """The time by which data expired at that moment. It may differ from messages' store timestamps after a jump of the clock."""
 
     def max_offset(self, topic: bytes, queue_id: int) -> int | None:
         """Returns the length of that queue, or None if it did not exist."""
@@ -72,28 +74,28 @@ class Progress(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DurableState:
-    """The files at a store's root, for the time while it is open and for the next start."""
+    """The files at a store's root that recovery reads at the next start."""
 
     root: Path
     files: FileSystem
 
     @property
     def was_stopped_cleanly(self) -> bool:
-        """Returns whether the last broker brought everything to the disk. Call it before `mark_running`."""
+        """Returns whether the last broker stopped cleanly, with everything on disk. Call it before `mark_running`."""
         return self.files.size(self._abort) is None
 
     def mark_running(self) -> None:
-        """Marks the store as crashed until `mark_stopped`. Durable when it returns."""
+        """Marks the store as crashed until `mark_stopped`. Durable on return."""
         if self.files.size(self._abort) is None:
             create_file(self.files, self._abort, 0)
 
     def mark_stopped(self) -> None:
-        """Marks the store as complete on disk: the next start needs no recovery. Durable when it returns."""
+        """Marks the store as cleanly stopped, so that the next start needs no recovery. Durable on return."""
         self.files.unlink(self._abort)
         self.files.sync_directory(self.root)
 
     def checkpoint(self) -> Checkpoint:
-        """Returns the checkpoint; zeros where there is none."""
+        """Returns the checkpoint; zeros if there is none."""
         content = read_file(self.files, self.root / "checkpoint") or b""
         return Checkpoint(*_CHECKPOINT.unpack_from(content)) if len(content) >= _CHECKPOINT.size else Checkpoint()
 
@@ -105,7 +107,7 @@ class DurableState:
             return None
 
     def save(self, mark: DurableMark, index_offset: int, index_end_offset: int, index_end_timestamp: int) -> None:
-        """Writes checkpoint and progress; call it after the sync of their data."""
+        """Writes checkpoint and progress. Call it after the sync of their data."""
         self._save_checkpoint(Checkpoint(mark.store_timestamp, mark.store_timestamp, index_end_timestamp))
         queues: dict[str, dict[int, int]] = {}
         for (topic, queue_id), max_offset in mark.max_offsets.items():
@@ -127,7 +129,7 @@ class DurableState:
             self.files.close(file)
 
     def _save_progress(self, progress: Progress) -> None:
-        # Without a sync: if it is torn or old, recovery only reads more.
+        # No sync is needed: if the file is torn or old, recovery only reads more.
         path = self.root / "progress.json"
         part = path.with_name("progress.json.tmp")
         file = self.files.open(part, create=True)

@@ -1,4 +1,4 @@
-"""The recovery of a consume queue from a crash or damage: its end is found, wrong units are cut off, lost ones are marked."""
+"""The recovery of a consume queue after a crash or damage: finds its end, drops wrong units, marks lost messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.store.queues.consume_queue import BLANK_SIZE, UNIT, Consume
 from rocketmq_broker.store.queues.unit_files import UNIT_SIZE
 
 _FILES_SEARCHED: Final = 3
-"""Files at the end that are searched for the last unit (ConsumeQueue.recover)."""
+"""The number of last files that are searched for the last unit (ConsumeQueue.recover)."""
 _BLOCK_UNITS: Final = 3200
 _SEARCH_BLOCK: Final = _BLOCK_UNITS * UNIT_SIZE
 
@@ -18,19 +18,19 @@ _SEARCH_BLOCK: Final = _BLOCK_UNITS * UNIT_SIZE
 class RecoveredQueue(NamedTuple):
     """The result of a queue's recovery."""
 
-    mended: list[str]
-    """The messages for the operator."""
+    repaired: list[str]
+    """A text for the operator for each repair."""
     was_cut: bool = False
-    """Whether cut-off units must be found in the commit log again."""
+    """Whether units were dropped and must be rebuilt from the commit log."""
 
 
 def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQueue:
-    """Finds the last unit of a queue whose files existed at the start. Raises DamagedStore, OSError.
+    """Loads a queue's files and finds its last unit. Raises DamagedStore, OSError.
 
-    `synced_offset` is a max offset once known to be on disk; the search begins there, without it in the last files.
+    `synced_offset` is a max offset that was durable. The search begins there or, if it is None, in the last files.
     """
     segments = queue.files.segments
-    mended = segments.load(may_lack_files=True)
+    repaired = segments.load(may_lack_files=True)
     cut = _cut_at_gap(queue)
     starts = segments.starts
     first = starts[max(len(starts) - _FILES_SEARCHED, 0)] if starts else 0
@@ -38,24 +38,24 @@ def recover_queue(queue: ConsumeQueue, synced_offset: int | None) -> RecoveredQu
         first = synced_offset * UNIT_SIZE
     queue.end_at(_find_end(queue, first))
     queue.min_offset = segments.min_offset // UNIT_SIZE
-    return RecoveredQueue(mended + cut, bool(cut))
+    return RecoveredQueue(repaired + cut, bool(cut))
 
 
 def fill_gap(queue: ConsumeQueue, queue_offset: int, commit_log_offset: int, size: int) -> int:
-    """Points the offsets from the end to `queue_offset` at a damaged place in the log. Returns their number."""
+    """Adds units that point to a damaged stretch of the log, up to `queue_offset`. Returns their number."""
     lost = range(queue.max_offset, queue_offset)
     for offset in lost:
         queue.put(offset, commit_log_offset, size, 0)
     return len(lost)
 
 
-def cut_behind(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """Drops the units that point past the end of the commit log. Returns their number."""
+def cut_after(queue: ConsumeQueue, commit_log_end: int) -> int:
+    """Drops the last units that point past the end of the commit log. Returns their number."""
     return cut_at(queue, queue.max_offset - _count_beyond(queue, commit_log_end))
 
 
 def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
-    """Drops the units at and after an offset. Returns their number. On disk on return."""
+    """Drops the units from an offset. Returns their number. Durable on return."""
     dropped = queue.max_offset - queue_offset
     if dropped > 0:
         queue.write()
@@ -65,7 +65,10 @@ def cut_at(queue: ConsumeQueue, queue_offset: int) -> int:
 
 
 def _count_beyond(queue: ConsumeQueue, commit_log_end: int) -> int:
-    """Counts the last units that point past `commit_log_end`, backwards: one damaged unit must not mislead a search."""
+    """Counts the last units that point past `commit_log_end`.
+
+    Counts backwards, as a damaged unit could mislead a binary search.
+    """
     count = 0
     for unit in _backwards(queue):
         if unit.size == BLANK_SIZE or unit.commit_log_offset + unit.size <= commit_log_end:
@@ -84,18 +87,19 @@ def _backwards(queue: ConsumeQueue) -> Iterator[Unit]:
 
 
 def _cut_at_gap(queue: ConsumeQueue) -> list[str]:
-    """Cuts the queue after a missing file, or one that is not full: only the last file may be so, and the rest is rebuilt."""
+    """Truncates the queue before the file after a gap: a missing file, or one that is not full. The rest is rebuilt."""
     segments = queue.files.segments
     for start, following in pairwise(segments.starts):
         end = start + segments.segment_size
         if following != end or not _has_unit_before(queue, end // UNIT_SIZE):
             segments.truncate(following)
-            return [f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks units before offset {following // UNIT_SIZE}"]
+            name = f"{queue.topic.decode()}/{queue.queue_id}"
+            return [f"consume queue {name} is missing units before offset {following // UNIT_SIZE}"]
     return []
 
 
 def _find_end(queue: ConsumeQueue, first: int) -> int:
-    """Returns the offset of the first place without a unit, at or after that position."""
+    """Returns the queue offset of the first place without a unit, at or after that file position."""
     position = first
     while queue.files.segments.has(position):
         content = queue.files.segments.read(position, _SEARCH_BLOCK)

@@ -1,8 +1,8 @@
-"""The opening of a store after a crash or damage: it restores order, guesses nothing, and reports everything.
+"""The recovery of a store when it is opened. It never guesses, and reports all its actions.
 
-A torn tail of the commit log is cut off and zeroed. Damage in the middle costs the records it covers and no other. The derived
-data, consume queues and index, is completed from the log, or rebuilt where it is missing (RocketMQ's recoverNormally and
-recoverAbnormally, which stop at the first damage instead).
+A torn tail of the commit log is cut off and zeroed. Damage in the middle loses only the records that it covers. Consume queues
+and index are completed from the log, or rebuilt if they are missing. RocketMQ's recoverNormally and recoverAbnormally stop at
+the first damage instead.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from rocketmq_broker.store.queues.consume_queue_table import ConsumeQueueTable
 from rocketmq_broker.store.queues.dispatch import DispatchRequest, is_indexed, is_queued, unit_tags_code
 from rocketmq_broker.store.recovery.damaged_units import find_message
 from rocketmq_broker.store.recovery.durable_state import Checkpoint, DurableState, Progress
-from rocketmq_broker.store.recovery.queue_recovery import cut_at, cut_behind, recover_queue
+from rocketmq_broker.store.recovery.queue_recovery import cut_after, cut_at, recover_queue
 from rocketmq_broker.store.recovery.report import RecoveryReport
 from rocketmq_broker.store.recovery.requeue import LacksOlderMessages, Requeue
 from rocketmq_broker.store.settings import StoreConfig
 
 _SEGMENTS_AFTER_STOP = 3
-"""Last segments that are read after a clean stop without further information (CommitLog.recoverNormally)."""
+"""The number of last segments read after a clean stop without `progress.json` (CommitLog.recoverNormally)."""
 _INDEX_BATCH = 1000
 
 
@@ -35,7 +35,7 @@ def recover(
     durable: DurableState,
     config: StoreConfig,
 ) -> RecoveryReport:
-    """Loads all files and makes them agree; afterwards the log can take records. Raises DamagedStore, OSError."""
+    """Loads all files and makes them consistent, so that records can be appended. Raises DamagedStore, OSError."""
     report = RecoveryReport(durable.was_stopped_cleanly)
     if not report.was_stopped_cleanly:
         report.actions.append("the last broker did not stop cleanly")
@@ -54,20 +54,20 @@ def recover(
 
 
 def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begins: int, report: RecoveryReport) -> bool:
-    """Loads the queues. Returns whether one lacks units that it had: they must be found in the commit log again."""
+    """Loads the queues. Returns whether one has lost units, which must be rebuilt from the commit log."""
     queues.load()
     has_cut = False
     for queue in queues:
         synced_offset = progress.max_offset(queue.topic, queue.queue_id) if progress else None
         recovered = recover_queue(queue, synced_offset)
-        report.actions += recovered.mended
+        report.actions += recovered.repaired
         has_cut = has_cut or recovered.was_cut
         if progress is not None and synced_offset is None and queue.is_empty:
-            # It began after the progress was saved, and so did all its messages: the scan from that progress finds them.
+            # The queue was created after the progress was saved, so the scan from there finds all its messages.
             continue
         if queue.is_empty or queue.min_offset > log_begins == 0:
-            # A queue has files as long as its folder, and its first one until a message expires.
-            report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} lacks its beginning")
+            # A queue's folder always contains files, and the first file exists until a message expires.
+            report.actions.append(f"consume queue {queue.topic.decode()}/{queue.queue_id} is missing its beginning")
             queue.destroy()
             has_cut = True
     return has_cut
@@ -75,13 +75,13 @@ def _load_queues(queues: ConsumeQueueTable, progress: Progress | None, log_begin
 
 def _load_index(index: Index, report: RecoveryReport) -> None:
     index.load()
-    if not report.was_stopped_cleanly and (led_back := index.mend()):
-        report.actions.append(f"{led_back} index slots pointed to entries that were lost and were led back")
+    if not report.was_stopped_cleanly and (corrected := index.repair()):
+        report.actions.append(f"corrected {corrected} index slots that pointed to lost entries")
 
 
 def _start_empty(log: CommitLog, queues: ConsumeQueueTable, index: Index, report: RecoveryReport) -> None:
     if len(queues):
-        report.actions.append(f"there is no commit log: {len(queues)} consume queues without messages were deleted")
+        report.actions.append(f"the commit log is missing: deleted {len(queues)} consume queues without messages")
         for queue in queues:
             queue.destroy()
         for topic in queues.names():
@@ -115,7 +115,7 @@ class _Recovery:
         self._confirmed = 0
 
     def run(self, progress: Progress | None, checkpoint: Checkpoint) -> None:
-        """Scans the log, completes queues and index, cuts off a torn tail."""
+        """Scans the log, completes queues and index, and cuts off a torn tail."""
         log, report = self._log, self._report
         log.written_position = log.segments.end
         start = self._scan_start(progress, checkpoint)
@@ -126,22 +126,22 @@ class _Recovery:
         self._cut_tail(scan, progress)
         log.begin_at(scan.end)
         report.end = scan.end
-        self._index.go_on_after(min(self._index.end_offset, scan.end - 1))
+        self._index.continue_after(min(self._index.end_offset, scan.end - 1))
         if self._cut_queues() and report.scanned_from > log.min_offset:
             self._scan_all("consume queues had damaged units")
             self._cut_queues()
         for queue in self._queues:
             queue.correct_min_offset(log.min_offset)
         if report.units_added:
-            report.actions.append(f"{report.units_added} consume queue units were missing or wrong and were rebuilt")
+            report.actions.append(f"rebuilt {report.units_added} missing or wrong consume queue units")
 
     def _scan_start(self, progress: Progress | None, checkpoint: Checkpoint) -> int:
         first = self._log.min_offset
         if len(self._queues) == 0:
-            self._report.actions.append("there are no consume queues: they are rebuilt from the commit log")
+            self._report.actions.append("the consume queues are missing: they are rebuilt from the commit log")
             return first
         if self._config.is_index_enabled and self._index.is_empty and (progress is None or progress.index_end_offset >= 0):
-            self._report.actions.append("there is no index: it is rebuilt from the commit log")
+            self._report.actions.append("the index is missing: it is rebuilt from the commit log")
             return first
         if self._reads_all:
             return first
@@ -155,7 +155,7 @@ class _Recovery:
                 return start
         start = self._start_without_progress(checkpoint)
         if self._config.is_index_enabled and self._index.end_offset < start:
-            # The index may lag behind the checkpoint, which counts whole index files.
+            # The index may be behind the checkpoint, which counts whole index files.
             start = max(self._index.end_offset, first)
             start = start if self._log.store_timestamp(start) >= 0 else self._log.segments.start_of(start)
         return start
@@ -174,10 +174,10 @@ class _Recovery:
             for queue_id, max_offset in lengths.items():
                 queue = self._queues.find(topic.encode(), queue_id)
                 if queue is None or queue.max_offset < max_offset:
-                    return f"consume queue {topic}/{queue_id} lacks messages it had"
+                    return f"consume queue {topic}/{queue_id} lost messages"
         if self._config.is_index_enabled and self._index.end_offset < progress.index_end_offset:
             self._index.clear()
-            return "the index lacks messages it had"
+            return "the index lost messages"
         return None
 
     def _progress_start(self, progress: Progress) -> int | None:
@@ -204,7 +204,7 @@ class _Recovery:
             if item.record is None:
                 report.damaged.append((item.commit_log_offset, item.size))
                 report.actions.append(
-                    f"{item.size} bytes at {item.commit_log_offset} are damaged and were passed over; what follows is intact"
+                    f"skipped {item.size} damaged bytes at {item.commit_log_offset}; the records after them are intact"
                 )
                 continue
             report.records_scanned += 1
@@ -219,11 +219,11 @@ class _Recovery:
         return self._scan(self._log.min_offset)
 
     def _is_credible(self, commit_log_offset: int, record: CheckedRecord, is_within_damage: bool) -> bool:
-        """Returns whether a record after damage belongs to the log.
+        """Returns whether a record found after damage belongs to the log.
 
-        It may be part of a client's body: within a damaged record only a record to which a consume queue points counts. Or it may
-        be a left-over of an end that RocketMQ once cut off but did not clear: such a record is older than records before it, or
-        its queue offset is taken.
+        A record inside a damaged one may be part of a client's message, so it counts only if a consume queue points to it. Other
+        records may be remnants of a tail that RocketMQ cut off without clearing it: they are older than records before them, or
+        their queue offset is taken.
         """
         if is_within_damage:
             return self._is_pointed_to(commit_log_offset, record)
@@ -242,7 +242,7 @@ class _Recovery:
     def _dispatch(self, item: ScannedStretch, record: CheckedRecord) -> None:
         if not self._is_topic(record.topic):
             self._report.damaged.append((item.commit_log_offset, item.size))
-            self._report.actions.append(f"the record at {item.commit_log_offset} has an impossible topic and was passed over")
+            self._report.actions.append(f"skipped the record at {item.commit_log_offset}: its topic is invalid")
             return
         tags_code = unit_tags_code(record.topic, record.properties, record.store_timestamp, self._config.delay_levels_ms)
         request = DispatchRequest(
@@ -269,26 +269,26 @@ class _Recovery:
         return True
 
     def _cut_queues(self) -> bool:
-        """Cuts the queues. Returns whether the log has a message that one of them lost by it: its unit was damaged."""
+        """Drops wrong units at the ends of queues. Returns whether the log still has a message of a dropped unit."""
         cut = [queue for queue in self._queues if self._cut_queue(queue)]
         return any(find_message(self._log, queue, queue.max_offset) is not None for queue in cut)
 
     def _cut_queue(self, queue: ConsumeQueue) -> bool:
-        dropped = cut_behind(queue, self._log.end)
-        while queue.max_offset and not self._requeue.is_true(queue, queue.max_offset - 1):
+        dropped = cut_after(queue, self._log.end)
+        while queue.max_offset and not self._requeue.points_to_message(queue, queue.max_offset - 1):
             dropped += cut_at(queue, queue.max_offset - 1)
         if dropped:
             name = f"{queue.topic.decode()}/{queue.queue_id}"
-            self._report.actions.append(f"consume queue {name} pointed past the commit log: {dropped} units were dropped")
+            self._report.actions.append(f"consume queue {name} pointed past the commit log: dropped {dropped} units")
         return dropped > 0
 
     def _cut_tail(self, scan: LogScan, progress: Progress | None) -> None:
         if scan.has_torn_tail:
-            self._report.actions.append(f"the commit log was torn: what came after {scan.end} was cut off")
+            self._report.actions.append(f"the commit log had a torn tail: everything after {scan.end} was cut off")
         elif self._report.was_stopped_cleanly and progress is not None and progress.position == scan.end:
             return
         segments = self._log.segments
-        # A broker that was killed may have left unsynced data in several segments: once shown, it must not be lost.
+        # A killed broker may have left unsynced data in several segments. It must be durable before readers see it.
         segments.sync(self._report.scanned_from, segments.start_of(scan.end))
         if segments.has(scan.end):
             segments.truncate(scan.end)

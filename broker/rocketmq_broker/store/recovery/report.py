@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """A report that is filled while the store is opened."""
+    """The findings and actions of a recovery."""
 
     was_stopped_cleanly: bool
     scanned_from: int = 0
@@ -15,11 +15,11 @@ class RecoveryReport:
     """The commit log offset of the next record."""
     records_scanned: int = 0
     units_added: int = 0
-    """Consume queue units that were missing or wrong."""
+    """The number of rebuilt consume queue units."""
     damaged: list[tuple[int, int]] = field(default_factory=list)
     """Offset and length of each damaged stretch of the log."""
     last_store_timestamp: int = 0
     believed_ms: int | None = None
-    """The time that the last broker believed at its last checkpoint; None if it is unknown."""
+    """The time by which data expired at the last checkpoint; None if unknown."""
     actions: list[str] = field(default_factory=list)
-    """The actions, in words."""
+    """A text for each action."""

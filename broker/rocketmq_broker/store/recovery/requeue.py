@@ -1,7 +1,7 @@
-"""The return of recovered records to their consume queues, each at the queue offset that it holds itself.
+"""Rebuilding consume queues from recovered records, each at the queue offset in the record.
 
-No checksum covers a record's queue offset, so one that does not continue its queue is believed only if the queue's next
-record continues it: otherwise one flipped bit could cost a queue all its later messages.
+No checksum covers a record's queue offset. So an offset that does not continue its queue is accepted only if the queue's next
+record continues it. Otherwise one flipped bit could lose all later messages of a queue.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _UNITS_READ_AHEAD = 512
 
 
 class LacksOlderMessages(Exception):
-    """A queue that lacks messages from before the place where reading began."""
+    """A queue lacks messages from before the position where the scan began."""
 
 
 class Requeue:
-    """A pass over the log that takes its records in order."""
+    """One pass over the log's records, in order."""
 
     def __init__(self, log: CommitLog, queues: ConsumeQueueTable, report: RecoveryReport, *, reads_whole_log: bool) -> None:
-        """`report` lists the damaged stretches of the log, as far as it was read."""
+        """`report` lists the damaged stretches of the log found so far."""
         self._log = log
         self._queues = queues
         self._report = report
@@ -35,14 +35,14 @@ class Requeue:
         self._known: dict[tuple[bytes, int], tuple[int, list[Unit]]] = {}
 
     def put(self, request: DispatchRequest) -> None:
-        """Completes the record's queue if needed. Raises LacksOlderMessages."""
+        """Adds the record to its queue if it is missing there. Raises LacksOlderMessages."""
         key = (request.topic, request.queue_id)
         slack = 0
         if self._doubtful and (doubtful := self._doubtful.pop(key, None)) is not None:
             if request.queue_offset == doubtful.queue_offset + 1:
-                self._believe(doubtful)
+                self._accept(doubtful)
             else:
-                self._disbelieve(doubtful)
+                self._reject(doubtful)
                 slack = 1
         queue = self._queues.find(*key)
         end = queue.max_offset if queue else 0
@@ -54,21 +54,21 @@ class Requeue:
             self._doubtful[key] = request
 
     def finish(self) -> None:
-        """Decides about the records without a successor. Raises LacksOlderMessages."""
+        """Accepts or rejects the remaining doubtful records, which have no successor. Raises LacksOlderMessages."""
         while self._doubtful:
             _, request = self._doubtful.popitem()
             queue = self._queues.find(request.topic, request.queue_id)
             end = queue.max_offset if queue else 0
             is_known_elsewhere = queue is not None and queue.max_commit_log_offset > request.commit_log_offset
             is_possible = request.queue_offset - end <= request.commit_log_offset // FIXED_LENGTH
-            begins_anew = request.queue_offset == 0
-            if not is_known_elsewhere and is_possible and (request.queue_offset > end or begins_anew):
-                self._believe(request)
+            is_first = request.queue_offset == 0
+            if not is_known_elsewhere and is_possible and (request.queue_offset > end or is_first):
+                self._accept(request)
             else:
-                self._disbelieve(request)
+                self._reject(request)
 
-    def is_true(self, queue: ConsumeQueue, queue_offset: int) -> bool:
-        """Returns whether the log has the message where its unit points; True also if that place cannot be read."""
+    def points_to_message(self, queue: ConsumeQueue, queue_offset: int) -> bool:
+        """Returns whether the unit at that offset points to its message; True also if the message cannot be read."""
         unit = queue.unit(queue_offset)
         if unit is None or not MIN_SIZE <= unit.size <= MAX_SIZE or not self._log.segments.has(unit.commit_log_offset):
             return True
@@ -81,23 +81,23 @@ class Requeue:
         unit = self._known_unit(queue, request.queue_offset)
         if unit is None or unit == (request.commit_log_offset, request.size, request.tags_code):
             return
-        is_right = self._may_be_record(unit) and self.is_true(queue, request.queue_offset)
+        is_right = self._may_be_record(unit) and self.points_to_message(queue, request.queue_offset)
         if unit.commit_log_offset == request.commit_log_offset or not is_right:
             self._truncate(queue, request.queue_offset)
             self._add(request)
         elif unit.commit_log_offset < request.commit_log_offset:
-            # The topic was deleted and created again, or the record has a wrong queue offset.
+            # Either the topic was deleted and created again, or the record's queue offset is wrong.
             self._doubtful[(request.topic, request.queue_id)] = request
 
     def _may_be_record(self, unit: Unit) -> bool:
-        """Returns whether a record, intact or damaged, may begin where the unit points; an expired one may."""
+        """Returns whether an intact, damaged or expired record may begin where the unit points."""
         segments, offset = self._log.segments, unit.commit_log_offset
         if unit.size == BLANK_SIZE or 0 <= offset < segments.min_offset:
             return True
         return resembles_record(segments.read(offset, HEAD.size), unit.size, offset)
 
     def _known_unit(self, queue: ConsumeQueue, queue_offset: int) -> Unit | None:
-        """Returns the unit on disk; reads in blocks, because the records of a queue come in its order."""
+        """Returns the unit at that offset. Reads in blocks, because a queue's records are scanned in order."""
         key = (queue.topic, queue.queue_id)
         first, units = self._known.get(key, (0, []))
         if not first <= queue_offset < first + len(units):
@@ -108,18 +108,18 @@ class Requeue:
         cut_at(queue, queue_offset)
         self._known.pop((queue.topic, queue.queue_id), None)
 
-    def _believe(self, request: DispatchRequest) -> None:
+    def _accept(self, request: DispatchRequest) -> None:
         queue = self._queues.find(request.topic, request.queue_id)
         if queue is not None and request.queue_offset < queue.max_offset:
             self._truncate(queue, request.queue_offset)
         elif not self._reads_whole_log:
-            raise LacksOlderMessages(f"consume queue {request.topic.decode()}/{request.queue_id} lacks messages")
+            raise LacksOlderMessages(f"consume queue {request.topic.decode()}/{request.queue_id} is missing messages")
         self._add(request)
 
-    def _disbelieve(self, request: DispatchRequest) -> None:
+    def _reject(self, request: DispatchRequest) -> None:
         self._report.damaged.append((request.commit_log_offset, request.size))
         self._report.actions.append(
-            f"the record at {request.commit_log_offset} has the impossible queue offset {request.queue_offset}: passed over"
+            f"skipped the record at {request.commit_log_offset}: its queue offset {request.queue_offset} is invalid"
         )
 
     def _add(self, request: DispatchRequest) -> None:

@@ -1,10 +1,11 @@
 """The locks that keep a second broker out of a store.
 
-Two locks: RocketMQ's own, on the file `lock` at the root, and one on the folder of the commit log, which two roots may name, and
-which stays when the file is removed. The folder itself is locked: RocketMQ would take a file in it for a segment.
+The first is RocketMQ's, on the file `lock` at the root. The second is on the folder of the commit log: two roots may share it,
+and it protects the store even if the file `lock` is removed. The folder itself is locked, because RocketMQ would take a lock
+file in it for a segment.
 
-Both are advisory locks of this machine's kernel. They keep out brokers in other containers that mount the same folder. They do
-not keep out a broker on another machine where the file system is NFS mounted with `nolock`, or another one without locks.
+Both are advisory locks of this machine's kernel. They exclude brokers in other containers that mount the same folder. They do
+not exclude a broker on another machine if the file system has no shared locks, such as NFS mounted with `nolock`.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ _LOCK_FILE = "lock"
 
 
 class StoreLock:
-    """Two locks, held from `acquire` until `release`, or until the process ends."""
+    """The two locks, held from `acquire` until `release` or the end of the process."""
 
     def __init__(self, files: FileSystem, root: Path, commit_log: Path) -> None:
-        """Begins without a lock."""
+        """Begins without holding a lock."""
         self._files = files
         self._root = root
         self._commit_log = commit_log
         self._held: dict[Path, int] = {}
 
     def acquire(self) -> list[str]:
-        """Takes both locks. Returns what cannot be locked, in words. Raises StoreLocked, OSError, and then holds none."""
+        """Acquires both locks. Returns a warning if the folder cannot be locked.
+
+        Raises StoreLocked or OSError, and then holds no lock.
+        """
         complaints = []
         try:
             self._files.make_directory(self._root)
@@ -40,7 +44,7 @@ class StoreLock:
                 self._take(self._commit_log, folder, self._commit_log)
             except OSError as error:
                 complaints.append(
-                    f"the folder {self._commit_log} cannot be locked, start no second broker on it: {error.strerror}"
+                    f"cannot lock the folder {self._commit_log}: {error.strerror}; do not start a second broker on it"
                 )
         except BaseException:
             self.release()
@@ -48,10 +52,10 @@ class StoreLock:
         return complaints
 
     def what_is_wrong(self) -> str | None:
-        """Returns why the locks no longer protect the store, or None: a locked file was removed or replaced."""
+        """Returns why the locks no longer protect the store, or None. They do not if a locked file was removed or replaced."""
         for path, file in self._held.items():
             if not self._files.is_still(file, path):
-                return f"{path} was removed or replaced while this broker holds its lock: another broker may use the store"
+                return f"{path} was removed or replaced while this broker holds its lock: another broker may be using the store"
         return None
 
     def release(self) -> None:

@@ -22,7 +22,7 @@ class TableVersion:
     """Milliseconds since the epoch of the last change."""
     counter: int = 0
     others: tuple[tuple[str, Any], ...] = ()
-    """Members that only newer versions of RocketMQ know, such as `("stateVersion", 0)`: they stay unchanged."""
+    """Members of newer versions of RocketMQ, such as `("stateVersion", 0)`. They are kept unchanged."""
 
     def next(self, now_ms: int) -> TableVersion:
         """Returns the version after one more change."""
@@ -34,24 +34,24 @@ class TableVersion:
 
     @classmethod
     def from_json(cls, value: Any) -> TableVersion:
-        """Reads the result of `as_json`; a missing member is 0."""
+        """Parses the result of `as_json`. A missing member is 0."""
         given = value if isinstance(value, dict) else {}
         others = tuple((name, member) for name, member in given.items() if name not in {"counter", "timestamp"})
         return cls(int(given.get("timestamp", 0)), int(given.get("counter", 0)), others)
 
 
 class ConfigFile:
-    """One JSON file, and beside it as `.bak` the state before the last change.
+    """One JSON file, with its previous content in a `.bak` file.
 
-    Members of the file that the broker does not know, such as those of a newer RocketMQ, stay in it.
+    Unknown members, such as those of a newer RocketMQ, are kept.
     """
 
     def __init__(self, path: Path, files: FileSystem | None = None, *, members: frozenset[str] | None = None) -> None:
-        """Begins unread. `members` are those that the caller reads and writes; None means that the file has no others."""
+        """Does not read the file yet. `members` are those that the caller reads and writes; None if the file has no others."""
         self.others: dict[str, Any] = {}
-        """The other members, unchanged."""
+        """The members that the caller does not use, unchanged."""
         self.complaint: str | None = None
-        """The problem of a file that was unreadable but not needed, in words."""
+        """A warning if the file was unreadable and was replaced with its backup; otherwise None."""
         self._path = path
         self._members = members
         self._backup = path.with_name(path.name + ".bak")
@@ -59,9 +59,10 @@ class ConfigFile:
         self._written: tuple[dict[str, Any], int] | None = None
 
     def read(self, parse: Callable[[dict[str, Any]], T]) -> T:
-        """Returns `parse` of the content; of the backup's if the file is missing or damaged; of {} without either.
+        """Returns the parsed content of the file, or of the backup if the file is missing or damaged.
 
-        Content that `parse` refuses counts as damaged. Raises DamagedStore if a file exists but neither can be read.
+        Returns `parse({})` if neither exists. Content for which `parse` raises an error counts as damaged. Raises DamagedStore if
+        a file exists but neither can be read.
         """
         self.complaint = None
         try:
@@ -70,7 +71,7 @@ class ConfigFile:
             backup = self._parsed(self._backup, parse)
             if backup is None:
                 raise
-            self.complaint = f"{damage}: its backup was read"
+            self.complaint = f"{damage}; its backup was read"
             return backup
         if value is not None:
             return value
@@ -86,19 +87,19 @@ class ConfigFile:
         return self._files.size(self._path) is None
 
     def write(self, value: dict[str, Any]) -> None:
-        """Replaces the file by the new content, and the backup by the old one; durable when it returns. Raises OSError.
+        """Replaces the file with the new content, and the backup with the old content. Durable on return. Raises OSError.
 
-        Unchanged content is not written again, unless the file was removed or has another length. Do not change `value` later.
+        Unchanged content is not written again, unless the file was removed or has another length. Do not modify `value` later.
         """
         if self._written is not None and self._written == (value, self._files.size(self._path)):
-            return  # most tables are written every few seconds, and change seldom
+            return  # most tables are persisted every few seconds but rarely change
         self._written = None
         content = fastjson.encode(dict(sorted({**self.others, **value}.items())))
         self.write_encoded(content)
         self._written = value, len(content)
 
     def write_encoded(self, content: bytes) -> None:
-        """Replaces the file by content that is JSON already, like `write`. Raises OSError."""
+        """Replaces the file with encoded JSON, like `write`. Raises OSError."""
         before = read_file(self._files, self._path)
         if before == content:
             return
@@ -112,7 +113,7 @@ class ConfigFile:
         try:
             value = fastjson.decode(content)
             if not isinstance(value, dict):
-                raise ValueError("no JSON object")
+                raise ValueError("not a JSON object")
             parsed = parse(value)
         except (ValueError, TypeError, AttributeError) as error:
             raise DamagedStore(f"{path}: {error}") from None

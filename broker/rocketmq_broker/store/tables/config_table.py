@@ -18,9 +18,9 @@ _DATA_VERSION: Final = "dataVersion"
 
 
 class ConfigTable(Generic[C]):
-    """Settings by name; changes reach the file with `persist`.
+    """Settings by name. `persist` writes changes to the file.
 
-    Members that the broker does not know, such as a setting of a newer RocketMQ, stay with their topic or group.
+    Unknown members, such as settings of a newer RocketMQ, are kept with their topic or group.
     """
 
     def __init__(
@@ -43,18 +43,18 @@ class ConfigTable(Generic[C]):
         self._from_json = from_json
 
     def load(self) -> None:
-        """Reads the file if there is one. Raises DamagedStore."""
+        """Reads the file if it exists. Raises DamagedStore."""
         self._table, self.data_version = self._file.read(self._parse)
         for name, config in self._table.items():
             self._encoded(name, config)
 
     @property
     def complaint(self) -> str | None:
-        """Returns the problem of the loaded file, in words, or None."""
+        """Returns a warning about the loaded file, or None."""
         return self._file.complaint
 
     def persist(self) -> None:
-        """Writes the file; durable when it returns. Raises OSError."""
+        """Writes the file. Durable on return. Raises OSError."""
         members = [self._encoded(name, config) for name, config in self._table.items()]
         texts = {name: fastjson.member(name, value, 0) for name, value in self._file.others.items()}
         texts[_DATA_VERSION] = fastjson.member(_DATA_VERSION, self.data_version.as_json(), 0)
@@ -62,7 +62,10 @@ class ConfigTable(Generic[C]):
         self._file.write_encoded(fastjson.joined([texts[name] for name in sorted(texts)], 0).encode())
 
     def _encoded(self, name: str, config: C) -> str:
-        """Returns the settings in JSON. Cached: encoding 20,000 topics for each new one would stop the broker for 0.2 s."""
+        """Returns the settings as JSON.
+
+        Cached, because encoding 20,000 topics for each new one would block the broker for 0.2 s.
+        """
         known = self._texts.get(name)
         if known is None or known[0] is not config:
             value = dict(sorted({**self._others.get(name, {}), **msgspec.to_builtins(config)}.items()))
@@ -70,7 +73,7 @@ class ConfigTable(Generic[C]):
         return known[1]
 
     def get(self, name: str) -> C | None:
-        """Returns the settings of that name, or None if there are none."""
+        """Returns the settings with that name, or None."""
         return self._table.get(name)
 
     def put(self, config: C, now_ms: int) -> None:
@@ -79,7 +82,7 @@ class ConfigTable(Generic[C]):
         self.data_version = self.data_version.next(now_ms)
 
     def remove(self, name: str, now_ms: int) -> bool:
-        """Removes settings. Returns whether there were any."""
+        """Removes settings. Returns whether they existed."""
         if self._table.pop(name, None) is None:
             return False
         self._texts.pop(name, None)

@@ -1,4 +1,4 @@
-"""consumerOffset.json: the offset of each group in each queue (RocketMQ's ConsumerOffsetManager)."""
+"""The offset of each group in each queue, in consumerOffset.json (RocketMQ's ConsumerOffsetManager)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _COPIED_AT_ONCE: Final = 1000
 
 
 class ConsumerOffsets:
-    """The table of offsets; changes reach the file with `persist`."""
+    """The table of offsets. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Begins empty; `load` reads the file."""
         self._table: dict[str, dict[int, int]] = {}
         self._topics: dict[str, dict[str, None]] = {}
-        """The topics in which a group has offsets, by group."""
+        """The topics with offsets, by group."""
         self.count = 0
         """The number of offsets."""
         self._counts: Counter[str] = Counter()
@@ -31,27 +31,28 @@ class ConsumerOffsets:
         self._file = ConfigFile(config_directory / "consumerOffset.json", files, members=frozenset({"offsetTable"}))
 
     def load(self) -> None:
-        """Reads the file if there is one. Raises DamagedStore."""
+        """Reads the file if it exists. Raises DamagedStore."""
         self._set_table(self._file.read(_parse))
 
     @property
     def complaint(self) -> str | None:
-        """Returns the problem of the loaded file, in words, or None."""
+        """Returns a warning about the loaded file, or None."""
         return self._file.complaint
 
     @property
     def is_to_be_written(self) -> bool:
-        """Returns whether the file lacks changes, or was removed. Raises OSError."""
+        """Returns whether the file must be written: it lacks changes, or was removed. Raises OSError."""
         return self._is_changed or self._file.is_missing
 
     def persist(self) -> None:
-        """Writes the file; durable when it returns. Raises OSError."""
+        """Writes the file. Durable on return. Raises OSError."""
         finish(self.writer())()
 
     def writer(self) -> Generator[None, None, Callable[[], None]]:
-        """Returns a function that writes the table, later and on any thread, one at a time. It raises OSError.
+        """Copies the table in steps, and returns a function that writes the copy to the file. The function raises OSError.
 
-        The table is copied a part at a time; an offset committed in between goes into this file or the next one.
+        The function may run on any thread, but not twice at a time. An offset committed between two steps is written by this or
+        the next function.
         """
         self._is_changed = False
         table: dict[str, dict[int, int]] = {}
@@ -84,7 +85,7 @@ class ConsumerOffsets:
                 self._add(group, 1)
 
     def get(self, group: str, topic: str, queue_id: int) -> int | None:
-        """Returns the group's offset in the queue, or None without one."""
+        """Returns the group's offset in the queue, or None."""
         return self._table.get(topic + _SEPARATOR + group, {}).get(queue_id)
 
     def of_topic(self, group: str, topic: str) -> dict[int, int]:
@@ -113,7 +114,7 @@ class ConsumerOffsets:
         return {group for group, names in self._topics.items() if topic in names}
 
     def clone(self, source_group: str, target_group: str, topic: str) -> None:
-        """Gives another group the same offsets in a topic (cloneOffset)."""
+        """Copies a group's offsets in a topic to another group (cloneOffset)."""
         if offsets := self.of_topic(source_group, topic):
             self._is_changed = True
             name = topic + _SEPARATOR + target_group
@@ -132,12 +133,12 @@ class ConsumerOffsets:
             self._remove(group, topic)
 
     def entries(self) -> Iterator[tuple[str, dict[int, int]]]:
-        """Yields each topic@group with its offsets, to be read only; the table may change in between."""
-        # Names alone: the garbage collector would scan all of 200,000 pairs made at a time.
+        """Yields each topic@group with its offsets, which must not be modified. The table may change between two steps."""
+        # Lists only the names: creating 200,000 pairs at once would make the garbage collector scan them all.
         return ((name, self._table[name]) for name in list(self._table) if name in self._table)
 
     def as_json(self) -> dict[str, dict[int, int]]:
-        """Returns the table for the file, by topic@group (for GET_ALL_CONSUMER_OFFSET)."""
+        """Returns the offsets by topic@group, as in the file (for GET_ALL_CONSUMER_OFFSET)."""
         return {name: dict(queues) for name, queues in self._table.items()}
 
     def _remove(self, group: str, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""delayOffset.json: the delivered offset of each delay level's queue (RocketMQ's ScheduleMessageService)."""
+"""The next offset to deliver of each delay level, in delayOffset.json (RocketMQ's ScheduleMessageService)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.store.tables.config_file import ConfigFile
 
 
 class DelayOffsets:
-    """The offset of each delay level, 1 being the first; changes reach the file with `persist`."""
+    """The offsets by delay level; the first level is 1. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Begins empty; `load` reads the file."""
@@ -18,16 +18,16 @@ class DelayOffsets:
         self._file = ConfigFile(config_directory / "delayOffset.json", files, members=frozenset({"offsetTable"}))
 
     def load(self) -> None:
-        """Reads the file if there is one. Raises DamagedStore."""
+        """Reads the file if it exists. Raises DamagedStore."""
         self._table = self._file.read(_parse)
 
     @property
     def complaint(self) -> str | None:
-        """Returns the problem of the loaded file, in words, or None."""
+        """Returns a warning about the loaded file, or None."""
         return self._file.complaint
 
     def persist(self) -> None:
-        """Writes the file; durable when it returns. Raises OSError."""
+        """Writes the file. Durable on return. Raises OSError."""
         self._file.write({"offsetTable": dict(sorted(self._table.items()))})
 
     def get(self, level: int) -> int | None:

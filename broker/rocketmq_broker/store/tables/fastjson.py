@@ -1,4 +1,4 @@
-"""The JSON of config files in the form of Apache's library fastjson: tab-indented, and numbers as keys without quotes.
+"""Config files in the JSON format of the library fastjson: indented with tabs, and with unquoted numbers as keys.
 
 {
     "offsetTable":{
@@ -19,12 +19,12 @@ from rocketmq_broker.message.text.fastjson import standard_json
 
 
 def encode(value: Any) -> bytes:
-    """Encodes the value in fastjson's pretty format. Keys keep their order; a mapping has keys of one kind, str or int."""
+    """Encodes the value in fastjson's pretty format. Keys keep their order. The keys of a mapping are all str or all int."""
     return _text(value, 0).encode()
 
 
 def decode(data: bytes) -> Any:
-    """Decodes strict JSON and fastjson's; keys become str. Raises ValueError."""
+    """Decodes standard JSON and fastjson's format. Keys become str. Raises ValueError."""
     try:
         return msgspec.json.decode(standard_json(data))
     except UnreadableJson as error:
@@ -44,12 +44,12 @@ def _object(members: dict[Any, Any], depth: int) -> str:
 
 
 def member(key: Any, value: Any, depth: int) -> str:
-    """Returns one member of an object at that depth, for `joined`."""
-    # fastjson breaks the line before a key that is a string, and not before one that is a number.
+    """Encodes one member of an object at that depth, for `joined`."""
+    # fastjson breaks the line before a string key, but not before a number.
     line = "\n" + "\t" * (depth + 1) if isinstance(key, str) else ""
     return line + msgspec.json.encode(key).decode() + ":" + _text(value, depth + 1)
 
 
 def joined(members: list[str], depth: int) -> str:
-    """Returns the object at that depth with these members: unchanged members of a large table need not be encoded again."""
+    """Returns the object with these encoded members, so that a caller need not encode unchanged members again."""
     return "{" + ",".join(members) + "\n" + "\t" * depth + "}" if members else "{}"

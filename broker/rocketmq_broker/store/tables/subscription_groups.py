@@ -1,4 +1,4 @@
-"""subscriptionGroup.json: the consumer groups and their permissions (RocketMQ's SubscriptionGroupManager)."""
+"""The consumer groups and their permissions, in subscriptionGroup.json (RocketMQ's SubscriptionGroupManager)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_broker.store.tables.config_table import ConfigTable
 
 
 class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
-    """The table of groups; changes reach the file with `persist`."""
+    """The table of groups. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Begins empty; `load` reads the file."""
@@ -27,5 +27,5 @@ class SubscriptionGroups(ConfigTable[SubscriptionGroupConfig]):
 
 
 def _group(name: str, value: dict[str, Any]) -> SubscriptionGroupConfig:
-    """Reads a group from the file; a missing member has its default."""
+    """Parses a group. A missing member gets its default."""
     return msgspec.convert({**value, "groupName": value.get("groupName") or name}, SubscriptionGroupConfig, strict=False)

@@ -1,4 +1,4 @@
-"""topics.json: the topics with their numbers of queues and permissions (RocketMQ's TopicConfigManager)."""
+"""The topics with their numbers of queues and permissions, in topics.json (RocketMQ's TopicConfigManager)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.store.tables.config_table import ConfigTable
 
 
 class TopicConfigs(ConfigTable[TopicConfig]):
-    """The table of topics; changes reach the file with `persist`."""
+    """The table of topics. `persist` writes changes to the file."""
 
     def __init__(self, config_directory: Path, files: FileSystem | None = None) -> None:
         """Begins empty; `load` reads the file."""
@@ -28,7 +28,10 @@ class TopicConfigs(ConfigTable[TopicConfig]):
         )
 
     def add_lost(self, queues: Mapping[bytes, Sequence[int]], now_ms: int) -> list[str]:
-        """Adds the topics that have queues, given by their ids, but no settings: those of a lost file. Returns their names."""
+        """Adds the topics that have queues but no settings, after the loss of the file. Returns their names.
+
+        `queues` has the queue ids of each topic.
+        """
         lost = [(name.decode(), max(queue_ids) + 1) for name, queue_ids in queues.items()]
         lost = [(name, count) for name, count in lost if name not in self._table and not topics.is_system_topic(name)]
         for name, count in lost:
@@ -37,7 +40,7 @@ class TopicConfigs(ConfigTable[TopicConfig]):
 
 
 def _topic(name: str, value: dict[str, Any]) -> TopicConfig:
-    """Reads a topic from the file; a missing member has its default."""
+    """Parses a topic. A missing member gets its default."""
     named = {**value, "topicName": value.get("topicName") or name}
     if attributes := named.pop("attributes", None):
         named["attributes"] = {str(key): str(text) for key, text in sorted(attributes.items())}

@@ -1,1 +1,1 @@
-"""The upkeep of an open store: checkpoints, room on the disk, the next segment."""
+"""The maintenance of an open store: checkpoints, expiry of data, the next segment."""

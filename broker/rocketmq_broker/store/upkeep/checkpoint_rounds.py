@@ -1,10 +1,10 @@
-"""Checkpoints, which bring consume queues and index to the disk so that the next recovery has little to do.
+"""Checkpoints, which make consume queues and index durable so that the next recovery has little to do.
 
 A round has these steps, in this order: `begin`, all of `write_queues`, a sync of its result, `write_index`, a sync of its
 result, `finish`. Only the syncs block on the disk.
 
-A disk that refused a sync may drop the written data and report success for the next sync. So after a failed sync no later state
-is noted: the next start continues from the last good one, and finds in the commit log what queues and index lack.
+After a failed sync the kernel may drop the written data and report success for the next sync. So no state is saved after a
+failed sync: the next start continues from the last saved state, and completes queues and index from the commit log.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rocketmq_broker.store.recovery.durable_state import DurableMark, DurableSta
 from rocketmq_broker.store.writability import Writability
 
 ROUNDS: Final = Index.STAGES
-"""Rounds, from `begin` to `finish`, after which the next recovery need not read anything that was published before them."""
+"""The number of rounds after which the next recovery need not read anything that was published before them."""
 
 
 class CheckpointRounds:
-    """Successive rounds; the next one completes an interrupted one."""
+    """Successive rounds. Each completes the previous one if that was interrupted."""
 
     def __init__(
         self,
@@ -51,19 +51,19 @@ class CheckpointRounds:
         self._unsynced_directories: dict[Path, None] = {}
         self._latest_mark: DurableMark | None = None
         self.is_distrusted = False
-        """Whether a sync failed: then the store stays marked as crashed, and nothing is noted until it is opened again."""
+        """Whether a sync failed. The store then stays marked as crashed, and no state is saved until it is opened again."""
         self.last_store_timestamp = 0
         """The store timestamp of the last visible message."""
         self.believed_ms: Callable[[], int | None] = lambda: None
-        """Returns the time by which data expires. It is noted, so that a doubt about the clock outlives a restart."""
+        """Returns the time by which data expires. It is saved, so that a restart does not trust a clock that has jumped."""
 
     def distrust(self) -> None:
-        """Stops noting states, because a sync failed."""
+        """Stops saving states, because a sync failed."""
         self.is_distrusted = True
         self._index.distrust()
 
     def begin(self) -> DurableMark:
-        """Notes a state that `finish` saves for the next recovery. Raises StoreUnwritable."""
+        """Begins a round. Returns the state that `finish` saves for the next recovery. Raises StoreUnwritable."""
         self._writability.refuse_if_given_up()
         self._latest_mark = DurableMark(
             position=min(self._backlog.first_offset(self._log.flushed_position), self._log.flushed_position),
@@ -74,10 +74,10 @@ class CheckpointRounds:
         return self._latest_mark
 
     def write_queues(self) -> Iterator[Unsynced]:
-        """Writes waiting consume queue units to the files, one queue at each step; others may use the store in between.
+        """Writes waiting consume queue units to the files, one queue at each step. The store may be used between two steps.
 
-        Yields what to sync: files first, and then the directories that have new names. What earlier rounds yielded and did not
-        finish comes again. Raises OSError, StoreUnwritable.
+        Yields what to sync: first files, then the directories that have new names. Paths of earlier, unfinished rounds are
+        yielded again. Raises OSError, StoreUnwritable.
         """
         for unsynced in self._queues.write():
             self._writability.refuse_if_given_up()
@@ -86,7 +86,7 @@ class CheckpointRounds:
             yield unsynced
 
     def unsynced_queues(self) -> Unsynced:
-        """Returns all that `write_queues` yielded and no round has finished."""
+        """Returns everything that `write_queues` yielded and that no round has finished yet."""
         return Unsynced(list(self._unsynced), list(self._unsynced_directories))
 
     def write_index(self) -> Unsynced:
@@ -95,10 +95,11 @@ class CheckpointRounds:
         return self._index.write()
 
     def finish(self, mark: DurableMark, queues: Unsynced) -> Callable[[], None] | None:
-        """Ends a round after the syncs; `queues` is what was synced of the consume queues. Raises OSError.
+        """Ends a round after the syncs. `queues` has the synced paths of the consume queues. Raises OSError.
 
-        Returns a function that saves where the next recovery begins, or None if there is nothing to save. It writes two files, on
-        any thread, and raises OSError. An overtaken mark is not saved: a topic may have been deleted.
+        Returns a function that saves the position where the next recovery begins, or None if there is nothing to save. The
+        function writes two files, may run on any thread, and raises OSError. A mark that is not the latest one is not saved,
+        because a topic may have been deleted since.
         """
         if mark is not self._latest_mark or self._writability.is_given_up:
             return None
@@ -120,7 +121,7 @@ class CheckpointRounds:
         return save
 
     def run_all(self) -> None:
-        """Runs all rounds without a pause. Blocks. Raises OSError, StoreUnwritable."""
+        """Runs all rounds, one after the other. Blocks. Raises OSError, StoreUnwritable."""
         self._index.begin_rounds()
         for _ in range(ROUNDS):
             mark = self.begin()
@@ -135,7 +136,7 @@ class CheckpointRounds:
     def _sync(self, unsynced: Unsynced) -> None:
         files = self._open_files.files
         for path in unsynced.files:
-            if files.size(path) is not None:  # else its topic was deleted, or it expired
+            if files.size(path) is not None:  # otherwise its topic was deleted, or it expired
                 file = self._open_files.get(path)
                 try:
                     files.sync(file)

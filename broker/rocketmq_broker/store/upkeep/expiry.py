@@ -1,4 +1,4 @@
-"""Room on the disk: commit log segments expire, and with them their entries in consume queues and index."""
+"""The expiry of commit log segments, and of their entries in consume queues and index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.store.writability import Writability
 
 
 class Expiry:
-    """The expiry of data. It drops the data, and leaves the deletion of the files to its caller."""
+    """Drops expired data. The caller deletes the files."""
 
     def __init__(
         self,
@@ -34,31 +34,32 @@ class Expiry:
         self._writability = writability
 
     def expire(self, now_ms: int, needed_from: int | None = None, *, at_any_hour: bool = False) -> Expired:
-        """Drops commit log segments that may go; to be called every few seconds. Admits messages by the disk's used space.
+        """Drops expired commit log segments, and accepts or refuses messages by the disk's used space. Call it every few seconds.
 
-        The segment with `needed_from` and later ones stay. `trim` follows, then the deletion of all files named. Raises OSError.
+        The segment that contains `needed_from` and later ones are kept. Call `trim` afterwards, then delete all returned files.
+        Raises OSError.
         """
         self._writability.refuse_if_given_up()
-        ratio = self.look_at_disk()
+        ratio = self.check_disk()
         removal = removable(self._log, self._config, now_ms, ratio, needed_from, at_any_hour=at_any_hour)
         return Expired(self._log.segments.forget_before(removal.end), removal.unexpired, removal.youngest_ms)
 
     def next_due_ms(self, now_ms: int) -> int | None:
-        """Returns when `expire` may next drop a segment, if nothing is stored until then; None for never. Raises OSError."""
+        """Returns the time when `expire` may drop a segment if nothing is stored until then; None if never. Raises OSError."""
         return next_removal_ms(self._log, self._config, now_ms, self.disk_used_ratio())
 
     def trim(self) -> Iterator[Trimmed]:
-        """Drops the entries of dropped messages from consume queues and index, one file or queue a step."""
+        """Drops the entries of expired messages from consume queues and index, one queue or the index at each step."""
         yield from self._queues.trim(self._log.min_offset)
         yield Trimmed(self._index.forget_before(self._log.min_offset), 0)
 
-    def look_at_disk(self) -> float:
-        """Admits or refuses messages by the disk's used ratio, 0 to 1, and returns it. Raises OSError."""
+    def check_disk(self) -> float:
+        """Accepts or refuses messages by the disk's used ratio, 0 to 1. Returns the ratio. Raises OSError."""
         ratio = self.disk_used_ratio()
         self._writability.note_disk(ratio, self._config.disk_full_ratio)
         return ratio
 
     def disk_used_ratio(self) -> float:
-        """Returns how full the store's disk is, 0 to 1; with a separate disk for the commit log, that of the fuller one."""
+        """Returns the used ratio of the store's disk, 0 to 1. If the commit log has its own disk, returns the higher ratio."""
         directories = filter(self._files.is_directory, (self._config.root, self._config.commit_log_directory))
         return max(map(self._files.used_ratio, directories), default=0.0)

@@ -1,4 +1,4 @@
-"""The commit log's next segment, made before it is needed (RocketMQ's AllocateMappedFileService)."""
+"""The creation of the commit log's next segment before it is needed (RocketMQ's AllocateMappedFileService)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.store.writability import Writability
 
 
 class SegmentAhead:
-    """The preparation of segments: when one is to be made, and its addition to the log."""
+    """Decides when to create the next segment, and adds it to the log."""
 
     def __init__(self, log: CommitLog, config: StoreConfig, files: FileSystem, writability: Writability) -> None:
         self._log = log
@@ -22,13 +22,13 @@ class SegmentAhead:
 
     @property
     def prepare_from(self) -> int:
-        """Returns the commit log position at which the next segment should be made: three quarters through the last one."""
+        """Returns the commit log position at which the next segment should be created: three quarters of the last one."""
         return self._log.segments.end - self._config.commit_log_segment_size // 4
 
     def to_prepare(self) -> tuple[int, Callable[[], None]] | None:
-        """Returns the next segment's start, and a function that makes it on any thread and raises OSError; None if too early.
+        """Returns the next segment's start and a function that creates it; None if it is too early.
 
-        `adopt` follows. A first segment is made at once.
+        The function may run on any thread, and raises OSError. Call `adopt` afterwards. The first segment is due immediately.
         """
         segments, position = self._log.segments, self._log.written_position
         if self._writability.is_given_up or (segments.starts and position < self.prepare_from):

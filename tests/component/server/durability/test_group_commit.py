@@ -292,7 +292,7 @@ async def test_it_says_why_the_store_is_broken_if_what_was_not_flushed_cannot_be
             it.append(b"lost", opaque=1)
             await it.until(lambda: bool(it.client.frames))
         assert it.client.answer(0)[1] == ResponseCode.SERVICE_NOT_AVAILABLE
-        assert told == ["the disk failed, and what was not flushed cannot be taken back: EIO input/output error"]
+        assert told == ["the disk failed, and the unflushed data cannot be removed: EIO input/output error"]
 
 
 async def test_a_flush_process_that_dies_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:

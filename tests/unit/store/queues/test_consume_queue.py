@@ -138,17 +138,17 @@ def test_mended_units_that_the_disk_refuses_are_kept_in_memory_but_not_all_of_th
 ) -> None:
     disk.refuse_writes_after = 0
     for offset in range(5, 6 + unit_files.MAX_REFUSED_UNITS):
-        long_queue.mend(offset, Unit(9, 9, offset), may_write=True)
+        long_queue.repair(offset, Unit(9, 9, offset), may_write=True)
     assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 0, 6, 7, 8]
     disk.refuse_writes_after = None
-    long_queue.mend(5, Unit(9, 9, 5), may_write=True)
+    long_queue.repair(5, Unit(9, 9, 5), may_write=True)
     assert [unit.tags_code for unit in long_queue.units(4, 5)] == [0, 5, 6, 7, 8]
 
 
 def test_a_unit_that_is_not_written_yet_is_mended_in_memory(queue: ConsumeQueue) -> None:
     queue.put(0, 100, 10, 1)
     queue.put(1, 110, 10, 2)
-    queue.mend(1, Unit(200, 20, 3), may_write=True)
+    queue.repair(1, Unit(200, 20, 3), may_write=True)
     assert queue.units(0, 2) == [(100, 10, 1), (200, 20, 3)]
     assert queue.max_commit_log_offset == 220
 

@@ -78,7 +78,7 @@ def test_a_folder_that_cannot_be_locked_is_said_to_be_one_and_used(tmp_path: Pat
 
     store = MessageStore.open(small_config(tmp_path), NetworkFiles())
     assert store.recovery.actions == [
-        f"the folder {tmp_path}/commitlog cannot be locked, start no second broker on it: Bad file descriptor"
+        f"cannot lock the folder {tmp_path}/commitlog: Bad file descriptor; do not start a second broker on it"
     ]
     send(store, b"1")
     assert bodies(store) == [b"1"]
