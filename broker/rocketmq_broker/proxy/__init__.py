@@ -1,4 +1,4 @@
-"""The proxy: gRPC for clients of RocketMQ 5, on the same broker (RocketMQ's proxy in local mode)."""
+"""The gRPC proxy for clients of RocketMQ 5, inside the broker (RocketMQ's proxy in local mode)."""
 
 from rocketmq_broker.proxy.connections.caller import Caller
 from rocketmq_broker.proxy.server import GrpcProxy

@@ -1,4 +1,4 @@
-"""Statuses of answers, and what the broker's response codes become in them (RocketMQ's ResponseBuilder)."""
+"""The statuses of answers, and their mapping from the broker's response codes (RocketMQ's ResponseBuilder)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NO_PERMISSION: Final = "No default permission", "Need admin permission"
 
 
 class CallRefused(Exception):
-    """A call that is answered with another status than OK."""
+    """The call is answered with a status other than OK."""
 
     def __init__(self, code: api.Code, message: str) -> None:
         super().__init__(message)
@@ -38,8 +38,8 @@ class CallRefused(Exception):
 
 
 def refused(code: int, remark: str | None, system_error: api.Code = api.INTERNAL_SERVER_ERROR) -> CallRefused:
-    """Returns the refusal for an answer of the broker that is not SUCCESS. `system_error` is the code for SYSTEM_ERROR."""
-    remark = remark or f"the broker answers {code}"
+    """Returns the error for a broker's answer other than SUCCESS. `system_error` is the code for SYSTEM_ERROR."""
+    remark = remark or f"the broker answered with code {code}"
     if remark.startswith(_ACL_ERROR):
         reason = remark.removeprefix(_ACL_ERROR)
         return CallRefused(api.FORBIDDEN if reason.startswith(_NO_PERMISSION) else api.UNAUTHORIZED, reason)

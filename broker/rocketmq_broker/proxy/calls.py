@@ -1,6 +1,6 @@
-"""The calls of the API: bytes in, bytes out (RocketMQ's GrpcMessagingApplication).
+"""The methods of the gRPC API, from bytes to bytes (RocketMQ's GrpcMessagingApplication).
 
-The bytes are decoded here, so that damaged ones get an answer in words and no line in the log.
+Requests are decoded here, so that a damaged one is answered with an error status and not logged.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ logger = logging.getLogger(__name__)
 SERVICE: Final = "apache.rocketmq.v2.MessagingService"
 METRICS: Final = "opentelemetry.proto.collector.metrics.v1.MetricsService"
 MAX_REQUEST_BYTES: Final = 1024 * 1024
-"""Of a request without messages: the longest acknowledge 1024 of them. Of a client's settings, too."""
+"""The maximum size of a client's settings, and of a request without messages. The longest request acknowledges 1024 messages."""
 _MAX_METRICS_BYTES: Final = 4 * 1024 * 1024
 
 CallerOf = Callable[[Call], Caller]
-"""Returns who makes a call. Raises CallRefused."""
+"""Returns the caller of a call. Raises CallRefused."""
 Unary = Callable[[Caller, Any], Awaitable[Any]]
 RefuseEncoded = Callable[[bytes], None]
-"""Raises CallRefused for a request that costs too much to decode, DecodeError for damaged bytes."""
+"""Raises CallRefused for an encoded request that takes too long to decode, DecodeError for damaged bytes."""
 Hold = Callable[[int], None]
-"""Counts bytes that a call holds, or, below 0, holds no longer."""
+"""Adds to the number of bytes that a call holds; a negative number releases bytes."""
 Streaming = Callable[[Caller, Any, Hold], AsyncIterator[Any]]
 """An asynchronous generator."""
 TelemetryServed = Callable[[Caller, Call], Awaitable[None]]
 
 
 class Calls:
-    """The calls, by name. Each error becomes a status, and ends nothing else."""
+    """The methods, by name. An error in one becomes the status of its call."""
 
     def __init__(self, caller_of: CallerOf) -> None:
         self._caller_of = caller_of
@@ -49,7 +49,7 @@ class Calls:
     def unary(
         self, name: str, serve: Unary, max_bytes: int = MAX_REQUEST_BYTES, refuse_encoded: RefuseEncoded = lambda data: None
     ) -> None:
-        """Adds a call with one answer, which `serve` may return encoded. `max_bytes` is the longest request."""
+        """Adds a method with one answer, which `serve` may return encoded. `max_bytes` is the maximum size of a request."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def answer(call: Call) -> bytes:
@@ -65,19 +65,19 @@ class Calls:
             return response if isinstance(response, bytes) else _encoded(response)
 
         async def handle(call: Call) -> None:
-            # The answer's bytes are all that is kept while the client does not read.
+            # Only the encoded answer is kept in memory until the client reads it.
             await call.write(await answer(call))
 
         self._methods[name] = Method(handle, max_bytes)
 
     def streaming(self, name: str, serve: Streaming) -> None:
-        """Adds a call with a stream of answers."""
+        """Adds a method with a stream of answers."""
         request_type, response_type = getattr(service, f"{name}Request"), getattr(service, f"{name}Response")
 
         async def handle(call: Call) -> None:
             data = await _request(call)
             try:
-                # Closed at once where the client goes away: it gives back what the client has not taken.
+                # The generator is closed as soon as the client ends the call, to release messages that were not delivered.
                 served = cast("AsyncGenerator[Any]", serve(self._caller_of(call), request_type.FromString(data), call.hold))
                 async with aclosing(served) as responses:
                     async for response in responses:
@@ -90,7 +90,7 @@ class Calls:
         self._methods[name] = Method(handle, MAX_REQUEST_BYTES, has_one_answer=False)
 
     def telemetry(self, serve: TelemetryServed) -> None:
-        """Adds Telemetry: commands in both directions. A refusal ends it with a status of gRPC's own, as Apache's proxy does."""
+        """Adds Telemetry, with commands in both directions. A refusal ends it with a gRPC status, as in Apache's proxy."""
 
         async def handle(call: Call) -> None:
             try:
@@ -103,7 +103,7 @@ class Calls:
         self._methods["Telemetry"] = Method(handle, MAX_REQUEST_BYTES, is_telemetry=True, has_one_answer=False)
 
     def unsupported(self, name: str) -> None:
-        """Adds a call that is answered with NOT_IMPLEMENTED."""
+        """Adds a method that is answered with NOT_IMPLEMENTED."""
 
         async def refuse(caller: Caller, request: object) -> object:
             raise CallRefused(api.NOT_IMPLEMENTED, f"{name} is not supported by this broker")
@@ -111,7 +111,7 @@ class Calls:
         self.unary(name, refuse)
 
     def methods(self) -> Mapping[bytes, Method]:
-        """Returns all of them by their paths, and one that takes clients' metrics and drops them."""
+        """Returns the methods by their paths, and one that accepts and discards clients' metrics."""
 
         async def drop(call: Call) -> None:
             await call.write(b"")
@@ -134,7 +134,7 @@ def _status(name: str, error: Exception) -> api.Status:
     if isinstance(error, CallRefused):
         return error.status
     if isinstance(error, DecodeError):
-        return api.Status(code=api.BAD_REQUEST, message=f"no {name}Request: the bytes cannot be decoded")
+        return api.Status(code=api.BAD_REQUEST, message=f"cannot decode the {name}Request")
     logger.error("%s failed", name, exc_info=error)
     return api.Status(code=api.INTERNAL_ERROR, message=INTERNAL_ERROR)
 

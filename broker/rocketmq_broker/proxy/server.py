@@ -1,4 +1,4 @@
-"""The proxy: the port for clients, and the calls that it serves (RocketMQ's ProxyStartup)."""
+"""The proxy: the gRPC server and its methods (RocketMQ's ProxyStartup)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_broker.proxy.clients.routes import TopicRoutes
 from rocketmq_broker.proxy.clients.telemetry import Telemetry
 from rocketmq_broker.proxy.connections.call import Call
 from rocketmq_broker.proxy.connections.caller import Accounts, Caller, caller_of
-from rocketmq_broker.proxy.connections.front import Front
+from rocketmq_broker.proxy.connections.grpc_server import GrpcServer
 from rocketmq_broker.proxy.connections.session import ClientSessions
 from rocketmq_broker.proxy.consuming.receiving import MayConsume, Receiving
 from rocketmq_broker.proxy.consuming.renewals import LOOK_EVERY_S, Renewals
@@ -32,11 +32,11 @@ from rocketmq_broker.server.server_context import ServerContext
 _BEYOND_THE_BODY_BYTES: Final = 64 * 1024
 _STOPS_WITHIN_S: Final = 1.0
 _FIRST_RETRY_LEVEL: Final = 2
-"""Delay levels before the third are for other uses than retries, as in RocketMQ (the level of attempt n is n + 2)."""
+"""The index of the first delay level for retries, as in RocketMQ: the level of attempt n is n + 2."""
 
 
 class GrpcProxy:
-    """The broker's port for clients of RocketMQ 5."""
+    """The broker's gRPC server for clients of RocketMQ 5."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class GrpcProxy:
         may_consume: MayConsume | None,
         public_host: str,
     ) -> None:
-        """`broker` handles what clients ask of the broker. Where none are needed `accounts` and `may_consume` are None."""
+        """`broker` handles the requests to the broker. `accounts` and `may_consume` are None if no accounts are needed."""
         self._context = context
         self._popping = popping
         self._renewals = Renewals(popping, context.clock)
@@ -63,7 +63,7 @@ class GrpcProxy:
         self._may_consume = may_consume
         self._max_message_bytes = max_message_bytes
         self._sessions = ClientSessions(broker, memory, (context.identity.ip, context.identity.port))
-        self._front = Front(contexts, memory, max_connections, steady_ns, self._sessions.connection_ended)
+        self._server = GrpcServer(contexts, memory, max_connections, steady_ns, self._sessions.connection_ended)
         self._sessions.requests.add(TelemetryChecks(self._sessions).handlers)
         self._messages = SentMessages(delays_ms, max_message_bytes)
         self._delays_ms = delays_ms
@@ -71,28 +71,28 @@ class GrpcProxy:
 
     @property
     def port(self) -> int:
-        """Returns the port for clients, once started."""
-        return self._front.port
+        """Returns the port after `start`."""
+        return self._server.port
 
     async def start(self, host: str, port: int) -> None:
-        """Serves clients when it returns. Raises OSError if the address cannot be used."""
-        await self._front.bind(host, port)
+        """Starts serving clients. Raises OSError if the address cannot be used."""
+        await self._server.bind(host, port)
         self._tasks.every(LOOK_EVERY_S, "renewing invisible times", self._renewals.look)
-        self._front.start(self._calls().methods())
+        self._server.start(self._calls().methods())
 
     def stop_listening(self) -> None:
-        """Takes no more connections; open ones stay."""
-        self._front.stop_listening()
+        """Stops accepting connections. Open connections stay."""
+        self._server.stop_listening()
 
     async def stop(self) -> None:
-        """Ends all calls and connections. Call it after the broker has given its answers."""
+        """Ends all calls and connections. Call it after the broker has answered the open requests."""
         await self._tasks.stop()
         await self._sessions.close()
-        await self._front.stop(_STOPS_WITHIN_S)
+        await self._server.stop(_STOPS_WITHIN_S)
 
     def _calls(self) -> Calls:
         context = self._context
-        routes = TopicRoutes(context.topic_table, context.identity.name, (self._public_host, self._front.port))
+        routes = TopicRoutes(context.topic_table, context.identity.name, (self._public_host, self._server.port))
         sending = Sending(routes, self._messages, context.clock)
         answers = SettingsAnswers(
             group_of=context.subscription_groups.groups.get,

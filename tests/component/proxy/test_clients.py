@@ -167,7 +167,7 @@ async def test_a_client_of_the_other_protocol_gets_a_sentence_in_the_log_and_an_
     writer.write(b"\x00\x00\x00\x76\x00\x00\x00\x72{}")
     assert await reader.read() == b""
     writer.close()
-    assert "it speaks no gRPC: this is grpcServerPort" in caplog.text
+    assert "it does not use gRPC, but this is grpcServerPort" in caplog.text
 
 
 async def test_gRPC_on_the_other_port_gets_a_sentence_in_the_log_and_an_end(

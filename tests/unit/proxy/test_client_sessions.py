@@ -40,7 +40,7 @@ async def test_a_call_under_way_gets_its_answer_although_the_telemetry_ended() -
     connection, command = await broker.asked.get()
     session.telemetry_ended(outbox)
     assert session.connection.is_open
-    assert not session.can_be_asked
+    assert not session.has_telemetry
     later = broker.sessions.of(CALLER)
     assert later is not session
     connection.send(encode_response(command, ResponseCode.SUCCESS))

@@ -1,1 +1,1 @@
-"""What clients say of themselves and ask of the broker: settings, heartbeats, routes."""
+"""Clients' settings, heartbeats and routes."""

@@ -17,7 +17,7 @@ _FIRST_PAUSE_MS, _MAX_PAUSE_MS, _MULTIPLIER = 10, 1_000, 2.0
 
 
 class SettingsAnswers:
-    """Answers to clients' settings. Numbers that the broker has no setting for are the defaults of Apache's proxy 5.3.3."""
+    """Answers to clients' settings. Values that the broker cannot configure are the defaults of Apache's proxy 5.3.3."""
 
     def __init__(
         self,
@@ -27,14 +27,14 @@ class SettingsAnswers:
         max_body_bytes: int,
         retry_delays_ms: Sequence[int],
     ) -> None:
-        """`retry_delays_ms` are the pauses before a failed message's next attempts, in order."""
+        """`retry_delays_ms` are the delays before the next delivery attempts of a failed message, in order."""
         self._group_of = group_of
         self._is_fifo = is_fifo
         self._max_body_bytes = max_body_bytes
         self._retry_delays_ms = retry_delays_ms
 
     def of(self, caller: Caller, asked: api.Settings) -> api.Settings:
-        """Returns the client's settings with the broker's part filled in. Raises CallRefused for endpoints that none are."""
+        """Returns the client's settings with the broker's part filled in. Raises CallRefused for invalid endpoints."""
         refuse_endpoints(asked.access_point)
         answer = api.Settings()
         answer.CopyFrom(asked)
@@ -42,8 +42,8 @@ class SettingsAnswers:
             self._subscription(answer)
         else:
             self._publishing(answer)
-        # Apache's Python client 5.0.9 consumes nothing without a metric; 5.1.0 hangs where it is off. So theirs is on, and
-        # this broker takes what they then report, and drops it.
+        # Apache's Python client 5.0.9 does not consume without a metric, and 5.1.0 hangs if it is off. So metrics are on
+        # for Python clients, and the broker discards what they report.
         answer.metric.CopyFrom(api.Metric(on=caller.language == "PYTHON", endpoints=asked.access_point))
         return answer
 

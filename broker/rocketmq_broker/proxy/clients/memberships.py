@@ -1,4 +1,4 @@
-"""The groups of a client, registered with the broker by heartbeats as any client's (RocketMQ's ClientActivity)."""
+"""The registration of clients with the broker by heartbeats (RocketMQ's ClientActivity)."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _CONSUME_TYPES: Final[dict[api.ClientType, ConsumeType]] = {
 
 
 async def register(caller: Caller, session: ClientSession, settings: api.Settings) -> None:
-    """Sends the broker the client's heartbeat. Raises CallRefused.
+    """Sends the client's heartbeat to the broker. Raises CallRefused.
 
-    The producer group of these clients is the topic, as with Apache's proxy: their API has no producer groups.
+    The producer group is the topic, as in Apache's proxy, because the gRPC API has no producer groups.
     """
     producers: list[ProducerData] = []
     consumers: list[ConsumerData] = []
@@ -46,13 +46,13 @@ async def register(caller: Caller, session: ClientSession, settings: api.Setting
         case "subscription":
             consumers = [_consumer(settings)]
         case _:
-            raise CallRefused(api.BAD_REQUEST, "there is no publishing or subscription data in settings")
+            raise CallRefused(api.BAD_REQUEST, "the settings have neither publishing nor subscription")
     heartbeat = HeartbeatData(client_id=caller.client_id, producer_data_set=producers, consumer_data_set=consumers)
     await session.invoke(RequestCode.HEART_BEAT, body=heartbeat.encode(), system_error=api.TOO_MANY_REQUESTS)
 
 
 async def heartbeat(caller: Caller, session: ClientSession, request: service.HeartbeatRequest) -> service.HeartbeatResponse:
-    """Keeps the client in its groups. Raises CallRefused if it has not sent its settings since it came."""
+    """Keeps the client in its groups. Raises CallRefused if the client has not sent its settings."""
     await register(caller, session, _settings(session, request.group))
     return service.HeartbeatResponse(status=OK)
 
@@ -60,11 +60,11 @@ async def heartbeat(caller: Caller, session: ClientSession, request: service.Hea
 async def leave(
     sessions: ClientSessions, caller: Caller, request: service.NotifyClientTerminationRequest
 ) -> service.NotifyClientTerminationResponse:
-    """Takes the client out of its groups. Its session ends with its telemetry, which the client closes next, or closed before.
+    """Removes the client from its groups. Raises CallRefused like `heartbeat`.
 
-    Raises CallRefused like `heartbeat`.
+    The client's session ends with its telemetry, which the client closes before or after this call.
     """
-    if sessions.left_without_farewell(caller):
+    if sessions.ended_without_termination(caller):
         return service.NotifyClientTerminationResponse(status=OK)
     session = sessions.of(caller)
     settings, session.settings = _settings(session, request.group), None
@@ -74,15 +74,15 @@ async def leave(
     try:
         await asyncio.gather(*(session.invoke(RequestCode.UNREGISTER_CLIENT, header) for header in groups))
     except CallRefused:
-        if not session.is_over:  # the end of a session takes its client out of all groups
+        if not session.is_over:  # the end of a session removes its client from all groups
             raise
     return service.NotifyClientTerminationResponse(status=OK)
 
 
 def _settings(session: ClientSession, group: api.Resource) -> api.Settings:
-    """Returns the client's settings. Raises CallRefused without them, and for a consumer that names no legal group."""
-    if session.settings is None or not session.can_be_asked:
-        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings by Telemetry")
+    """Returns the client's settings. Raises CallRefused if there are none, and for a consumer with an invalid group."""
+    if session.settings is None or not session.has_telemetry:
+        raise CallRefused(api.UNRECOGNIZED_CLIENT_TYPE, "this client has not sent its settings: open Telemetry first")
     if session.settings.HasField("subscription"):
         refuse_consumer_group(group.name)
     return session.settings
@@ -113,6 +113,6 @@ def _subscriptions(entries: Iterable[api.SubscriptionEntry]) -> list[Subscriptio
 
 
 def expression_of(expression: api.FilterExpression) -> tuple[str, str]:
-    """Returns the expression of a subscription and its type, in the broker's words."""
+    """Returns the expression and the expression type of a subscription, as the broker names them."""
     kind = EXPRESSION_SQL92 if expression.type == api.SQL else EXPRESSION_TAG
     return expression.expression or SUBSCRIBE_ALL, kind

@@ -1,4 +1,4 @@
-"""Routes and assignments: this broker, under the address by which the client came (RocketMQ's RouteActivity)."""
+"""Routes and assignments, which name this broker by the address that the client used (RocketMQ's RouteActivity)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rocketmq_broker.proxy.protos.definition_pb2 import MessageType, Permission
 from rocketmq_broker.server.topics.topic_table import TopicTable
 
 AUTO_CREATED_QUEUES: Final = 4
-"""The queues of a topic that a send creates, as clients of RocketMQ ask for it; fewer if the broker's default is less."""
+"""The number of queues of an auto-created topic, as clients of RocketMQ request it. The broker's default may lower it."""
 MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
-"""gRPC's libraries read no longer message unless they are set to."""
+"""The default maximum message size of gRPC libraries."""
 _ALL_QUEUES: Final = -1
 _LIKE_ANY: Final = 0
 _ALL_TYPES: Final = (api.NORMAL, api.FIFO, api.DELAY, api.TRANSACTION)
@@ -31,23 +31,23 @@ _TYPES: Final[dict[str, tuple[MessageType, ...]]] = {
 
 
 class TopicRoutes:
-    """The topics of this broker, as clients of RocketMQ 5 see them."""
+    """The routes of this broker's topics."""
 
     def __init__(self, topic_table: TopicTable, broker_name: str, own_address: tuple[str, int]) -> None:
-        """`own_address` is for clients that do not say by which address they came."""
+        """`own_address` is used for clients that do not send their endpoints."""
         self._topics = topic_table
         self._broker_name = broker_name
         self._own_address = own_address
 
     def query_route(self, request: service.QueryRouteRequest) -> bytes:
-        """Returns the topic's queues, encoded. Raises CallRefused if there is no such topic, and a send may not create it."""
+        """Returns the encoded route of a topic. Raises CallRefused if the topic does not exist and cannot be auto-created."""
         config = self.topic(request.topic.name)
         permissions_of_queues = _permissions(config)
         like = self._queue(request.topic, _LIKE_ANY, api.READ_WRITE, config, request.endpoints)
         if (total_bytes := like.ByteSize() * len(permissions_of_queues)) > MAX_ANSWER_BYTES:
             reason = f"endpoints or namespace too long: the route has {total_bytes} bytes, at most {MAX_ANSWER_BYTES}"
             raise CallRefused(api.ILLEGAL_ACCESS_POINT, reason)
-        # Encoded messages in a row are one message with all their queues. It takes half the time and a tenth of the memory.
+        # Concatenated encoded messages decode as one message with all queues. That takes half the time and a tenth of the memory.
         part = service.QueryRouteResponse(message_queues=[like])
         queue = part.message_queues[0]
         parts = [service.QueryRouteResponse(status=OK).SerializeToString()]
@@ -57,22 +57,22 @@ class TopicRoutes:
         return b"".join(parts)
 
     def query_assignment(self, request: service.QueryAssignmentRequest) -> service.QueryAssignmentResponse:
-        """Returns what a consumer receives from: all queues in one. Raises CallRefused."""
+        """Returns a consumer's assignment: one that stands for all queues. Raises CallRefused."""
         config = self.topic(request.topic.name)
         refuse_consumer_group(request.group.name)
         if not permissions.is_readable(config.perm) or config.read_queue_nums <= 0:
-            raise CallRefused(api.FORBIDDEN, "no readable queue")
+            raise CallRefused(api.FORBIDDEN, f"the topic {request.topic.name} has no readable queue")
         queue = self._queue(request.topic, _ALL_QUEUES, _permission(config.perm), config, request.endpoints)
         return service.QueryAssignmentResponse(status=OK, assignments=[api.Assignment(message_queue=queue)])
 
     def is_there(self, name: str) -> bool:
-        """Returns whether the topic exists now."""
+        """Returns whether the topic exists."""
         return self._topics.get(name) is not None
 
     def topic(self, name: str) -> TopicConfig:
-        """Returns the topic's settings: those that a send would create it with, if there is none and it may.
+        """Returns the topic's settings, or those with which a send would auto-create it.
 
-        Raises CallRefused.
+        Raises CallRefused if the topic does not exist and cannot be auto-created.
         """
         refuse_topic(name)
         config = self._topics.get(name)
@@ -87,19 +87,19 @@ class TopicRoutes:
         )
 
     def refuse_unwritable(self, name: str) -> None:
-        """Raises CallRefused for an illegal name, and for a topic without a queue to write to."""
+        """Raises CallRefused for an invalid name, and for a topic without writable queues."""
         refuse_topic(name)
         config = self._topics.get(name)
         if config is not None and config.write_queue_nums <= 0:
-            raise CallRefused(api.FORBIDDEN, f"the topic {name} has no queue to write to")
+            raise CallRefused(api.FORBIDDEN, f"the topic {name} has no writable queue")
 
     def accepted_types(self, name: str) -> tuple[MessageType, ...]:
-        """Returns the types of messages that the topic takes: all unless the attribute message.type names one."""
+        """Returns the message types that the topic accepts: all types unless the attribute message.type restricts them."""
         config = self._topics.get(name)
         return _accepted(config) if config is not None else _ALL_TYPES
 
     def is_fifo(self, name: str) -> bool:
-        """Returns whether the topic is for FIFO messages alone, which are consumed queue by queue."""
+        """Returns whether the topic accepts FIFO messages only. These are consumed in order."""
         return self.accepted_types(name) == (api.FIFO,)
 
     def _queue(
@@ -130,7 +130,7 @@ def _permission(perm: int) -> Permission:
 
 
 def _permissions(config: TopicConfig) -> list[Permission]:
-    """Returns the permission of each queue: those below both numbers may be read and written."""
+    """Returns the permission of each queue. Queue ids below both queue numbers are readable and writable."""
     reads = config.read_queue_nums if permissions.is_readable(config.perm) else 0
     writes = config.write_queue_nums if permissions.is_writeable(config.perm) else 0
     both = min(reads, writes)

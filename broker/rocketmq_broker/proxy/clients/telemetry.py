@@ -1,4 +1,4 @@
-"""Telemetry: settings in both directions, and what the broker asks a client meanwhile (RocketMQ's ClientActivity.telemetry)."""
+"""Telemetry: the exchange of settings, and the broker's commands to a client (RocketMQ's ClientActivity.telemetry)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ logger = logging.getLogger(__name__)
 
 
 class Telemetry:
-    """The telemetry of all clients. A client's session ends with it."""
+    """The telemetry of all clients. A client's session ends with its telemetry."""
 
     def __init__(self, sessions: ClientSessions, answers: SettingsAnswers) -> None:
         self._sessions = sessions
         self._answers = answers
 
     async def serve(self, caller: Caller, call: Call) -> None:
-        """Reads and writes commands until the client or the session ends. Raises CallRefused for settings that are refused."""
+        """Reads and writes commands until the client or the session ends. Raises CallRefused for invalid settings."""
         session = self._sessions.of(caller)
         outbox = session.open_telemetry(call.hold)
         refusals: list[CallRefused | CallEnded] = []
@@ -57,10 +57,10 @@ class Telemetry:
                     session.settings = command.settings
                     call.hold(len(data) - held_bytes)
                     held_bytes = len(data)
-                    session.tell(service.TelemetryCommand(status=OK, settings=self._answers.of(caller, command.settings)))
-                    await outbox.join()  # a client that reads no answers sends no further settings
+                    session.send(service.TelemetryCommand(status=OK, settings=self._answers.of(caller, command.settings)))
+                    await outbox.join()  # further settings are read only after the client has read this answer
         except DecodeError:
-            refusals.append(CallRefused(api.BAD_REQUEST, "no TelemetryCommand: the bytes cannot be decoded"))
+            refusals.append(CallRefused(api.BAD_REQUEST, "cannot decode the TelemetryCommand"))
         except (CallRefused, CallEnded) as refusal:
             refusals.append(refusal)
         finally:

@@ -1,1 +1,1 @@
-"""How clients come in: the port, TLS, sessions, accounts."""
+"""Clients' connections: the port, TLS, HTTP/2, accounts, sessions."""

@@ -1,4 +1,4 @@
-"""One call of a client by gRPC over HTTP/2: messages in, messages out, and a status at its end."""
+"""One gRPC call over HTTP/2: request messages, response messages, and a final status."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Final, Protocol
 from urllib.parse import quote
 
 _PREFIX_BYTES: Final = 5
-"""Before each message: whether it is compressed, 1 byte, and its length, 4 bytes."""
+"""The size of the prefix of each message: a compression flag of 1 byte and a length of 4 bytes."""
 _TIMEOUT: Final = re.compile(r"(\d{1,8})([HMSmun])")
 _UNITS_S: Final = {"H": 3600.0, "M": 60.0, "S": 1.0, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _MAX_TIMEOUT_S: Final = 30 * 24 * 3600.0
-"""The event loop's timers know no later time than some weeks."""
+"""The maximum deadline. Timers of the event loop are limited to some weeks."""
 _UNQUOTED: Final = " !\"#$&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 
 class GrpcStatus(IntEnum):
-    """The statuses of gRPC that end a call here."""
+    """The gRPC statuses that this server uses."""
 
     OK = 0
     INVALID_ARGUMENT = 3
@@ -33,7 +33,7 @@ class GrpcStatus(IntEnum):
 
 
 class CallEnded(Exception):
-    """The end of a call with another status than OK."""
+    """The call ends with a status other than OK."""
 
     def __init__(self, status: GrpcStatus, message: str) -> None:
         super().__init__(message)
@@ -43,13 +43,13 @@ class CallEnded(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What serves the calls of one name."""
+    """The handler of a method, with its limits."""
 
     serve: Callable[[Call], Awaitable[None]]
-    """Raises CallEnded."""
+    """Handles one call. Raises CallEnded."""
     max_message_bytes: int
     is_telemetry: bool = False
-    """Whether the client sends more than one message, and the call begins before the first."""
+    """Whether the client sends several messages. The call then begins before the first one."""
     has_one_answer: bool = True
 
 
@@ -57,32 +57,32 @@ class Carrier(Protocol):
     """The connection of a call."""
 
     def acknowledge(self, stream_id: int, received_bytes: int) -> None:
-        """Lets the client send so many more bytes."""
+        """Allows the client to send as many more bytes."""
 
     def held_changed(self, by_bytes: int) -> None:
-        """Takes note that the call holds more, or less."""
+        """Adds to the number of bytes held by calls; a negative number releases bytes."""
 
     async def send(self, call: Call, data: bytes) -> None:
-        """Sends data when the client has room for it. Raises CallEnded if it makes none in time."""
+        """Sends data when the client's window allows it. Raises CallEnded if it does not within the time limit."""
 
 
 class Call:
-    """A call under way. All that it holds is counted: what was read until it ends, and answers until they are sent."""
+    """A call in progress. Its memory is counted: received data until the call ends, and answers until they are sent."""
 
     def __init__(
         self, carrier: Carrier, stream_id: int, method: Method, metadata: dict[str, str], address: tuple[str, int], now_s: float
     ) -> None:
-        """Raises CallEnded for a time-out that cannot be read."""
+        """Raises CallEnded for an invalid grpc-timeout."""
         self.stream_id = stream_id
         self.method = method
         self.metadata = metadata
         self.address = address
         self.began_s = now_s
         self.deadline_s = now_s + _timeout_s(metadata["grpc-timeout"]) if "grpc-timeout" in metadata else None
-        """By the event loop's clock; None without one."""
+        """The deadline by the event loop's clock; None without one."""
         self.has_client_ended = False
         self.is_answered = False
-        """Whether a message was sent, and with it the headers."""
+        """Whether the headers and a message were sent."""
         self.small_frames = 0
         self.task: asyncio.Task[None] | None = None
         self.timer: asyncio.TimerHandle | None = None
@@ -95,30 +95,30 @@ class Call:
         self._more: asyncio.Future[None] | None = None
 
     def remaining_s(self) -> float | None:
-        """Returns the time until the client's deadline; None without one."""
+        """Returns the time until the client's deadline, or None without a deadline."""
         return None if self.deadline_s is None else max(0.0, self.deadline_s - asyncio.get_running_loop().time())
 
     def feed(self, data: bytes, flow_bytes: int) -> None:
-        """Takes what the client sent; `flow_bytes` is what it takes of the window. Raises CallEnded for what is no message."""
+        """Adds received data. `flow_bytes` is its size for flow control. Raises CallEnded for an invalid message."""
         self._data += data
         self.hold(len(data))
         self._unacknowledged += flow_bytes
         length = self._next_length()
         if not self.method.is_telemetry:
             if length is not None and len(self._data) > length + _PREFIX_BYTES:
-                raise CallEnded(GrpcStatus.INTERNAL, "more than one message in a call that takes one")
+                raise CallEnded(GrpcStatus.INTERNAL, "more than one message in a unary call")
             self._acknowledge()
         elif length is None or len(self._data) - self._taken < length + _PREFIX_BYTES:
             self._acknowledge()
         self._wake()
 
     def client_ended(self) -> None:
-        """Takes note that the client sends no more."""
+        """Records that the client sends no more data."""
         self.has_client_ended = True
         self._wake()
 
     async def read(self) -> bytes | None:
-        """Returns the next message; None when the client has ended. Raises CallEnded for what is no message."""
+        """Returns the next message, or None after the client's last one. Raises CallEnded for an invalid message."""
         while True:
             length = self._next_length()
             end = self._taken + _PREFIX_BYTES + (length or 0)
@@ -141,7 +141,7 @@ class Call:
             await self._more
 
     async def write(self, message: bytes) -> None:
-        """Sends an answer; returns when it has left. Raises CallEnded if the client does not read."""
+        """Sends an answer, and returns once it is sent. Raises CallEnded if the client does not read."""
         data = b"\x00" + len(message).to_bytes(4, "big") + message
         self.hold(len(data))
         try:
@@ -150,13 +150,13 @@ class Call:
             self.hold(-len(data))
 
     def hold(self, by_bytes: int) -> None:
-        """Counts bytes that the call holds, or holds no longer."""
+        """Adds to the number of bytes that the call holds; a negative number releases bytes."""
         if not self._is_released:
             self._held_bytes += by_bytes
             self._carrier.held_changed(by_bytes)
 
     def release(self) -> None:
-        """Frees what the call holds."""
+        """Frees the call's memory and stops its timer."""
         if self.timer is not None:
             self.timer.cancel()
         self._data.clear()
@@ -164,7 +164,10 @@ class Call:
         self._is_released = True
 
     def _next_length(self) -> int | None:
-        """Returns the length of the next message; None before it is known. Raises CallEnded for a message that is refused."""
+        """Returns the length of the next message, or None before its prefix has arrived.
+
+        Raises CallEnded for an invalid prefix.
+        """
         if len(self._data) - self._taken < _PREFIX_BYTES:
             return None
         if self._data[self._taken]:
@@ -186,7 +189,7 @@ class Call:
 
 
 def metadata_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Returns the headers that are text. Names that end in -bin hold bytes, which no call here reads."""
+    """Returns the text headers. Headers whose names end in -bin have binary values, and are not used here."""
     return {
         name.decode(): value.decode()
         for name, value in headers
@@ -195,12 +198,14 @@ def metadata_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 
 def message_header(message: str) -> str:
-    """Returns a status's message as a header holds it: percent-encoded, and no longer than clients read."""
+    """Encodes a status message for a header: percent-encoded, and at most 500 characters long."""
     return quote(message[:500], safe=_UNQUOTED)
 
 
 def _timeout_s(text: str) -> float:
     read = _TIMEOUT.fullmatch(text)
     if read is None:
-        raise CallEnded(GrpcStatus.INTERNAL, "grpc-timeout: 1 to 8 digits and one of H, M, S, m, u and n are expected")
+        raise CallEnded(
+            GrpcStatus.INTERNAL, f"invalid grpc-timeout {text[:20]!r}: must be 1 to 8 digits and one of H, M, S, m, u, n"
+        )
     return min(int(read[1]) * _UNITS_S[read[2]], _MAX_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""The client behind a call, as the call's metadata and its connection show it (RocketMQ's ContextInitPipeline)."""
+"""The client that makes a call, from the call's metadata and its connection (RocketMQ's ContextInitPipeline)."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _AUTHORIZATION: Final = re.compile(
 
 
 class Accounts(Protocol):
-    """The accounts in force."""
+    """The accounts of the broker."""
 
     def credentials(self, access_key: str) -> SessionCredentials | None:
-        """Returns the credentials of an account; None where there is no such account."""
+        """Returns the credentials of an account, or None if it does not exist."""
 
     def is_trusted(self, remote_ip: str) -> bool:
-        """Returns whether requests from the address need no account."""
+        """Returns whether requests from that address need no account."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """A client: its id, its address, the language that it says it speaks, and its account if it signs its calls."""
+    """A client: its id, address and programming language, and its account if it signs its calls."""
 
     client_id: str
     address: tuple[str, int]
     language: str = ""
     credentials: SessionCredentials | None = None
     remaining_ms: int | None = None
-    """The time until the call's deadline; None without one."""
+    """The time until the call's deadline, or None without a deadline."""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Returns what two connections of one client share: its id, its machine and its account."""
+        """Returns the key that all connections of one client share: its id, host and account."""
         return self.client_id, self.address[0], self.credentials.access_key if self.credentials is not None else ""
 
 
@@ -49,18 +49,19 @@ def caller_of(
 ) -> Caller:
     """Returns the caller. Raises CallRefused without a client id, or without the signature of an account.
 
-    Without `accounts` none is needed, and signatures are not looked at.
+    If `accounts` is None, calls need no account and signatures are ignored.
     """
     client_id = metadata.get("x-mq-client-id", "")
     if not client_id.strip() or len(client_id) > MAX_CLIENT_ID_LENGTH:
-        raise CallRefused(api.CLIENT_ID_REQUIRED, f"x-mq-client-id: 1 to {MAX_CLIENT_ID_LENGTH} letters are expected")
+        reason = f"x-mq-client-id must not be blank, and must have at most {MAX_CLIENT_ID_LENGTH} characters"
+        raise CallRefused(api.CLIENT_ID_REQUIRED, reason)
     credentials = _credentials(metadata, address[0], accounts) if accounts is not None else None
     remaining_ms = int(remaining_s * 1000) if remaining_s is not None else None
     return Caller(client_id, address, metadata.get("x-mq-language", ""), credentials, remaining_ms)
 
 
 def _credentials(metadata: dict[str, str], remote_ip: str, accounts: Accounts) -> SessionCredentials | None:
-    """Returns the account that signed the call; None for an unsigned call of a trusted address."""
+    """Returns the account that signed the call, or None for an unsigned call from a trusted address."""
     authorization = metadata.get("authorization", "")
     if not authorization:
         if accounts.is_trusted(remote_ip):
@@ -70,7 +71,7 @@ def _credentials(metadata: dict[str, str], remote_ip: str, accounts: Accounts) -
     if read is None:
         raise CallRefused(
             api.UNAUTHORIZED,
-            "authorization: MQv2-HMAC-SHA1 with Credential, SignedHeaders=x-mq-date-time and Signature is expected",
+            "invalid authorization: must be MQv2-HMAC-SHA1 with Credential, SignedHeaders=x-mq-date-time and Signature",
         )
     access_key, signature = read.groups()
     credentials = accounts.credentials(access_key)

@@ -1,4 +1,4 @@
-"""The frames of HTTP/2, cut from a connection's bytes before they are interpreted, and what useless ones cost (RFC 9113, 4).
+"""Splits a connection's bytes into HTTP/2 frames, and limits useless frames (RFC 9113, 4).
 
 +-----------------+----------+-----------+---------------+- - - - - +
 | length, 3 bytes | type, 1  | flags, 1  | stream id, 4  | payload  |
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""The first bytes of each connection of HTTP/2."""
+"""The first bytes of each HTTP/2 connection."""
 MAX_FRAME_BYTES: Final = 16 * 1024
-"""The longest payload, as HTTP/2 has it where nothing else is agreed on."""
+"""The maximum payload of a frame: HTTP/2's default."""
 MAX_HEADER_BLOCK_BYTES: Final = 64 * 1024
-"""The longest header block, compressed, with all its CONTINUATION frames."""
+"""The maximum size of a compressed header block with all its CONTINUATION frames."""
 
 DATA: Final = 0
 HEADERS: Final = 1
@@ -30,11 +30,11 @@ _ALLOWED_EACH_SECOND: Final = 100.0
 
 
 class FrameRefused(Exception):
-    """Bytes that no well-behaved client sends. The text names what is wrong."""
+    """The client violates HTTP/2 or its limits. The text describes the violation."""
 
 
 class Frame(NamedTuple):
-    """A whole frame: its type, its stream, and all its bytes."""
+    """A complete frame. `data` includes the frame's header."""
 
     type: int
     stream_id: int
@@ -42,12 +42,12 @@ class Frame(NamedTuple):
 
     @property
     def payload_bytes(self) -> int:
-        """Returns the payload's length."""
+        """Returns the length of the payload."""
         return len(self.data) - _HEADER_BYTES
 
 
 class FrameCutter:
-    """Cuts frames. It holds no more than one incomplete frame and what came with it in one read."""
+    """Splits received bytes into frames. It holds at most one incomplete frame and the rest of one read."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -56,27 +56,27 @@ class FrameCutter:
 
     @property
     def held_bytes(self) -> int:
-        """Returns the bytes that are no whole frame, and those of an incomplete header block."""
+        """Returns the number of bytes not returned as frames yet, plus those of an incomplete header block."""
         return len(self._data) + self._block_bytes
 
     @property
     def is_begun(self) -> bool:
-        """Returns whether the preface has come."""
+        """Returns whether the preface was received."""
         return self._is_begun
 
     def feed(self, data: bytes) -> None:
-        """Takes bytes. Raises FrameRefused if they do not begin HTTP/2."""
+        """Adds received bytes. Raises FrameRefused if the connection does not begin with HTTP/2's preface."""
         self._data += data
         if not self._is_begun and not PREFACE.startswith(self._data[: len(PREFACE)]):
-            raise FrameRefused("it does not begin with the preface of HTTP/2")
+            raise FrameRefused("the connection does not begin with the HTTP/2 preface")
 
     def drop(self) -> None:
-        """Frees all that is held."""
+        """Discards all bytes."""
         self._data.clear()
         self._block_bytes = 0
 
     def next(self) -> Frame | None:
-        """Returns the next whole frame, or None. Raises FrameRefused for one that is too long. The preface is left out."""
+        """Returns the next complete frame after the preface, or None. Raises FrameRefused if the frame is too long."""
         if not self._is_begun:
             if len(self._data) < len(PREFACE):
                 return None
@@ -99,19 +99,19 @@ class FrameCutter:
 
 
 class Allowance:
-    """The useless frames that a client may still send: it earns some with time, and more with calls that end well."""
+    """A token bucket for useless frames. It refills with time, and with calls that end normally."""
 
     def __init__(self, now_s: float) -> None:
         self._left = _FIRST_ALLOWANCE
         self._at_s = now_s
 
     def spend(self, cost: int, now_s: float) -> None:
-        """Takes the cost of a frame. Raises FrameRefused if the client has used up what it may."""
+        """Subtracts the cost of a frame. Raises FrameRefused if the bucket is empty."""
         self._left = min(_MAX_ALLOWANCE, self._left + (now_s - self._at_s) * _ALLOWED_EACH_SECOND) - cost
         self._at_s = now_s
         if self._left < 0:
-            raise FrameRefused("too many frames without use, such as resets, pings and settings")
+            raise FrameRefused("too many useless frames, such as resets, pings and settings")
 
     def earn(self, frames: int) -> None:
-        """Allows so many more."""
+        """Adds to the number of allowed frames."""
         self._left = min(_MAX_ALLOWANCE, self._left + frames)

@@ -1,7 +1,7 @@
-"""A client's connection: HTTP/2 by the library h2, which only gets whole frames that are within their bounds.
+"""A client's HTTP/2 connection, using the library h2, which receives only complete frames within their limits.
 
-h2 knows neither sockets nor time. What it leaves to its user is here: flow control by what the broker holds in memory, an end to
-floods of frames without use (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for what a client does not finish or take.
+h2 uses neither sockets nor time. This module adds flow control by the memory in use, protection against floods of useless
+frames (CVE-2023-44487, CVE-2019-9512 to 9518), and time limits for incomplete requests and unread answers.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ from rocketmq_broker.remoting.connections.turn import Turn
 logger = logging.getLogger(__name__)
 
 MAX_CALLS: Final = 1000
-"""Of one connection at a time. A client has one for each topic that it waits for, and those that it sends with."""
+"""The maximum number of calls in progress on a connection. A client has one for each topic that it polls, and its sends."""
 MAX_HEADER_LIST_BYTES: Final = 16 * 1024
-"""The metadata of a call, uncompressed, as gRPC's own server has it."""
+"""The maximum uncompressed size of a call's metadata, as in gRPC's own server."""
 MAX_CLOSED_STREAMS: Final = 1000
-"""Closed streams that are remembered, so that frames under way to them are no error."""
+"""The number of closed streams that h2 remembers, so that late frames for them are not errors."""
 BEGINS_WITHIN_S: Final = 10.0
 REQUEST_WITHIN_S: Final = 60.0
 TAKEN_WITHIN_S: Final = 60.0
-"""The time within which a client takes some of its answers."""
+"""The time within which a client must read some of its answers."""
 _IDLE_S: Final = 120.0
 _CLOSES_WITHIN_S: Final = 3.0
 _STREAM_WINDOW_BYTES: Final = 1024 * 1024
@@ -63,26 +63,26 @@ _EARNED_PER_BYTES: Final = 4096
 _MAX_UNREAD_BYTES: Final = 1024 * 1024
 
 
-class Surroundings(Protocol):
-    """What the connections of a port share."""
+class ConnectionOwner(Protocol):
+    """The server that owns the connections."""
 
     memory: MemoryBudget
     turn: Turn
 
     def method(self, path: bytes) -> Method | None:
-        """Returns what serves the path."""
+        """Returns the method at that path, or None."""
 
     def run(self, call: Call) -> asyncio.Task[None]:
-        """Begins to serve the call."""
+        """Starts the task that handles the call."""
 
     def admit(self, connection: Http2Connection) -> bool:
-        """Returns whether one more connection may be open, and counts it."""
+        """Adds the connection. Returns False if the maximum number of connections is reached."""
 
     def ended(self, connection: Http2Connection) -> None:
-        """Takes note of a closed connection."""
+        """Removes a closed connection."""
 
     def complain(self, peer: str, cause: str, reason: str) -> None:
-        """Logs that a connection is closed, and why."""
+        """Logs why a connection is closed."""
 
 
 class _Http2(H2Connection):
@@ -90,13 +90,13 @@ class _Http2(H2Connection):
 
 
 class Http2Connection(asyncio.Protocol):
-    """A client's connection. It reads nothing while the client does not take its answers."""
+    """A client's connection. It does not read while the client has unread answers."""
 
-    def __init__(self, port: Surroundings) -> None:
+    def __init__(self, port: ConnectionOwner) -> None:
         self.peer = "?"
         self.address = ("", 0)
         self.calls: dict[int, Call] = {}
-        """The calls under way, by their streams."""
+        """The calls in progress, by stream id."""
         self._port = port
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
@@ -105,7 +105,7 @@ class Http2Connection(asyncio.Protocol):
         self._h2 = _new_h2()
         self._held_bytes = 0
         self._unread_bytes = 0
-        """Of answers that end their calls. Above a bound no further such call begins: a client reads them without being asked."""
+        """The unread bytes of unary answers. Above a limit no further unary call begins."""
         self._delayed: deque[Call] = deque()
         self._is_flush_due = self._is_wake_due = False
         self._is_resting = self._is_leaving = self._is_closing = self._has_settings = False
@@ -117,23 +117,23 @@ class Http2Connection(asyncio.Protocol):
 
     @property
     def held_bytes(self) -> int:
-        """Returns the bytes held in memory: incomplete frames, calls with their answers, and unsent output."""
+        """Returns the number of bytes in memory: incomplete frames, calls with their answers, and unsent output."""
         unsent = self._transport.get_write_buffer_size() if self._transport is not None else 0
         return self._cutter.held_bytes + self._held_bytes + unsent
 
     def give_up(self, total_bytes: int) -> None:
-        """Closes the connection at once, because it holds more memory than any other."""
+        """Closes the connection immediately, because it uses more memory than any other."""
         self._port.complain(
             self.peer,
             "memory",
-            f"it holds {self.held_bytes} bytes, the most of all: together they hold {total_bytes}, more than they may",
+            f"it holds {self.held_bytes} bytes, more than any other, and all connections hold {total_bytes}, above the limit",
         )
         self.abort()
 
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Waits for the first bytes."""
+        """Starts the time limit for the first bytes."""
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         if address is None or not self._port.admit(self):
@@ -144,30 +144,30 @@ class Http2Connection(asyncio.Protocol):
         self._timer = self._loop.call_later(BEGINS_WITHIN_S, self._is_late)
 
     def secured_by(self, transport: asyncio.Transport) -> None:
-        """Replaces the transport by one that adds TLS."""
+        """Replaces the transport with one that adds TLS."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Cuts the bytes into frames, and handles them, some in each turn of the event loop."""
+        """Splits the bytes into frames, and handles some of them in each turn of the event loop."""
         if self._is_closing:
             return
         self._moved_s = self._loop.time()
         try:
             self._cutter.feed(data)
         except FrameRefused:
-            reason = "it speaks no gRPC: this is grpcServerPort. Clients of RocketMQ 4 come by the name server, or by listenPort"
-            self._port.complain(self.peer, "no HTTP/2", reason)
+            reason = "it does not use gRPC, but this is grpcServerPort; RocketMQ 4 clients use the name server or listenPort"
+            self._port.complain(self.peer, "not HTTP/2", reason)
             self.abort()
             return
         if not self._is_resting:
-            self._go_on()
+            self._continue()
 
     def eof_received(self) -> bool | None:
         """Lets asyncio close the connection."""
         return None
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Ends all calls, and frees what the connection holds."""
+        """Ends all calls and frees the connection's memory."""
         self._is_closing, self._transport = True, None
         for timer in (self._timer, self._unread_timer):
             if timer is not None:
@@ -179,29 +179,29 @@ class Http2Connection(asyncio.Protocol):
         self._port.ended(self)
 
     def pause_writing(self) -> None:
-        """Reads nothing, and writes no answers, until the client has taken those it has. It must take some in time."""
+        """Stops reading and writing until the client has read its answers. Starts the time limit for that."""
         self._is_writable = False
         self._unread_timer = self._loop.call_later(TAKEN_WITHIN_S, self._is_unread)
         self._pause_reading()
 
     def resume_writing(self) -> None:
-        """Goes on."""
+        """Resumes reading and writing."""
         self._is_writable = True
         if self._unread_timer is not None:
             self._unread_timer.cancel()
         self._wake_later()
         self._note_memory()
         if not self._is_resting:
-            self._go_on()
+            self._continue()
 
     def abort(self) -> None:
-        """Closes the connection at once."""
+        """Closes the connection immediately."""
         self._is_closing = True
         if self._transport is not None:
             self._transport.abort()
 
     def leave(self) -> None:
-        """Lets the client begin no more calls, and closes the connection after the last one."""
+        """Refuses new calls, and closes the connection after the last one."""
         if self._is_leaving or self._transport is None:
             return
         self._is_leaving = True
@@ -210,10 +210,10 @@ class Http2Connection(asyncio.Protocol):
         self._close_if_left()
 
     def look(self, now_s: float) -> None:
-        """Ends calls whose request is not whole in time, and closes an idle connection. Call it every few seconds."""
+        """Ends calls whose request is not complete in time, and closes an idle connection. Call it every few seconds."""
         for call in list(self.calls.values()):
             if not call.has_client_ended and not call.method.is_telemetry and now_s - call.began_s > REQUEST_WITHIN_S:
-                self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is not whole after {REQUEST_WITHIN_S:.0f} s")
+                self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, f"the request is incomplete after {REQUEST_WITHIN_S:.0f} s")
         if now_s - self._moved_s > _IDLE_S:
             logger.info("closing the connection of %s: it was idle for %.0f s", self.peer, _IDLE_S)
             self.leave()
@@ -221,8 +221,8 @@ class Http2Connection(asyncio.Protocol):
 
     # Frames
 
-    def _go_on(self) -> None:
-        """Handles frames that came; the rest in a later turn, so that no client keeps the loop from the others."""
+    def _continue(self) -> None:
+        """Handles some received frames, and the rest in a later turn, so that no client blocks the event loop."""
         self._is_resting = False
         if self._is_closing or not self._is_writable:
             return
@@ -237,11 +237,11 @@ class Http2Connection(asyncio.Protocol):
                     break
                 self._handle(frame)
             else:
-                self._rest(self._loop.call_soon)  # what has begun comes first
+                self._rest(self._loop.call_soon)  # callbacks that are due run first
         except FrameRefused as refusal:
             self._refuse(str(refusal), ErrorCodes.ENHANCE_YOUR_CALM)
         except ProtocolError as error:
-            self._refuse(f"it does not keep to HTTP/2: {str(error)[:200]}", None)
+            self._refuse(f"it violates HTTP/2: {str(error)[:200]}", None)
         except Exception:
             logger.exception("closing the connection of %s: its bytes could not be handled", self.peer)
             self.abort()
@@ -251,13 +251,13 @@ class Http2Connection(asyncio.Protocol):
     def _rest(self, later: Callable[[Callable[[], None]], object]) -> None:
         self._is_resting = True
         self._pause_reading()
-        later(self._go_on)
+        later(self._continue)
 
     def _handle(self, frame: Frame) -> None:
         call = self.calls.get(frame.stream_id)
         self._charge(frame, call)
         if frame.type == frames.GOAWAY:
-            # h2 would send nothing after it, and the client waits for its answers.
+            # After a GOAWAY h2 would send nothing, but the client still waits for its answers.
             self._is_leaving = True
             self._close_if_left()
             return
@@ -268,7 +268,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush_later()
 
     def _charge(self, frame: Frame, call: Call | None) -> None:
-        """Charges a frame that brings nothing. Raises FrameRefused if there were too many of them."""
+        """Charges the client for a useless frame. Raises FrameRefused if there were too many of them."""
         if frame.type == frames.HEADERS:
             return
         if frame.type == frames.DATA:
@@ -296,7 +296,7 @@ class Http2Connection(asyncio.Protocol):
         method = self._port.method(metadata.get(":path", "").encode())
         try:
             if method is None:
-                raise CallEnded(GrpcStatus.UNIMPLEMENTED, "there is no such method")
+                raise CallEnded(GrpcStatus.UNIMPLEMENTED, f"unknown method {metadata.get(':path', '')[:200]}")
             call = Call(self, stream_id, method, metadata, self.address, self._loop.time())
         except CallEnded as end:
             self._allowance.spend(1, self._loop.time())
@@ -346,18 +346,18 @@ class Http2Connection(asyncio.Protocol):
     # Calls
 
     def acknowledge(self, stream_id: int, received_bytes: int) -> None:
-        """Lets the client send so many more bytes."""
+        """Allows the client to send as many more bytes."""
         if not self._is_closing:
             self._h2.acknowledge_received_data(received_bytes, stream_id)
             self._flush_later()
 
     def held_changed(self, by_bytes: int) -> None:
-        """Takes note that a call holds more, or less."""
+        """Adds to the number of bytes held by calls; a negative number releases bytes."""
         self._held_bytes += by_bytes
         self._note_memory()
 
     async def send(self, call: Call, data: bytes) -> None:
-        """Sends data when the client has room for it. Raises CallEnded if it makes none in time."""
+        """Sends data when the client's window allows it. Raises CallEnded if it does not within the time limit."""
         if not call.method.has_one_answer:
             await self._send(call, data)
             return
@@ -371,7 +371,7 @@ class Http2Connection(asyncio.Protocol):
         sent = 0
         while sent < len(data):
             if self._is_closing or call.stream_id not in self.calls:
-                raise CallEnded(GrpcStatus.UNAVAILABLE, "the call is over")
+                raise CallEnded(GrpcStatus.UNAVAILABLE, "the call has ended")
             if not call.is_answered:
                 self._h2.send_headers(call.stream_id, _BEGINNING)
                 call.is_answered = True
@@ -396,13 +396,13 @@ class Http2Connection(asyncio.Protocol):
             if not call.has_client_ended:
                 self._h2.reset_stream(call.stream_id, ErrorCodes.NO_ERROR)
         except ProtocolError as error:
-            self._refuse(f"it does not keep to HTTP/2: {str(error)[:200]}", None)
+            self._refuse(f"it violates HTTP/2: {str(error)[:200]}", None)
         self._allowance.earn(_EARNED_BY_CALL)
         self._forget(call)
         self._flush_later()
 
     def _begin_delayed(self) -> None:
-        """Begins the next call that waits, unless answers are still unread. Its end begins the one after it."""
+        """Begins the next delayed call, unless too many answers are unread. The end of that call begins the next one."""
         while self._delayed and self._unread_bytes <= _MAX_UNREAD_BYTES:
             call = self._delayed.popleft()
             if self.calls.get(call.stream_id) is call:
@@ -418,14 +418,14 @@ class Http2Connection(asyncio.Protocol):
 
     def _served(self, call: Call, task: asyncio.Task[None]) -> None:
         if task.cancelled():
-            self.finish(call, GrpcStatus.UNAVAILABLE, "the broker ends")
+            self.finish(call, GrpcStatus.UNAVAILABLE, "the broker is stopping")
             return
         error = task.exception()
         if isinstance(error, CallEnded):
             self.finish(call, error.status, error.message)
         elif error is not None:
             logger.error("a call failed", exc_info=error)
-            self.finish(call, GrpcStatus.INTERNAL, "the broker failed: its log says why")
+            self.finish(call, GrpcStatus.INTERNAL, "internal error: see the broker's log")
         else:
             self.finish(call)
 
@@ -433,7 +433,7 @@ class Http2Connection(asyncio.Protocol):
         self.finish(call, GrpcStatus.DEADLINE_EXCEEDED, "the call's deadline has passed")
 
     def _forget(self, call: Call) -> None:
-        """Frees what the call holds, and ends what serves it."""
+        """Frees the call's memory and cancels its task."""
         if self.calls.get(call.stream_id) is not call:
             return
         del self.calls[call.stream_id]
@@ -450,7 +450,7 @@ class Http2Connection(asyncio.Protocol):
             async with asyncio.timeout(TAKEN_WITHIN_S):
                 await future
         except TimeoutError:
-            self._port.complain(self.peer, "unread answers", f"for {TAKEN_WITHIN_S:.0f} s it has taken no answers")
+            self._port.complain(self.peer, "unread answers", f"it has not read its answers for {TAKEN_WITHIN_S:.0f} s")
             raise CallEnded(GrpcStatus.DEADLINE_EXCEEDED, "the client does not read the answer") from None
         finally:
             del self._waiting[call]
@@ -493,7 +493,7 @@ class Http2Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _refuse(self, reason: str, code: ErrorCodes | None) -> None:
-        """Closes the connection, and logs why. Without a code h2 has written its own already."""
+        """Logs the reason and closes the connection. `code` is None if h2 has sent its own GOAWAY."""
         self._port.complain(self.peer, "HTTP/2", reason)
         self._flush()
         if code is not None and self._transport is not None:
@@ -505,7 +505,7 @@ class Http2Connection(asyncio.Protocol):
             self._loop.call_soon(self.close)
 
     def close(self) -> None:
-        """Closes the connection after its output, or after some seconds if the client does not take it."""
+        """Closes the connection after its output is sent, or after some seconds if the client does not read it."""
         if self._is_closing or self._transport is None:
             return
         self._flush()
@@ -515,11 +515,11 @@ class Http2Connection(asyncio.Protocol):
 
     def _is_late(self) -> None:
         if not self._has_settings:
-            self._port.complain(self.peer, "silence", f"after {BEGINS_WITHIN_S:.0f} s it has not begun to speak gRPC")
+            self._port.complain(self.peer, "silence", f"it has not begun HTTP/2 after {BEGINS_WITHIN_S:.0f} s")
             self.abort()
 
     def _is_unread(self) -> None:
-        self._port.complain(self.peer, "unread answers", f"for {TAKEN_WITHIN_S:.0f} s it has taken no answers")
+        self._port.complain(self.peer, "unread answers", f"it has not read its answers for {TAKEN_WITHIN_S:.0f} s")
         self.abort()
 
 
@@ -539,13 +539,13 @@ def _ending(status: GrpcStatus, message: str, *, is_answered: bool) -> list[Head
     headers = [] if is_answered else [*_BEGINNING]
     headers.append(HeaderTuple("grpc-status", str(int(status))))
     if message:
-        # Kept out of the table of both ends, which a client could have grow with texts of its choice.
+        # Not indexed, so that a client cannot fill the compression tables with texts of its choice.
         headers.append(NeverIndexedHeaderTuple("grpc-message", message_header(message)))
     return headers
 
 
 def _new_h2() -> H2Connection:
-    """Returns the server's end, begun: its settings wait to be sent."""
+    """Returns a server-side h2 connection whose settings are ready to be sent."""
     config = H2Configuration(
         client_side=False, header_encoding=None, validate_outbound_headers=False, normalize_outbound_headers=False
     )

@@ -1,4 +1,4 @@
-"""A connection inside the process: what one end writes, the other end reads in a later turn of the event loop."""
+"""A connection inside the process. Bytes written at one end are read at the other in a later turn of the event loop."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _HIGH_WATER_BYTES: Final = 64 * 1024
 
 
 class PipeEnd(asyncio.Transport):
-    """One end of a pipe, as a transport for its protocol."""
+    """One end of a pipe: the transport of one protocol."""
 
     def __init__(self, protocol: asyncio.BaseProtocol, peer: tuple[str, int]) -> None:
-        """`peer` is the address of the other end, as the protocol gets it."""
+        """`peer` is the address that the protocol sees for the other end."""
         super().__init__({"peername": peer})
         self._loop = asyncio.get_running_loop()
         self._protocol: Any = protocol
@@ -22,16 +22,16 @@ class PipeEnd(asyncio.Transport):
         self._unread_bytes = 0
         self._high_water_bytes = _HIGH_WATER_BYTES
         self._is_paused = self._is_closing = self._is_lost = False
-        self._has_other_ended = self._is_told_to_pause = self._is_delivery_due = False
+        self._has_other_ended = self._is_writing_paused = self._is_delivery_due = False
 
     def joined_to(self, other: PipeEnd) -> None:
-        """Makes `other` the other end."""
+        """Connects this end to the other one."""
         self._other = other
 
     # asyncio.Transport
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Passes the bytes to the other end. They are dropped on a closing pipe."""
+        """Passes the bytes to the other end. A closing pipe drops them."""
         if data and not self._is_closing and self._other is not None:
             self._other.receive(bytes(data))
 
@@ -44,28 +44,28 @@ class PipeEnd(asyncio.Transport):
         return self._other.unread_bytes if self._other is not None else 0
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Sets the number of unread bytes above which the protocol must pause; it resumes after all of them are read."""
+        """Sets the number of unread bytes above which the protocol is paused. It resumes once all of them are read."""
         self._high_water_bytes = _HIGH_WATER_BYTES if high is None else high
 
     def pause_reading(self) -> None:
-        """Keeps what comes until `resume_reading`."""
+        """Keeps received bytes until `resume_reading`."""
         self._is_paused = True
 
     def resume_reading(self) -> None:
-        """Hands over what came meanwhile."""
+        """Passes the kept bytes to the protocol."""
         self._is_paused = False
         self._deliver_later()
 
     def is_reading(self) -> bool:
-        """Returns whether the protocol gets what comes."""
+        """Returns whether received bytes are passed to the protocol."""
         return not self._is_paused and not self._is_closing
 
     def is_closing(self) -> bool:
-        """Returns whether the end is closed or closing."""
+        """Returns whether this end is closed or closing."""
         return self._is_closing
 
     def close(self) -> None:
-        """Closes both ends. The other protocol reads what is written first."""
+        """Closes both ends. The other protocol first reads the bytes already written."""
         if not self._is_closing:
             self._is_closing = True
             self._loop.call_soon(self.lose)
@@ -74,7 +74,7 @@ class PipeEnd(asyncio.Transport):
         """Closes both ends."""
         self.close()
 
-    # The other end calls these.
+    # called by the other end
 
     @property
     def unread_bytes(self) -> int:
@@ -82,7 +82,7 @@ class PipeEnd(asyncio.Transport):
         return self._unread_bytes
 
     def receive(self, data: bytes) -> None:
-        """Takes bytes of the other end."""
+        """Receives bytes from the other end."""
         if self._is_closing:
             return
         self._unread.append(data)
@@ -92,22 +92,22 @@ class PipeEnd(asyncio.Transport):
         self._deliver_later()
 
     def note_unread(self) -> None:
-        """Tells the protocol to pause or resume writing, as what the other end has not read demands."""
+        """Pauses or resumes the protocol's writing by the number of unread bytes."""
         unread = self.get_write_buffer_size()
-        if unread > self._high_water_bytes and not self._is_told_to_pause:
-            self._is_told_to_pause = True
+        if unread > self._high_water_bytes and not self._is_writing_paused:
+            self._is_writing_paused = True
             self._protocol.pause_writing()
-        elif not unread and self._is_told_to_pause:
-            self._is_told_to_pause = False
+        elif not unread and self._is_writing_paused:
+            self._is_writing_paused = False
             self._protocol.resume_writing()
 
     def other_ended(self) -> None:
-        """Ends this end too, once everything is read."""
+        """Closes this end as well, once everything is read."""
         self._has_other_ended, self._is_paused = True, False
         self._deliver_later()
 
     def lose(self) -> None:
-        """Tells the protocol that the pipe is closed."""
+        """Closes the pipe and notifies the protocol."""
         if self._is_lost:
             return
         self._is_lost = self._is_closing = True

@@ -1,6 +1,7 @@
-"""Sessions of clients: each has a connection to the broker inside the process (RocketMQ's GrpcChannelManager).
+"""Clients' sessions. Each has its own connection to the broker inside the process (RocketMQ's GrpcChannelManager).
 
-The broker serves it as any other: it checks each request's account, registers the client with its heartbeats, and sends checks.
+The broker treats it like any other connection: it checks the account of each request, registers the client by its heartbeats,
+and sends check-backs.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ from rocketmq_broker.remoting.network import current_network
 
 MAX_SESSIONS: Final = 20_000
 MAX_SESSIONS_OF_CONNECTION: Final = 256
-"""A program has a connection for all its clients, some libraries one for each of them."""
+"""The maximum number of sessions of one connection. Some libraries use one connection for all clients of a program."""
 _MAX_UNSENT_COMMANDS: Final = 1024
 _MAX_UNSENT_BYTES: Final = 8 * 1024 * 1024
 _TIMEOUT_MS: Final = 10_000
 
 
 class Outbox:
-    """The encoded commands for a client, in order; None ends its telemetry."""
+    """A queue of encoded commands for a client. None ends its telemetry."""
 
     def __init__(self, hold: Callable[[int], None]) -> None:
-        """`hold` counts the bytes that wait."""
+        """`hold` is called with changes of the number of waiting bytes."""
         self._hold = hold
         self._unsent: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._unsent_bytes = 0
 
     def put(self, command: service.TelemetryCommand) -> bool:
-        """Adds a command. Returns False if too much waits already."""
+        """Adds a command. Returns False if the queue is full."""
         data = command.SerializeToString()
         is_full = self._unsent.qsize() >= _MAX_UNSENT_COMMANDS or self._unsent_bytes + len(data) > _MAX_UNSENT_BYTES
         if is_full and self._unsent_bytes:
@@ -52,21 +53,21 @@ class Outbox:
         return True
 
     def end(self) -> None:
-        """Adds the end."""
+        """Ends the telemetry after the waiting commands."""
         self._unsent.put_nowait(None)
 
     async def get(self) -> bytes | None:
-        """Returns the next command. Call `taken` after it was sent."""
+        """Returns the next command. Call `taken` once it was sent."""
         data = await self._unsent.get()
         self._count(-len(data or b""))
         return data
 
     def taken(self) -> None:
-        """Takes note that a command was sent."""
+        """Marks a command as sent."""
         self._unsent.task_done()
 
     async def join(self) -> None:
-        """Returns when all commands were sent."""
+        """Waits until all commands were sent."""
         await self._unsent.join()
 
     def _count(self, by_bytes: int) -> None:
@@ -75,20 +76,20 @@ class Outbox:
 
 
 class ClientSession:
-    """A client's connection to the broker, its latest settings, and the way to it while its telemetry is open."""
+    """A client's connection to the broker, its latest settings, and its telemetry."""
 
     def __init__(self, connection: Connection, begun_by: tuple[str, int]) -> None:
-        """`begun_by` is the address of the client's connection that the first call came by."""
+        """`begun_by` is the client address of the connection with the first call."""
         self.connection = connection
         self.begun_by = begun_by
         self.settings: api.Settings | None = None
         self.is_over = False
-        """Whether no further call may begin: the client's telemetry ended."""
+        """Whether the client's telemetry has ended, so that no further call may begin."""
         self._outbox: Outbox | None = None
-        self._calls_under_way = 0
+        self._calls_in_progress = 0
 
     @property
-    def can_be_asked(self) -> bool:
+    def has_telemetry(self) -> bool:
         """Returns whether the client's telemetry is open."""
         return self._outbox is not None
 
@@ -99,52 +100,52 @@ class ClientSession:
         body: bytes = b"",
         system_error: api.Code = api.INTERNAL_SERVER_ERROR,
     ) -> RemotingCommand:
-        """Sends the broker a request. Returns its answer SUCCESS; raises CallRefused for any other.
+        """Sends a request to the broker. Returns its answer, or raises CallRefused if that is not SUCCESS.
 
-        `system_error` is the code for SYSTEM_ERROR, which the broker answers to bad requests as well.
+        `system_error` is the code for SYSTEM_ERROR, because the broker uses SYSTEM_ERROR for bad requests as well.
         """
-        self._calls_under_way += 1
+        self._calls_in_progress += 1
         try:
             answer = await self.connection.invoke(code, header, body, timeout_ms=_TIMEOUT_MS)
         except RemotingTimeout:
-            raise CallRefused(api.PROXY_TIMEOUT, "the broker does not answer in time") from None
+            raise CallRefused(api.PROXY_TIMEOUT, f"the broker did not answer within {_TIMEOUT_MS} ms") from None
         except TooManyRequests as error:
             raise CallRefused(api.TOO_MANY_REQUESTS, str(error)) from None
         except RemotingError:
-            # Whether the broker did it is unknown, as after a time-out.
-            raise CallRefused(api.PROXY_TIMEOUT, "the client's session ended before the broker's answer: try again") from None
+            # Whether the broker executed the request is unknown, as after a time-out.
+            raise CallRefused(api.PROXY_TIMEOUT, "the client's session ended before the broker answered: try again") from None
         finally:
-            self._calls_under_way -= 1
+            self._calls_in_progress -= 1
             self._close_if_over()
         if answer.code != ResponseCode.SUCCESS:
             raise refused(answer.code, answer.remark, system_error)
         return answer
 
     @property
-    def is_quiet(self) -> bool:
-        """Returns whether neither telemetry nor a call needs the session. The client's next call begins another."""
-        return self._outbox is None and not self._calls_under_way
+    def is_idle(self) -> bool:
+        """Returns whether the session has neither telemetry nor calls in progress. The client's next call begins another one."""
+        return self._outbox is None and not self._calls_in_progress
 
     def open_telemetry(self, hold: Callable[[int], None] = lambda by_bytes: None) -> Outbox:
-        """Returns the outbox of a telemetry that begins. An older one ends. `hold` counts the bytes that wait in it."""
+        """Begins a telemetry and returns its outbox. Ends an older one. `hold` is called with changes of the waiting bytes."""
         self._end_outbox()
         self._outbox = Outbox(hold)
         return self._outbox
 
-    def tell(self, command: service.TelemetryCommand) -> bool:
-        """Sends the client a command. Returns False if its telemetry is not open, or if it does not read."""
+    def send(self, command: service.TelemetryCommand) -> bool:
+        """Sends a command to the client. Returns False if its telemetry is closed, or its outbox is full."""
         return self._outbox is not None and self._outbox.put(command)
 
     def telemetry_ended(self, outbox: Outbox) -> None:
-        """Ends the session with its last telemetry: a client that cannot be asked is no longer a member of its groups.
+        """Ends the session if this was its current telemetry: check-backs cannot reach the client any longer.
 
-        Calls under way get their answers first, as the client may have closed one stream and not the others.
+        Calls in progress are answered first, because the client may have closed only one of its streams.
         """
         if self._outbox is outbox:
             self.end()
 
     def end(self) -> None:
-        """Ends the session after its calls under way."""
+        """Ends the session after its calls in progress."""
         self._end_outbox()
         self.is_over = True
         self._close_if_over()
@@ -155,7 +156,7 @@ class ClientSession:
         self.connection.close()
 
     def _close_if_over(self) -> None:
-        if self.is_over and not self._calls_under_way:
+        if self.is_over and not self._calls_in_progress:
             self.connection.close()
 
     def _end_outbox(self) -> None:
@@ -165,12 +166,12 @@ class ClientSession:
 
 
 class ClientSessions:
-    """The sessions of all clients. One ends with the client's telemetry, or after its heartbeats stopped."""
+    """The sessions of all clients. A session ends with the client's telemetry, or when the client's heartbeats stop."""
 
     def __init__(self, broker: RequestHandler, memory: MemoryBudget, broker_address: tuple[str, int]) -> None:
-        """`broker` handles the requests; `memory` is shared with its other connections."""
+        """`broker` handles the requests. `memory` is shared with the broker's other connections."""
         self.requests = Dispatcher(on_disconnected=[self._forget])
-        """The handlers of what the broker asks of clients."""
+        """The handlers of the broker's requests to clients."""
         self._broker = broker
         self._memory = memory
         self._broker_address = broker_address
@@ -179,35 +180,36 @@ class ClientSessions:
         self._sessions: dict[tuple[str, str, str], ClientSession] = {}
         self._at: dict[Connection, tuple[tuple[str, str, str], ClientSession]] = {}
         self._begun_by: dict[tuple[str, int], dict[ClientSession, None]] = {}
-        """The sessions that began by each connection of a client, in their order."""
-        self._silent: dict[tuple[str, str, str], None] = {}
-        """Clients whose telemetry ended without a farewell, in this order."""
+        """The sessions begun by each client connection, in order."""
+        self._without_termination: dict[tuple[str, str, str], None] = {}
+        """The clients whose telemetry ended without NotifyClientTermination, in order."""
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def of(self, caller: Caller) -> ClientSession:
-        """Returns the caller's session, begun if there is none. Raises CallRefused if there are too many."""
+        """Returns the caller's session, and begins one if needed. Raises CallRefused if there are too many."""
         session = self._sessions.get(caller.key)
         if session is None or session.is_over or not session.connection.is_open:
             session = self._begin(caller)
         return session
 
-    def left_without_farewell(self, caller: Caller) -> bool:
-        """Returns whether the caller's last session ended with its telemetry; from then on it counts as told.
+    def ended_without_termination(self, caller: Caller) -> bool:
+        """Returns whether the caller's last session ended with its telemetry. Returns True only once for each session.
 
-        Apache's client for Rust closes its telemetry before its farewell. Apache's proxy keeps its settings for a while.
+        Apache's Rust client closes its telemetry before it calls NotifyClientTermination. Apache's proxy keeps its settings for a
+        while.
         """
         session = self._sessions.get(caller.key)
         if session is not None and session.is_over:
             return session.settings is not None
-        if session is not None or caller.key not in self._silent:
+        if session is not None or caller.key not in self._without_termination:
             return False
-        del self._silent[caller.key]
+        del self._without_termination[caller.key]
         return True
 
     def at(self, connection: Connection) -> ClientSession | None:
-        """Returns the session whose connection this is."""
+        """Returns the session of that connection, or None."""
         found = self._at.get(connection)
         return found[1] if found is not None else None
 
@@ -219,20 +221,20 @@ class ClientSessions:
         await asyncio.gather(*(connection.wait_closed() for connection in closing))
 
     def connection_ended(self, address: tuple[str, int]) -> None:
-        """Ends the quiet sessions that began by a client's connection: the connection is closed."""
+        """Ends the idle sessions begun by a client connection that has closed."""
         for session in self._begun_by.pop(address, ()):
-            if session.is_quiet:
+            if session.is_idle:
                 session.end()
 
     def _make_room(self, address: tuple[str, int]) -> None:
-        """Ends a quiet session if there are too many, the oldest. Raises CallRefused if there is none."""
+        """Ends the oldest idle session if there are too many sessions. Raises CallRefused if none is idle."""
         begun = self._begun_by.setdefault(address, {})
         if len(begun) >= MAX_SESSIONS_OF_CONNECTION:
-            reason = f"{MAX_SESSIONS_OF_CONNECTION} clients of this connection have a session, the most that may"
-            begun.pop(_end_a_quiet_one(begun, reason))
+            reason = f"too many clients on this connection: at most {MAX_SESSIONS_OF_CONNECTION}"
+            begun.pop(_end_idle(begun, reason))
         if len(self._at) >= MAX_SESSIONS:
             sessions = (session for _, session in self._at.values())
-            _end_a_quiet_one(sessions, f"{MAX_SESSIONS} clients have a session: no more can come")
+            _end_idle(sessions, f"too many clients: at most {MAX_SESSIONS}")
 
     def _begin(self, caller: Caller) -> ClientSession:
         self._make_room(caller.address)
@@ -255,16 +257,16 @@ class ClientSessions:
         if self._sessions.get(key) is session:
             del self._sessions[key]
         if session.settings is not None:
-            self._silent[key] = None
-            if len(self._silent) > MAX_SESSIONS:
-                del self._silent[next(iter(self._silent))]
+            self._without_termination[key] = None
+            if len(self._without_termination) > MAX_SESSIONS:
+                del self._without_termination[next(iter(self._without_termination))]
         session.close()
 
 
-def _end_a_quiet_one(sessions: Iterable[ClientSession], reason: str) -> ClientSession:
-    """Ends a session that neither telemetry nor a call needs, and returns it. Raises CallRefused if there is none."""
-    quiet = next((session for session in sessions if session.is_quiet and not session.is_over), None)
-    if quiet is None:
+def _end_idle(sessions: Iterable[ClientSession], reason: str) -> ClientSession:
+    """Ends the first idle session, and returns it. Raises CallRefused if none is idle."""
+    idle = next((session for session in sessions if session.is_idle and not session.is_over), None)
+    if idle is None:
         raise CallRefused(api.TOO_MANY_REQUESTS, reason)
-    quiet.end()
-    return quiet
+    idle.end()
+    return idle

@@ -1,1 +1,1 @@
-"""Receiving: messages hidden for a time, acknowledged by their receipt handles, or back again."""
+"""Receiving and acknowledging messages, with invisible times and receipt handles."""

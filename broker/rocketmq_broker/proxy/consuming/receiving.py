@@ -1,4 +1,4 @@
-"""ReceiveMessage and what follows it, by the broker's pops (RocketMQ's ReceiveMessageActivity and AckMessageActivity)."""
+"""ReceiveMessage, AckMessage and related calls, using pops (RocketMQ's ReceiveMessageActivity and AckMessageActivity)."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ logger = logging.getLogger(__name__)
 
 MAX_ACKED_AT_ONCE: Final = 1024
 MIN_INVISIBLE_MS: Final = 10_000
-"""Of a call that receives, as in Apache's proxy (minInvisibleTimeMillsForRecv). A change may be shorter."""
+"""The minimum for ReceiveMessage, as in Apache's proxy (minInvisibleTimeMillsForRecv). ChangeInvisibleDuration has none."""
 _BEFORE_THE_DEADLINE_MS: Final = 500
-"""So long before a call's deadline it is answered."""
+"""How long before its deadline a call is answered."""
 _NO_TOPIC_YET_S: Final = 1.0
 
 MayConsume = Callable[[Caller, str, str], None]
@@ -51,7 +51,7 @@ MayConsume = Callable[[Caller, str, str], None]
 
 
 class Receiving:
-    """Gives out messages, and takes their ends. All queues of a topic are one, as at Apache's proxy."""
+    """Delivers messages and handles their acknowledgements. Treats all queues of a topic as one, as Apache's proxy does."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Receiving:
         clock: Callable[[], int],
         may_consume: MayConsume | None,
     ) -> None:
-        """`may_consume` is None where no accounts are needed."""
+        """`may_consume` is None if no accounts are needed."""
         self._popping = popping
         self._routes = routes
         self._renewals = renewals
@@ -71,9 +71,10 @@ class Receiving:
     async def receive(
         self, caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest, hold: Callable[[int], None]
     ) -> AsyncIterator[service.ReceiveMessageResponse]:
-        """Yields a status, then messages, then the time. Raises CallRefused. `hold` counts the bytes that wait for the client.
+        """Yields a status, then messages, then the delivery time. Raises CallRefused.
 
-        Messages that the client has not taken when it ends the call are visible again at once.
+        `hold` is called with changes of the number of bytes that wait for the client. When the client ends the call early,
+        undelivered messages become visible again immediately.
         """
         untaken = deque(await self._pop(caller, session, request))
         hold(sum(len(message.record) for message in untaken))
@@ -100,7 +101,7 @@ class Receiving:
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
         if not 0 < len(request.entries) <= MAX_ACKED_AT_ONCE:
-            raise CallRefused(api.BAD_REQUEST, f"{len(request.entries)} acknowledgements; 1 to {MAX_ACKED_AT_ONCE} are allowed")
+            raise CallRefused(api.BAD_REQUEST, f"AckMessage needs 1 to {MAX_ACKED_AT_ONCE} entries, not {len(request.entries)}")
         entries = await asyncio.gather(*(self._ack(group, topic, entry) for entry in request.entries))
         codes = {entry.status.code for entry in entries}
         several = api.Status(code=api.MULTIPLE_RESULTS, message="the messages have different results")
@@ -109,10 +110,10 @@ class Receiving:
     async def change_invisible_duration(
         self, caller: Caller, request: service.ChangeInvisibleDurationRequest
     ) -> service.ChangeInvisibleDurationResponse:
-        """Lets the invisible time end so long from now. Raises CallRefused."""
+        """Changes the end of a message's invisible time, counted from now. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
-        invisible_ms = _invisible_ms(request.invisible_duration, least_ms=0)
+        invisible_ms = _invisible_ms(request.invisible_duration, min_ms=0)
         handle = self._renewals.take(group, request.receipt_handle)
         renewed = await _of_popping(self._popping.change_invisible_time(group, topic, handle, invisible_ms))
         return service.ChangeInvisibleDurationResponse(status=OK, receipt_handle=renewed)
@@ -120,7 +121,7 @@ class Receiving:
     async def forward_to_dead_letters(
         self, caller: Caller, request: service.ForwardMessageToDeadLetterQueueRequest
     ) -> service.ForwardMessageToDeadLetterQueueResponse:
-        """Moves a message to the group's dead letters. Raises CallRefused."""
+        """Moves a message to the group's dead-letter queue. Raises CallRefused."""
         group, topic = request.group.name, request.topic.name
         self._refuse(caller, topic, group)
         await _of_popping(self._popping.to_dead_letters(group, topic, self._renewals.take(group, request.receipt_handle)))
@@ -135,9 +136,9 @@ class Receiving:
             await asyncio.sleep(min(poll_ms / 1000, _NO_TOPIC_YET_S))
             return []
         if len(request.attempt_id) > MAX_ATTEMPT_ID_LENGTH:
-            reason = f"the attempt id has {len(request.attempt_id)} characters, more than {MAX_ATTEMPT_ID_LENGTH}"
+            reason = f"attempt id too long: {len(request.attempt_id)} characters, at most {MAX_ATTEMPT_ID_LENGTH}"
             raise CallRefused(api.BAD_REQUEST, reason)
-        hidden_ms = INVISIBLE_MS if request.auto_renew else _invisible_ms(request.invisible_duration, least_ms=MIN_INVISIBLE_MS)
+        hidden_ms = INVISIBLE_MS if request.auto_renew else _invisible_ms(request.invisible_duration, min_ms=MIN_INVISIBLE_MS)
         expression, kind = expression_of(request.filter_expression)
         return await _of_popping(
             self._popping.pop(
@@ -158,7 +159,7 @@ class Receiving:
         try:
             stored = record.to_message(record.decode_record(popped.record))
         except (CorruptRecord, BodyTooLong) as error:
-            logger.error("a message of %s cannot be given to a client, and ends as a dead letter: %s", popped.topic, error)
+            logger.error("a message of %s cannot be delivered and becomes a dead letter: %s", popped.topic, error)
             return None
         message = of_stored(stored, popped.topic)
         message.system_properties.receipt_handle = popped.handle
@@ -180,7 +181,7 @@ class Receiving:
                 await _of_popping(self._popping.change_invisible_time(group, message.topic, message.handle, 0))
 
     def _refuse(self, caller: Caller, topic: str, group: str) -> None:
-        """Raises CallRefused for illegal names, and for an account that may not consume."""
+        """Raises CallRefused for invalid names, and for an account without permission to consume."""
         refuse_topic(topic)
         refuse_consumer_group(group)
         if self._may_consume is None:
@@ -195,25 +196,26 @@ T = TypeVar("T")
 
 
 async def _of_popping(work: Awaitable[T]) -> T:
-    """Returns the result of the work. Raises CallRefused for what it refuses."""
+    """Awaits a pop operation and returns its result. Raises CallRefused instead of its errors."""
     try:
         return await work
     except (IllegalHandle, HandleExpired) as error:
-        # Apache's clients show their users no more than this text; programs look for the code's name in it.
+        # Apache's clients expose only this text, so programs look for the code's name in it.
         raise CallRefused(api.INVALID_RECEIPT_HANDLE, f"INVALID_RECEIPT_HANDLE: {error}") from None
     except TooManyPops as error:
         raise CallRefused(api.TOO_MANY_REQUESTS, str(error)) from None
     except StoreUnwritable as error:
         raise refused(ResponseCode.SERVICE_NOT_AVAILABLE, str(error)) from None
     except RequestRefused as error:
-        # Names are checked before. What remains is an expression that this broker does not take.
+        # Names were checked before, so only an unsupported filter expression remains.
         raise refused(error.code, error.remark, api.ILLEGAL_FILTER_EXPRESSION) from None
 
 
 def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMessageRequest) -> int:
     """Returns how long a call waits for messages.
 
-    Clients before 5.0.4 do not say: it is the time to their deadline, less half of their request timeout, as in Apache's proxy.
+    Clients before 5.0.4 do not send a polling time. It is then the time until the deadline minus half of the client's request
+    timeout, as in Apache's proxy.
     """
     if request.HasField("long_polling_timeout"):
         poll_ms = min(_milliseconds(request.long_polling_timeout), LONG_POLLING_MS)
@@ -227,11 +229,11 @@ def _poll_ms(caller: Caller, session: ClientSession, request: service.ReceiveMes
     return max(poll_ms, 0)
 
 
-def _invisible_ms(duration: Duration, *, least_ms: int) -> int:
+def _invisible_ms(duration: Duration, *, min_ms: int) -> int:
     invisible_ms = _milliseconds(duration)
-    # Apache's words: its tests look for them.
-    if invisible_ms < least_ms:
-        raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too small. min is {least_ms} ms, not {invisible_ms}")
+    # The texts are Apache's, because its tests check them.
+    if invisible_ms < min_ms:
+        raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too small. min is {min_ms} ms, not {invisible_ms}")
     if invisible_ms > MAX_INVISIBLE_MS:
         reason = f"the invisibleTime is too large. max is {MAX_INVISIBLE_MS} ms, not {invisible_ms}"
         raise CallRefused(api.ILLEGAL_INVISIBLE_TIME, reason)

@@ -1,7 +1,7 @@
 """The renewal of invisible times for push consumers (RocketMQ's DefaultReceiptHandleManager).
 
-A push consumer asks for messages without an invisible time (`auto_renew`): they stay hidden as long as it works on them. They
-come back soon after it is gone.
+A push consumer requests messages with `auto_renew` instead of an invisible time. They stay invisible while it processes them,
+and become visible again soon after it disconnects.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from rocketmq_broker.store import StoreUnwritable
 logger = logging.getLogger(__name__)
 
 INVISIBLE_MS: Final = 60_000
-"""The invisible time of such a message, again and again: so late it comes back from a client that died."""
+"""The invisible time of each renewal. A crashed client's messages become visible again within this time."""
 LOOK_EVERY_S: Final = 5.0
 _RENEWED_BEFORE_MS: Final = 20_000
 _MAX_MS: Final = 3 * 3600 * 1000
-"""After so long in one client's hands a message is renewed no more, as in RocketMQ."""
+"""The maximum time for which one client's message is renewed, as in RocketMQ."""
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class _Renewed:
 
 
 class Renewals:
-    """The messages that are renewed, by group and the handle that their client knows."""
+    """The renewed messages, by group and the receipt handle that the client received."""
 
     def __init__(self, popping: Popping, clock: Callable[[], int]) -> None:
         self._popping = popping
@@ -48,21 +48,21 @@ class Renewals:
         return len(self._renewed)
 
     def add(self, session: ClientSession, group: str, message: PoppedMessage) -> None:
-        """Renews the message's invisible time from now on."""
+        """Starts renewing the message's invisible time."""
         due_ms = message.pop_time_ms + message.invisible_ms - _RENEWED_BEFORE_MS
         renewed = _Renewed(session, message.topic, message.handle, message.pop_time_ms, due_ms)
         self._renewed[group, message.handle] = renewed
 
     def take(self, group: str, handle: str) -> str:
-        """Returns the handle that counts now in place of the client's, and renews it no more."""
+        """Stops renewing a message. Returns its current handle, which replaces the client's."""
         renewed = self._renewed.pop((group, handle), None)
         return handle if renewed is None else renewed.handle
 
     def look(self) -> None:
-        """Renews what is due, and forgets what its client holds no longer. Call it every few seconds."""
+        """Renews the messages that are due, and drops those of disconnected clients. Call it every few seconds."""
         now_ms = self._clock()
         for (group, handle), renewed in list(self._renewed.items()):
-            is_held = renewed.session.can_be_asked and now_ms - renewed.since_ms <= _MAX_MS
+            is_held = renewed.session.has_telemetry and now_ms - renewed.since_ms <= _MAX_MS
             if is_held and renewed.due_ms <= now_ms:
                 is_held = self._renew(group, renewed, now_ms)
             if not is_held:
@@ -72,9 +72,9 @@ class Renewals:
         try:
             handle, _ = self._popping.handed_out.renew(group, renewed.topic, ReceiptHandle.parse(renewed.handle), INVISIBLE_MS)
         except (PopError, RequestRefused):
-            return False  # acknowledged, or given to another by now
+            return False  # it was acknowledged, or delivered to another client
         except StoreUnwritable as error:
-            logger.warning("an invisible time is not renewed: %s", error)
+            logger.warning("cannot renew an invisible time: %s", error)
             return True
         renewed.handle, renewed.due_ms = str(handle), now_ms + INVISIBLE_MS - _RENEWED_BEFORE_MS
         return True

@@ -1,1 +1,1 @@
-"""The API's messages beside the broker's."""
+"""The conversion between messages of the API and of the broker."""

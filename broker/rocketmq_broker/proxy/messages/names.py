@@ -1,4 +1,4 @@
-"""Properties of stored messages for which the API has fields of its own (RocketMQ's MessageConst)."""
+"""The properties of stored messages that have their own fields in the API (RocketMQ's MessageConst)."""
 
 from typing import Final
 
@@ -19,4 +19,4 @@ OF_SYSTEM: Final = frozenset(
         *(props.INNER_MULTI_QUEUE_OFFSET, MESSAGE_GROUP, DELIVER_MS, TRACE_CONTEXT),
     }
 )
-"""Names that are no user's: they are refused in a sent message's user properties, and left out of a received one's."""
+"""Reserved names. They are refused in a sent message's user properties, and removed from a received one's."""

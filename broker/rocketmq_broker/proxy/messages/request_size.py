@@ -1,4 +1,4 @@
-"""Bounds a SendMessage request before it is decoded: millions of short keys or empty messages decode into a busy event loop."""
+"""Limits for an encoded SendMessage request: decoding millions of short keys or empty messages would block the event loop."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rocketmq_broker.proxy.protos import service_pb2 as service
 
 MAX_MESSAGES: Final = 1024
 MAX_FIELDS: Final = 8 * 1024
-"""Fields of all messages of a request: topics, bodies and user properties, among others."""
+"""The maximum number of fields in all messages of a request, such as topics, bodies and user properties."""
 MAX_BYTES_BESIDE_BODIES: Final = 1024 * 1024
 _SMALL_REQUEST_BYTES: Final = 64 * 1024
-"""A request this long decodes within a few milliseconds, whatever it holds."""
+"""A request up to this size decodes within a few milliseconds, whatever it contains."""
 _MESSAGES_FIELD: Final = service.SendMessageRequest.DESCRIPTOR.fields_by_name["messages"].number
 _BODY_FIELD: Final = api.Message.DESCRIPTOR.fields_by_name["body"].number
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5
-"""Protobuf's wire types; groups occur in no message of the API."""
+"""Protobuf's wire types. The API does not use groups."""
 
 
 def refuse_oversized_request(data: bytes) -> None:
-    """Raises CallRefused for an encoded SendMessage request with too much beside its bodies; DecodeError for damaged bytes."""
+    """Raises CallRefused for a SendMessage request with too much data beside its bodies, DecodeError for damaged bytes."""
     if len(data) <= _SMALL_REQUEST_BYTES:
         return
     messages = fields = body_bytes = 0
@@ -37,7 +37,7 @@ def refuse_oversized_request(data: bytes) -> None:
                 messages += 1
                 at, in_message_until = begin, end
         elif end > in_message_until:
-            raise DecodeError("a field ends behind its message")
+            raise DecodeError("a field extends beyond its message")
         elif number == _BODY_FIELD and wire_type == _LENGTH:
             body_bytes += end - begin
         if messages > MAX_MESSAGES:
@@ -52,7 +52,7 @@ def refuse_oversized_request(data: bytes) -> None:
 
 
 def _field(data: bytes, at: int) -> tuple[int, int, int, int]:
-    """Returns the number and wire type of the field there, and where its content begins and ends. Raises DecodeError."""
+    """Returns the number and wire type of a field, and the begin and end of its content. Raises DecodeError."""
     key, begin = _varint(data, at)
     wire_type = key & 7
     if wire_type == _LENGTH:
@@ -63,9 +63,9 @@ def _field(data: bytes, at: int) -> tuple[int, int, int, int]:
     elif wire_type in (_EIGHT_BYTES, _FOUR_BYTES):
         end = begin + (8 if wire_type == _EIGHT_BYTES else 4)
     else:
-        raise DecodeError(f"wire type {wire_type} in a request")
+        raise DecodeError(f"unsupported wire type in a request: {wire_type}")
     if end > len(data):
-        raise DecodeError("a field ends behind its request")
+        raise DecodeError("a field extends beyond its request")
     return key >> 3, wire_type, begin, end
 
 
@@ -79,4 +79,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
-    raise DecodeError("a number without an end in a request")
+    raise DecodeError("varint too long or truncated in a request")

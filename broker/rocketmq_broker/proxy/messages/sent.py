@@ -1,4 +1,4 @@
-"""A message that a client sends, checked and in the broker's form (RocketMQ's SendMessageActivity.buildMessage)."""
+"""Validates sent messages and converts their properties (RocketMQ's SendMessageActivity.buildMessage)."""
 
 from __future__ import annotations
 
@@ -15,51 +15,53 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.server.schedule.delay_levels import level_after
 
 _MAX_GROUP_LENGTH: Final = 63
-"""Bytes: RocketMQ refuses its maxMessageGroupSize itself."""
+"""The maximum length in bytes. RocketMQ refuses 64, its maxMessageGroupSize, as well."""
 _MAX_PROPERTIES: Final = 128
 _MAX_KEYS: Final = 128
 _MAX_USER_BYTES: Final = 16 * 1024
-"""Of user properties, tag and keys together (maxUserPropertySize)."""
+"""The maximum total size of user properties, tag and keys (maxUserPropertySize)."""
 _MAX_RECOVERY_S: Final = 3600
-"""The longest time before a transaction's first check-back (maxTransactionRecoverySecond)."""
+"""The maximum time before a transaction's first check-back (maxTransactionRecoverySecond)."""
 
 
 class SentMessages:
-    """Checks sent messages, and returns their properties."""
+    """Validates sent messages and returns their properties."""
 
     def __init__(self, delays_ms: Sequence[int], max_body_bytes: int) -> None:
-        """`delays_ms` are the broker's delay levels, level 1 first."""
+        """`delays_ms` are the delays of the broker's delay levels, from level 1."""
         self._delays_ms = delays_ms
         self._max_body_bytes = max_body_bytes
 
     def properties_of(self, message: api.Message, now_ms: int) -> str:
-        """Returns the stored properties. Raises CallRefused that names what is wrong."""
+        """Returns the encoded properties to store. Raises CallRefused for an invalid message."""
         system = message.system_properties
         if not message.body:
             raise CallRefused(api.MESSAGE_BODY_EMPTY, "the message has no body")
         if len(message.body) > self._max_body_bytes:
             raise CallRefused(
-                api.MESSAGE_BODY_TOO_LARGE, f"the body has {len(message.body)} bytes; {self._max_body_bytes} are allowed"
+                api.MESSAGE_BODY_TOO_LARGE, f"message body too long: {len(message.body)} bytes, at most {self._max_body_bytes}"
             )
         if len(system.keys) > _MAX_KEYS:
             raise CallRefused(api.ILLEGAL_MESSAGE_KEY, f"too many keys: {len(system.keys)}, at most {_MAX_KEYS}")
         named = _user_properties(message)
         _refuse_size(message)
         if not system.message_id.strip():
-            raise CallRefused(api.ILLEGAL_MESSAGE_ID, "the message id is blank")
+            raise CallRefused(api.ILLEGAL_MESSAGE_ID, "the message id must not be blank")
         refuse_control_characters(system.message_id, api.ILLEGAL_MESSAGE_ID, "the message id")
         named[props.UNIQUE_KEY] = system.message_id
         named[props.PRODUCER_GROUP] = message.topic.name
         if system.tag:
             if not system.tag.strip() or "|" in system.tag:
-                raise CallRefused(api.ILLEGAL_MESSAGE_TAG, "a tag is a word without |")
+                raise CallRefused(api.ILLEGAL_MESSAGE_TAG, "a tag must not be blank or contain '|'")
             refuse_control_characters(system.tag, api.ILLEGAL_MESSAGE_TAG, "the tag")
             named[props.TAGS] = system.tag
         if system.keys:
             named[props.KEYS] = _keys(system.keys)
         if system.message_group:
             if not system.message_group.strip() or len(system.message_group.encode()) > _MAX_GROUP_LENGTH:
-                raise CallRefused(api.ILLEGAL_MESSAGE_GROUP, f"a message group is a word of 1 to {_MAX_GROUP_LENGTH} bytes")
+                raise CallRefused(
+                    api.ILLEGAL_MESSAGE_GROUP, f"a message group must have 1 to {_MAX_GROUP_LENGTH} bytes and not be blank"
+                )
             refuse_control_characters(system.message_group, api.ILLEGAL_MESSAGE_GROUP, "the message group")
             named[MESSAGE_GROUP] = system.message_group
         if system.trace_context:
@@ -69,7 +71,7 @@ class SentMessages:
             if system.HasField("orphaned_transaction_recovery_duration"):
                 seconds = system.orphaned_transaction_recovery_duration.seconds
                 if seconds > _MAX_RECOVERY_S:
-                    reason = f"a transaction recovery time of {seconds} s; {_MAX_RECOVERY_S} are the most"
+                    reason = f"transaction recovery time too long: {seconds} s, at most {_MAX_RECOVERY_S}"
                     raise CallRefused(api.BAD_REQUEST, reason)
                 named[props.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(max(0, seconds))
         if system.HasField("delivery_timestamp"):
@@ -79,25 +81,25 @@ class SentMessages:
         except IllegalMessage as error:
             raise CallRefused(api.ILLEGAL_MESSAGE_PROPERTY_KEY, str(error)) from None
         if len(encoded) > props.MAX_SENT_PROPERTIES_LENGTH:
-            reason = f"the properties have {len(encoded)} bytes; {props.MAX_SENT_PROPERTIES_LENGTH} are allowed"
+            reason = f"message properties too long: {len(encoded)} bytes, at most {props.MAX_SENT_PROPERTIES_LENGTH}"
             raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, reason)
         return encoded.decode()
 
     def _delay(self, deliver_ms: int, now_ms: int) -> dict[str, str]:
-        """Returns the delay level whose time is the next one that is not too short: this broker delays by levels alone."""
+        """Returns the properties for the shortest delay level that is long enough: this broker delays by levels only."""
         wait_ms = deliver_ms - now_ms
         level = level_after(wait_ms, self._delays_ms)
         if level < 0:
-            raise CallRefused(api.ILLEGAL_DELIVERY_TIME, f"delayed by {wait_ms} ms; {max(self._delays_ms)} are the most")
+            raise CallRefused(api.ILLEGAL_DELIVERY_TIME, f"delay too long: {wait_ms} ms, at most {max(self._delays_ms)}")
         return {DELIVER_MS: str(deliver_ms)} | ({props.DELAY_TIME_LEVEL: str(level)} if level > 0 else {})
 
 
 def type_of(message: api.Message) -> api.MessageType:
-    """Returns the message's type. Raises CallRefused if its properties say another, as RocketMQ does."""
+    """Returns the message's type. Raises CallRefused if its properties contradict it, as RocketMQ does."""
     system = message.system_properties
     stated = system.message_type
     if stated == api.TRANSACTION and (system.message_group or system.HasField("delivery_timestamp")):
-        reason = "a transactional message has neither a message group nor a delivery time"
+        reason = "a transactional message must have neither a message group nor a delivery time"
         raise CallRefused(api.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, reason)
     if stated == api.MESSAGE_TYPE_UNSPECIFIED:
         return api.FIFO if system.message_group else api.DELAY if system.HasField("delivery_timestamp") else api.NORMAL
@@ -108,7 +110,7 @@ def type_of(message: api.Message) -> api.MessageType:
 
 
 def sys_flag_of(message: api.Message) -> int:
-    """Returns the sysFlag: the body's compression, and the begin of a transaction."""
+    """Returns the sysFlag, with the bits for a compressed body and for a prepared transaction."""
     system = message.system_properties
     flag = sysflag.COMPRESSED if system.body_encoding == api.GZIP else 0
     return flag | sysflag.TRANSACTION_PREPARED if system.message_type == api.TRANSACTION else flag
@@ -117,12 +119,12 @@ def sys_flag_of(message: api.Message) -> int:
 def _user_properties(message: api.Message) -> dict[str, str]:
     if len(message.user_properties) > _MAX_PROPERTIES:
         count = len(message.user_properties)
-        raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, f"{count} user properties; {_MAX_PROPERTIES} are allowed")
+        raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, f"too many user properties: {count}, at most {_MAX_PROPERTIES}")
     for name, value in message.user_properties.items():
         refuse_control_characters(name + value, api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"the user property {name[:100]!r}")
         if name in OF_SYSTEM:
             raise CallRefused(
-                api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"user property {name!r} is the system's own: choose another name"
+                api.ILLEGAL_MESSAGE_PROPERTY_KEY, f"user property {name!r} is reserved for the system: choose another name"
             )
     return dict(message.user_properties)
 
@@ -132,13 +134,13 @@ def _refuse_size(message: api.Message) -> None:
     texts = (*message.user_properties.keys(), *message.user_properties.values(), system.tag, *system.keys)
     size = sum(len(text.encode()) for text in texts)
     if size > _MAX_USER_BYTES:
-        reason = f"user properties, tag and keys have {size} bytes; {_MAX_USER_BYTES} are allowed"
+        reason = f"user properties, tag and keys too long: {size} bytes, at most {_MAX_USER_BYTES}"
         raise CallRefused(api.MESSAGE_PROPERTIES_TOO_LARGE, reason)
 
 
 def _keys(keys: Iterable[str]) -> str:
     for key in keys:
         if not key.strip():
-            raise CallRefused(api.ILLEGAL_MESSAGE_KEY, "a key is blank")
+            raise CallRefused(api.ILLEGAL_MESSAGE_KEY, "a key must not be blank")
         refuse_control_characters(key, api.ILLEGAL_MESSAGE_KEY, "a key")
     return props.KEY_SEPARATOR.join(keys)

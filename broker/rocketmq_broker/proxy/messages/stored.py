@@ -1,4 +1,4 @@
-"""A stored message in the API's form (RocketMQ's GrpcConverter.buildMessage)."""
+"""Converts stored messages to messages of the API (RocketMQ's GrpcConverter.buildMessage)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 
 
 def of_stored(message: MessageExt, topic: str) -> api.Message:
-    """Returns the message, whose body is uncompressed. `topic` is the one that clients know it by."""
+    """Converts a message with an uncompressed body. `topic` is the topic for clients."""
     named = message.properties
     system = api.SystemProperties(
         keys=message.keys,
@@ -42,7 +42,7 @@ def of_stored(message: MessageExt, topic: str) -> api.Message:
 
 
 _LATEST_MS = 253_402_300_799_999
-"""The end of the year 9999: a Timestamp holds no later time. A client chooses what is stored."""
+"""The end of the year 9999, the latest time of a Timestamp. Stored times come from clients, and may be later."""
 
 
 def _within_dates(time_ms: int) -> int:

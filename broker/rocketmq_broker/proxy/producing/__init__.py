@@ -1,1 +1,1 @@
-"""Sending, and transactions with their check-back."""
+"""Sending messages, and transactions with their check-backs."""

@@ -1,4 +1,4 @@
-"""SendMessage: each message of a call is sent to the broker as a client's (RocketMQ's SendMessageActivity)."""
+"""SendMessage: sends each message of a call to the broker (RocketMQ's SendMessageActivity)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rocketmq_broker.proxy.protos import definition_pb2 as api
 from rocketmq_broker.proxy.protos import service_pb2 as service
 
 _MESSAGES_OF_A_TURN: Final = 16
-"""After so many messages of a call the event loop serves others: it checks up to 256 properties and keys of each."""
+"""The number of messages checked in one turn of the event loop. Each may have up to 256 properties and keys."""
 _ANY_QUEUE: Final = -1
 
 
 class Sending:
-    """Sends clients' messages. Several of one call are stored one by one, each with its own result."""
+    """Sends clients' messages. Each message of a call is stored separately, with its own result."""
 
     def __init__(self, routes: TopicRoutes, messages: SentMessages, clock: Callable[[], int]) -> None:
         self._routes = routes
@@ -34,13 +34,13 @@ class Sending:
         self._clock = clock
 
     async def send(self, session: ClientSession, request: service.SendMessageRequest) -> service.SendMessageResponse:
-        """Returns each message's place once it is as durable as the settings promise. Raises CallRefused if none may be sent."""
+        """Returns each message's result once it is stored as durably as configured. Raises CallRefused if none may be sent."""
         if not 0 < len(request.messages) <= MAX_MESSAGES:
             raise CallRefused(
-                api.MESSAGE_CORRUPTED, f"{len(request.messages)} messages in a call; 1 to {MAX_MESSAGES} are allowed"
+                api.MESSAGE_CORRUPTED, f"SendMessage needs 1 to {MAX_MESSAGES} messages, not {len(request.messages)}"
             )
         if any(message.topic != request.messages[0].topic for message in request.messages):
-            raise CallRefused(api.MESSAGE_CORRUPTED, "the messages of a call are for one topic")
+            raise CallRefused(api.MESSAGE_CORRUPTED, "all messages of a call must have the same topic")
         self._routes.refuse_unwritable(request.messages[0].topic.name)
         entries = await self._send_each(session, request.messages)
         codes = {entry.status.code for entry in entries}
@@ -48,7 +48,7 @@ class Sending:
         return service.SendMessageResponse(status=entries[0].status if len(codes) == 1 else several, entries=entries)
 
     async def _send_each(self, session: ClientSession, messages: Sequence[api.Message]) -> list[service.SendResultEntry]:
-        """Returns each message's result. Messages do not wait for the ones before them, but let others have their turn."""
+        """Sends the messages concurrently, and returns their results. Yields to the event loop between groups of messages."""
         tasks = []
         async with asyncio.TaskGroup() as group:
             for number, message in enumerate(messages, start=1):
@@ -65,7 +65,7 @@ class Sending:
             return service.SendResultEntry(status=refusal.status)
         stored = answer.decode_header(SendMessageResponseHeader)
         message_id = message.system_properties.message_id
-        # As Apache's proxy, which names each message's id as its transaction's.
+        # Apache's proxy returns the message id as the transaction id of every message.
         entry = service.SendResultEntry(status=OK, message_id=message_id, transaction_id=message_id, offset=stored.queue_offset)
         if message.system_properties.message_type == api.TRANSACTION:
             handle = TransactionHandle(parse_offset_message_id(stored.msg_id).commit_log_offset, stored.queue_offset)
@@ -76,7 +76,9 @@ class Sending:
         topic, system = message.topic.name, message.system_properties
         kind = type_of(message)
         if kind not in self._routes.accepted_types(topic):
-            reason = f"the topic {topic} takes no messages of type {api.MessageType.Name(kind)} (its attribute message.type)"
+            reason = (
+                f"the topic {topic} does not accept messages of type {api.MessageType.Name(kind)}: see its attribute message.type"
+            )
             raise CallRefused(api.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE, reason)
         return SendMessageRequestHeaderV2(
             producer_group=topic,
@@ -96,9 +98,9 @@ class Sending:
         try:
             return system.born_timestamp.ToMilliseconds()
         except ValueError as error:
-            raise CallRefused(api.BAD_REQUEST, f"the born timestamp is no time: {error}") from None
+            raise CallRefused(api.BAD_REQUEST, f"invalid born timestamp: {error}") from None
 
     def _queue_of_group(self, topic: str, message_group: str) -> int:
-        """Returns the queue of all messages of the group, as long as the topic's number of queues does not change."""
+        """Returns the queue of a message group. It stays the same as long as the topic's number of queues does."""
         config = self._routes.topic(topic)
         return zlib.crc32(message_group.encode()) % max(1, config.write_queue_nums)

@@ -1,7 +1,7 @@
 """Decisions about transactions, and check-backs over telemetry (RocketMQ's EndTransactionActivity and GrpcClientChannel).
 
-Apache's proxy remembers the offsets of each half message that it passed on, and refuses a decision after a restart. Here the
-transaction id that clients get carries the offsets: it is theirs to hand back, and the broker checks it as it does a header's.
+Apache's proxy keeps the offsets of each half message in memory, and refuses a decision after a restart. Here the transaction
+id contains the offsets. Clients return it with their decision, and the broker validates it like the offsets in a header.
 """
 
 from __future__ import annotations
@@ -40,34 +40,37 @@ _DECISIONS: Final[dict[int, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class TransactionHandle:
-    """The place of a half message: its commit log offset, and its offset in the queue of half messages."""
+    """The position of a half message: its commit log offset, and its offset in the queue of half messages."""
 
     commit_log_offset: int
     queue_offset: int
 
     def transaction_id(self, message_id: str) -> str:
-        """Returns the transaction id for clients: `MESSAGE_ID/COMMIT_LOG_OFFSET/QUEUE_OFFSET`."""
+        """Returns the transaction id, `MESSAGE_ID/COMMIT_LOG_OFFSET/QUEUE_OFFSET`."""
         return _SEPARATOR.join((message_id, str(self.commit_log_offset), str(self.queue_offset)))
 
     @classmethod
     def of(cls, transaction_id: str) -> Self:
-        """Returns the handle in a transaction id. Raises CallRefused for one that this broker has not made."""
+        """Parses a transaction id. Raises CallRefused if it does not have the form that `transaction_id` returns."""
         parts = transaction_id.rsplit(_SEPARATOR, 2)
         if len(parts) != 3 or not all(part.isascii() and part.isdecimal() and len(part) <= _MAX_DIGITS for part in parts[1:]):
-            raise CallRefused(api.INVALID_TRANSACTION_ID, f"no transaction id of this broker: {transaction_id[:200]!r}")
+            raise CallRefused(api.INVALID_TRANSACTION_ID, f"not a transaction id of this broker: {transaction_id[:200]!r}")
         return cls(int(parts[1]), int(parts[2]))
 
 
 async def end_transaction(session: ClientSession, request: service.EndTransactionRequest) -> service.EndTransactionResponse:
-    """Carries out a decision, or takes the answer to a check. Raises CallRefused, where Apache's proxy does not learn of it."""
+    """Passes a decision, or the answer to a check-back, to the broker.
+
+    Raises CallRefused if the broker refuses it. Apache's proxy does not report that.
+    """
     refuse_topic(request.topic.name)
     if len(request.message_id) > _MAX_MESSAGE_ID_LENGTH:
-        reason = f"a message id has no more than {_MAX_MESSAGE_ID_LENGTH} letters"
+        reason = f"message id too long: {len(request.message_id)} characters, at most {_MAX_MESSAGE_ID_LENGTH}"
         raise CallRefused(api.ILLEGAL_MESSAGE_ID, reason)
     handle = TransactionHandle.of(request.transaction_id)
     decision = _DECISIONS.get(request.resolution)
     if decision is None:
-        raise CallRefused(api.BAD_REQUEST, f"resolution {request.resolution}: COMMIT, ROLLBACK or none is expected")
+        raise CallRefused(api.BAD_REQUEST, f"unknown resolution {request.resolution}: must be COMMIT, ROLLBACK or unspecified")
     header = EndTransactionRequestHeader(
         producer_group=request.topic.name,
         tran_state_table_offset=handle.queue_offset,
@@ -82,21 +85,21 @@ async def end_transaction(session: ClientSession, request: service.EndTransactio
 
 
 class TelemetryChecks:
-    """Passes the broker's checks on to clients."""
+    """Passes the broker's check-backs to clients."""
 
     def __init__(self, sessions: ClientSessions) -> None:
         self._sessions = sessions
 
     @property
     def handlers(self) -> Mapping[int, Handler]:
-        """The handlers of what the broker sends: checks, and notices of a group's members, which these clients do not need."""
+        """The handlers of the broker's requests: check-backs, and changes of a group's members, which are ignored."""
         return {
             RequestCode.CHECK_TRANSACTION_STATE: self._check,
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: lambda connection, command: None,
         }
 
     def _check(self, connection: Connection, command: RemotingCommand) -> None:
-        """Asks the client about a transaction. A check that does not reach it is repeated as any unanswered one."""
+        """Sends a check-back to the client. The broker repeats a check-back that is not answered."""
         header = command.decode_header(CheckTransactionStateRequestHeader)
         session = self._sessions.at(connection)
         if session is None:
@@ -104,11 +107,11 @@ class TelemetryChecks:
         try:
             half = record.to_message(record.decode_record(command.body))
         except CorruptRecord as error:
-            logger.error("a half message cannot be checked by gRPC: %s", error)
+            logger.error("cannot check back a half message over gRPC: %s", error)
             return
         message = of_stored(half, half.properties.get(props.REAL_TOPIC, half.topic))
         handle = TransactionHandle(header.commit_log_offset, header.tran_state_table_offset)
         recover = service.RecoverOrphanedTransactionCommand(
             message=message, transaction_id=handle.transaction_id(half.message_id)
         )
-        session.tell(service.TelemetryCommand(recover_orphaned_transaction_command=recover))
+        session.send(service.TelemetryCommand(recover_orphaned_transaction_command=recover))

@@ -1,6 +1,6 @@
-"""The messages of RocketMQ 5's API: the .proto of apache/rocketmq-apis, and what protoc makes of them (`make protos`).
+"""The messages of RocketMQ 5's API: the .proto files of apache/rocketmq-apis, and protoc's output (`make protos`).
 
-Kept are a descriptor set and stubs, not protoc's Python code: that asks for the protobuf of its own release or a later one, and
-puts its messages into the process's one pool. Apache's Python client does so too, under the same names. The pool here is apart,
-so that both work in one process.
+The output is a descriptor set and stubs. protoc's Python code is not used for two reasons. It requires the protobuf release
+of protoc or a later one. It also registers the messages in the default pool, where those of Apache's Python client have the
+same names. The separate pool here allows both in one process.
 """

@@ -1,4 +1,4 @@
-"""The port for clients, with the parts of the other port: TLS by the first byte, bounds, and complaints."""
+"""The gRPC server: the port for clients and its connections, with TLS, limits and rate-limited log lines."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ logger = logging.getLogger(__name__)
 
 _BACKLOG: Final = 1024
 _TURN_S: Final = 0.002
-"""The share of all these connections in one turn of the event loop. An answer takes several turns: so they are short."""
-_LOOK_EVERY_S: Final = 5.0
+"""The maximum time for all gRPC connections in one turn of the event loop. Turns are short, as an answer takes several."""
+_CHECK_EVERY_S: Final = 5.0
 
 
-class Front:
+class GrpcServer:
     """The port and its connections."""
 
     def __init__(
@@ -35,11 +35,11 @@ class Front:
         steady_ns: Callable[[], int],
         on_ended: Callable[[tuple[str, int]], None],
     ) -> None:
-        """`memory` is shared with the other port. `on_ended` gets the address of each connection that is closed."""
+        """`memory` is shared with the remoting port. `on_ended` is called with the address of each closed connection."""
         self.memory = memory
         self.turn: Turn
         self.connections: dict[Http2Connection, None] = {}
-        """The open ones."""
+        """The open connections."""
         self._contexts = contexts
         self._max_connections = max_connections
         self._steady_ns = steady_ns
@@ -52,64 +52,64 @@ class Front:
 
     @property
     def port(self) -> int:
-        """Returns the port for clients, once bound."""
+        """Returns the port after `bind`."""
         assert self._listener is not None
         return self._listener.port
 
     async def bind(self, host: str, port: int) -> None:
-        """Binds the port, but does not listen yet. Raises OSError."""
+        """Binds the port without listening yet. Raises OSError."""
         self.turn = Turn(asyncio.get_running_loop(), self._steady_ns, _TURN_S)
         self._listener = await TcpNetwork().bind(self._new_connection, host, port, _BACKLOG)
 
     def start(self, methods: Mapping[bytes, Method]) -> None:
-        """Takes connections when it returns. `methods` serve the calls, by their paths. Raises OSError."""
+        """Starts accepting connections. `methods` are the methods by their paths. Raises OSError."""
         assert self._listener is not None
         self._methods = methods
         self._listener.start()
-        self._tasks.every(_LOOK_EVERY_S, "looking at gRPC connections", self._look)
+        self._tasks.every(_CHECK_EVERY_S, "checking gRPC connections", self._look)
 
     def stop_listening(self) -> None:
-        """Takes no more connections; open ones stay."""
+        """Stops accepting connections. Open connections stay."""
         if self._listener is not None:
             self._listener.stop()
 
     async def stop(self, within_s: float) -> None:
-        """Stops listening, gives the calls under way some time, and closes all connections."""
+        """Stops listening, waits up to `within_s` seconds for calls in progress, and closes all connections."""
         self.stop_listening()
         await self._tasks.stop()
         for connection in list(self.connections):
             connection.leave()
         await self._calls.settle(within_s)
         await self._calls.stop()
-        await asyncio.sleep(0)  # what the last calls ended with is written
+        await asyncio.sleep(0)  # the statuses of the last calls are written
         for connection in list(self.connections):
             connection.close()
 
-    # Surroundings
+    # ConnectionOwner
 
     def method(self, path: bytes) -> Method | None:
-        """Returns what serves the path."""
+        """Returns the method at that path, or None."""
         return self._methods.get(path)
 
     def run(self, call: Call) -> asyncio.Task[None]:
-        """Begins to serve the call."""
-        return self._calls.start("a call by gRPC", call.method.serve(call), is_awaited=True)  # type: ignore[arg-type]
+        """Starts the task that handles the call."""
+        return self._calls.start("a gRPC call", call.method.serve(call), is_awaited=True)  # type: ignore[arg-type]
 
     def admit(self, connection: Http2Connection) -> bool:
-        """Returns whether one more connection may be open, and counts it."""
+        """Adds the connection. Returns False if the maximum number of connections is reached."""
         if len(self.connections) >= self._max_connections:
-            self.complain("", "too many", f"{self._max_connections} are open, the most that may be")
+            self.complain("", "too many", f"{self._max_connections} connections are open, the maximum")
             return False
         self.connections[connection] = None
         return True
 
     def ended(self, connection: Http2Connection) -> None:
-        """Takes note of a closed connection."""
+        """Removes a closed connection."""
         if self.connections.pop(connection, connection) is None:
             self._on_ended(connection.address)
 
     def complain(self, peer: str, cause: str, reason: str) -> None:
-        """Logs that a connection is closed, and why; once a minute for a machine and a cause."""
+        """Logs why a connection is closed, at most once a minute for each host and cause."""
         if self._complaints.is_due(peer.rpartition(":")[0], cause, asyncio.get_running_loop().time()):
             logger.warning("closing the connection of %s: %s", peer or "a client", reason)
 
