@@ -1,7 +1,7 @@
-"""A RocketMQ for tests: broker and name server in the test's process, with a clock that the test moves.
+"""RocketMQ for tests: a broker and a name server in the test's process, with a clock that the test controls.
 
-The pytest plugin has the fixture `rocketmq`; without pytest write `async with RocketMQ() as rocketmq:` or `with SyncRocketMQ()
-...`.
+With pytest, use the plugin's fixture `rocketmq`. Without it, write `async with RocketMQ() as rocketmq:` or
+`with SyncRocketMQ() as rocketmq:`.
 """
 
 from rocketmq_broker.testing.rocketmq import RocketMQ

@@ -1,4 +1,4 @@
-"""A test's commands for other languages: the methods of `RocketMQ` as paths and JSON."""
+"""Commands for tests in other languages: the methods of `RocketMQ` as HTTP paths with JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WRONG_METHOD: Final = 405
 FAILED: Final = 409
 
 MAX_DAYS: Final = 400
-"""Days that one `advance` may pass: timers fire in all of them, and a larger number is a mistake."""
+"""The maximum number of days in one `advance`. All timers fire in that time, so a larger number is probably a mistake."""
 _UNITS: Final = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86_400}
 _TRUTHS: Final[Mapping[bool | str, bool]] = {True: True, "true": True, False: False, "false": False}
 
@@ -32,12 +32,12 @@ Arguments: TypeAlias = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True)
 class _Command:
-    """A method of RocketMQ, with its arguments' parsers and its result's form in JSON."""
+    """A method of RocketMQ with parsers for its arguments and a conversion of its result to JSON."""
 
     method: Callable[..., Any]
     arguments: Mapping[str, Callable[[Arguments], Any]] = field(default_factory=dict)
-    """By the method's parameters. Each reader raises ValueError."""
-    told: Callable[[Any], Json] = lambda _: {}
+    """A parser for each parameter of the method. Parsers raise ValueError."""
+    to_json: Callable[[Any], Json] = lambda _: {}
 
     @property
     def name(self) -> str:
@@ -46,26 +46,26 @@ class _Command:
 
 
 class Control:
-    """Answers commands. GET asks, POST changes; arguments come in the query or as a JSON object in the body."""
+    """Executes commands. GET queries, POST changes. Arguments are in the query string or in a JSON object in the body."""
 
     def __init__(self, rocketmq: RocketMQ) -> None:
         """`rocketmq` must be running."""
         self._rocketmq = rocketmq
 
     async def answer(self, method: str, name: str, arguments: Arguments) -> tuple[int, Json]:
-        """Returns HTTP status and JSON: the answer, or `{"error": ...}`, with 409 for a failure of the test."""
+        """Returns an HTTP status and JSON: the result, or `{"error": ...}`. The status is 409 if the command fails."""
         command = _COMMANDS.get(method, {}).get(name)
         if command is None:
             if wanted := next((method for method, commands in _COMMANDS.items() if name in commands), None):
-                return WRONG_METHOD, {"error": f"ask for {name} by {wanted}"}
-            return NOT_FOUND, {"error": f"no command {name}; there are {', '.join(chain(*_COMMANDS.values()))}"}
+                return WRONG_METHOD, {"error": f"use {wanted} for {name}"}
+            return NOT_FOUND, {"error": f"unknown command {name}: must be one of {', '.join(chain(*_COMMANDS.values()))}"}
         try:
             read = {parameter: reader(arguments) for parameter, reader in command.arguments.items()}
         except ValueError as mistake:
             return BAD_REQUEST, {"error": f"{name}: {mistake}"}
         try:
             found = command.method(self._rocketmq, **read)
-            return OK, command.told(await found if isinstance(found, Awaitable) else found)
+            return OK, command.to_json(await found if isinstance(found, Awaitable) else found)
         except (AssertionError, ValueError, RuntimeError) as failure:
             return FAILED, {"error": str(failure)}
 
@@ -95,8 +95,8 @@ def _transaction(transaction: Transaction) -> Json:
     }
 
 
-def _each(told: Callable[[T], Json]) -> Callable[[Iterable[T]], Json]:
-    return lambda found: [told(one) for one in found]
+def _each(to_json: Callable[[T], Json]) -> Callable[[Iterable[T]], Json]:
+    return lambda found: [to_json(one) for one in found]
 
 
 def _message(message: MessageExt) -> Json:
@@ -118,7 +118,7 @@ def _text(name: str) -> Callable[[Arguments], str | None]:
     def read(arguments: Arguments) -> str | None:
         value = arguments.get(name)
         if value is not None and not isinstance(value, str):
-            raise ValueError(f"{name} is text")
+            raise ValueError(f"{name} must be a string")
         return value
 
     return read
@@ -143,18 +143,18 @@ def _number(arguments: Arguments, name: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is a number") from None
+        raise ValueError(f"{name} must be a number") from None
     if isinstance(value, bool) or not 0 <= number < 1e9:
-        raise ValueError(f"{name} is a number from 0 on")
+        raise ValueError(f"{name} must be a number from 0 to 1e9")
     return number
 
 
 def _spans(arguments: Arguments) -> dict[str, float]:
     spans = {unit: _number(arguments, unit) for unit in _UNITS if unit in arguments}
     if not spans or set(arguments) - set(_UNITS):
-        raise ValueError(f"a number of {', '.join(_UNITS)} is expected")
+        raise ValueError(f"expected at least one of {', '.join(_UNITS)}")
     if sum(number * _UNITS[unit] for unit, number in spans.items()) > MAX_DAYS * _UNITS["days"]:
-        raise ValueError(f"time passes by at most {MAX_DAYS} days in one command")
+        raise ValueError(f"time too long: at most {MAX_DAYS} days in one command")
     return spans
 
 
@@ -162,7 +162,7 @@ def _is_set(name: str) -> Callable[[Arguments], bool]:
     def read(arguments: Arguments) -> bool:
         value = arguments.get(name, False)
         if not isinstance(value, (bool, str)) or value not in _TRUTHS:
-            raise ValueError(f"{name} is true or false")
+            raise ValueError(f"{name} must be true or false")
         return _TRUTHS[value]
 
     return read
@@ -171,7 +171,7 @@ def _is_set(name: str) -> Callable[[Arguments], bool]:
 def _code(arguments: Arguments) -> ResponseCode:
     name = _text("code")(arguments) or ResponseCode.SYSTEM_BUSY.name
     if name not in ResponseCode.__members__:
-        raise ValueError(f"{name!r} is no response code; one is SYSTEM_BUSY")
+        raise ValueError(f"unknown response code {name!r}: must be a name such as SYSTEM_BUSY")
     return ResponseCode[name]
 
 
@@ -187,14 +187,14 @@ def _by_name(*commands: _Command) -> dict[str, _Command]:
 
 _COMMANDS: Final = {
     "GET": _by_name(
-        _Command(_addresses, told=dict),
+        _Command(_addresses, to_json=dict),
         _Command(RocketMQ.pending, {"word": _text("key")}, _each(_transaction)),
         _Command(RocketMQ.decided, {"word": _text("key")}, _each(_transaction)),
         _Command(RocketMQ.messages, {"topic": _wanted("topic")}, _each(_message)),
         _Command(RocketMQ.committed, {"word": _wanted("key")}, _message),
         _Command(RocketMQ.rolled_back, {"word": _wanted("key")}, _transaction),
         _Command(RocketMQ.timeline, {"word": _wanted("key")}, lambda text: {"timeline": text}),
-        _Command(RocketMQ.story, told=lambda text: {"story": text}),
+        _Command(RocketMQ.story, to_json=lambda text: {"story": text}),
     ),
     "POST": _by_name(
         _Command(_advance, {"spans": _spans}, dict),

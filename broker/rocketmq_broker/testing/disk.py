@@ -1,4 +1,4 @@
-"""The disk of a broker under test: it can be full, and its broker can be killed."""
+"""The disk of a broker under test. It can be full, and it ignores writes after the broker is killed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import Final
 from rocketmq_broker.store.files import FileSystem
 
 _NOWHERE: Final = -1
-"""A file that a killed broker believes to have made."""
+"""The descriptor for a file that a killed broker creates."""
 
 
 class Disk:
-    """A file system that loses the last writes of a killed broker."""
+    """A file system that discards all writes of a killed broker."""
 
     def __init__(self, files: FileSystem) -> None:
-        """`files` holds the data."""
+        """`files` is the file system that stores the data."""
         self.files = files
         self.is_full = False
-        """Whether whoever writes is told that there is no room."""
+        """Whether writes fail because the disk is full."""
         self.is_dead = False
-        """Whether the broker was killed: from then on nothing changes any more."""
+        """Whether the broker was killed. Files no longer change then."""
         self.read = files.read
         self.next_data = files.next_data
         self.list = files.list
@@ -34,7 +34,7 @@ class Disk:
         self.is_still = files.is_still
 
     def open(self, path: Path, *, create: bool = False) -> int:
-        """Opens the file. A killed broker creates none."""
+        """Opens the file. A killed broker creates no files."""
         if self.is_dead and create and self.files.size(path) is None:
             return _NOWHERE
         return self.files.open(path, create=create)
@@ -71,7 +71,7 @@ class Disk:
             self.files.sync_directory(path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Makes the directory, unless the broker was killed."""
+        """Creates the directory, unless the broker was killed."""
         if not self.is_dead:
             self.files.make_directory(path, is_durable=is_durable)
 
@@ -91,12 +91,12 @@ class Disk:
             self.files.unlink(path)
 
     def used_ratio(self, path: Path) -> float:
-        """Returns 1.0 for a full disk, else at most 0.5."""
+        """Returns 1.0 for a full disk, otherwise at most 0.5."""
         return 1.0 if self.is_full else min(self.files.used_ratio(path), 0.5)
 
 
 class FlushHere:
-    """Flushes files in the next turn of the event loop, without a process."""
+    """Flushes files in the next turn of the event loop instead of in a process."""
 
     def __init__(self, disk: Disk, on_answer: Callable[[int], None]) -> None:
         self._disk = disk
@@ -104,7 +104,7 @@ class FlushHere:
         self._due: asyncio.Handle | None = None
 
     def start(self) -> None:
-        """Needs no preparation."""
+        """Does nothing: no preparation is needed."""
 
     def request(self, paths: Sequence[Path]) -> None:
         """Schedules the flush of these files."""

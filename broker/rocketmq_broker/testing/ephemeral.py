@@ -1,4 +1,4 @@
-"""A broker for one test run, in its own process: `python -m rocketmq_broker --ephemeral`. Its store ends with it."""
+"""A broker for one test run, in its own process: `python -m rocketmq_broker --ephemeral`. Its store is in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rocketmq_broker.world import current_world
 
 
 def run_ephemeral(settings: Mapping[str, str], *, is_controlled: bool) -> None:
-    """Prints a line of JSON with the addresses once it serves, and runs until SIGTERM or Ctrl-C.
+    """Runs the broker until SIGTERM or Ctrl-C. Prints a line of JSON with the addresses once it serves.
 
     `is_controlled` enables commands over HTTP on loopback. Raises StartError, ConfigError.
     """

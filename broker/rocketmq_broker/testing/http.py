@@ -1,6 +1,6 @@
-"""A small HTTP server for commands on loopback: one request a connection, JSON for arguments and answers.
+"""A small HTTP server for commands on loopback. It handles one request per connection, with JSON arguments and answers.
 
-No page in a browser may command it: it refuses requests from other origins, or to another name than loopback.
+It refuses requests from other origins and requests to other host names, so that web pages in a browser cannot use it.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from rocketmq_broker.testing.control import BAD_REQUEST, Arguments, Control, Jso
 logger = logging.getLogger(__name__)
 
 LOOPBACK: Final = "127.0.0.1"
-_PATIENCE_S: Final = 10.0
-"""How long a program may take to say its command; as long again for the body of it."""
+_TIMEOUT_S: Final = 10.0
+"""The time limit for receiving a request's head, and again for its body."""
 _MAX_HEAD_LENGTH: Final = 16 * 1024
 _MAX_BODY_LENGTH: Final = 64 * 1024
 _HOSTS: Final = KnownHosts(LOOPBACK)
 
 
 class ControlServer:
-    """Listens between `start` and `stop`."""
+    """An HTTP server that listens between `start` and `stop`."""
 
     def __init__(self, control: Control) -> None:
-        """`control` answers the commands."""
+        """`control` executes the commands."""
         self._control = control
         self._server: asyncio.Server | None = None
 
     async def start(self, port: int = 0) -> str:
-        """Listens on loopback, and returns the URL. Raises OSError."""
+        """Starts listening on loopback. Returns the URL. Raises OSError."""
         self._server = await asyncio.start_server(self._serve, LOOPBACK, port, limit=_MAX_HEAD_LENGTH)
         return f"http://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
 
@@ -55,22 +55,24 @@ class ControlServer:
         except OSError:
             pass  # the client is gone
         except Exception:
-            logger.exception("a command was not answered")
+            logger.exception("a command failed")
         finally:
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> tuple[int, Json]:
         try:
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_TIMEOUT_S):
                 head = await reader.readuntil(b"\r\n\r\n")
             method, target, headers = _parsed(head.decode("latin-1"))
             if refusal := _HOSTS.refusal(method, headers.get("host", ""), headers.get("origin"), headers.get("sec-fetch-site")):
-                return refusal.status, {"error": f"commands come from programs on this machine, to {LOOPBACK}: {refusal.detail}"}
-            async with asyncio.timeout(_PATIENCE_S):
+                return refusal.status, {
+                    "error": f"commands must be sent to {LOOPBACK} by programs on this machine: {refusal.detail}"
+                }
+            async with asyncio.timeout(_TIMEOUT_S):
                 body = await reader.readexactly(_body_length(headers))
             arguments = _arguments(target, body)
         except (ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
-            return BAD_REQUEST, {"error": f"no request that can be understood: {error}"}
+            return BAD_REQUEST, {"error": f"invalid request: {error}"}
         return await self._control.answer(method, unquote(urlsplit(target).path).strip("/"), arguments)
 
 
@@ -85,7 +87,7 @@ def _body_length(headers: dict[str, str]) -> int:
     """Returns the length of the body. Raises ValueError."""
     length = int(headers.get("content-length", "0"))
     if not 0 <= length <= _MAX_BODY_LENGTH:
-        raise ValueError(f"a body of {length} bytes; {_MAX_BODY_LENGTH} are the most")
+        raise ValueError(f"body too long: {length} bytes, at most {_MAX_BODY_LENGTH}")
     return length
 
 
@@ -94,7 +96,7 @@ def _arguments(target: str, body: bytes) -> Arguments:
     try:
         given: Json = msgspec.json.decode(body) if body.strip() else {}
     except UNREADABLE_JSON as error:
-        raise ValueError(f"the body is no JSON: {error}") from None
+        raise ValueError(f"the body is not JSON: {error}") from None
     if not isinstance(given, dict):
-        raise ValueError("the body is no JSON object")
+        raise ValueError("the body must be a JSON object")
     return {**dict(parse_qsl(urlsplit(target).query)), **given}

@@ -1,4 +1,4 @@
-"""The events between the broker and its clients, seen at the broker's door, each with the test's time."""
+"""The journal of events between the broker and its clients, each with the test's time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 from rocketmq_broker.message.text.printable import printable
 
 _MAX_TEXT: Final = 2_000
-"""Characters. A name that a broker refuses may be as long as a request."""
+"""The maximum length of a text in characters. Names sent by a client may be as long as a request."""
 
 
 class EventKind(Enum):
@@ -32,11 +32,11 @@ class JournalEvent:
     """An event with its time."""
 
     at_s: float
-    """Seconds of the test's time since the test began."""
+    """The seconds of the test's time since the test began."""
     kind: EventKind
     text: str
     keys: tuple[str, ...] = ()
-    """The message's ids and keys; none if it concerns all messages."""
+    """The message's ids and keys; empty for an event that concerns all messages."""
 
     def __str__(self) -> str:
         minutes, seconds = divmod(self.at_s, 60)
@@ -46,21 +46,21 @@ class JournalEvent:
 class Journal:
     """The latest events."""
 
-    def __init__(self, now_s: Callable[[], float], most: int = 20_000) -> None:
-        """`now_s` is the test's time; beyond `most` events the oldest are forgotten."""
+    def __init__(self, now_s: Callable[[], float], max_events: int = 20_000) -> None:
+        """`now_s` returns the test's time. Beyond `max_events` events the oldest are dropped."""
         self._now_s = now_s
-        self._most = most
+        self._max_events = max_events
         self.events: list[JournalEvent] = []
 
     def note(self, kind: EventKind, text: str, keys: Iterable[str | None] = ()) -> None:
-        """Records an event with the current test time. What cannot be printed is escaped: a client may send any name."""
+        """Records an event at the current test time. Escapes unprintable characters, because a client may send any name."""
         text = printable(text, _MAX_TEXT)
         self.events.append(JournalEvent(self._now_s(), kind, text, tuple(key for key in keys if key)))
-        if len(self.events) > self._most:
-            del self.events[: self._most // 2]
+        if len(self.events) > self._max_events:
+            del self.events[: self._max_events // 2]
 
     def of(self, word: str) -> list[JournalEvent]:
-        """Returns the events of the message with that id or key, and common events since its first one."""
+        """Returns the events of the message with that id or key, and general events since its first one."""
         names = self._names(word)
         concerning = [event for event in self.events if names & set(event.keys)]
         if not concerning:
@@ -68,8 +68,8 @@ class Journal:
         began_s = concerning[0].at_s
         return [event for event in self.events if names & set(event.keys) or (not event.keys and event.at_s >= began_s)]
 
-    def told(self, events: Iterable[JournalEvent]) -> str:
-        """Formats events, one a line, each with the key of its message."""
+    def format(self, events: Iterable[JournalEvent]) -> str:
+        """Formats events, one per line, each with the key of its message."""
         business: dict[str, str] = {}
         for event in self.events:
             if len(event.keys) > 1:
@@ -79,7 +79,7 @@ class Journal:
         )
 
     def _names(self, word: str) -> set[str]:
-        """Returns the ids and keys of that word's message: its keys, and its transaction id."""
+        """Returns the word, and the transaction ids of the messages with that id or key."""
         names = {word}
         for event in self.events:
             if word in event.keys:

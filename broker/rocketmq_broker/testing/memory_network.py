@@ -1,6 +1,6 @@
-"""Connections within one event loop without sockets, and optional sockets for clients outside.
+"""A network within one event loop without sockets, with optional sockets for outside clients.
 
-Each end gets the other's data in the next turn of the loop: no time passes, and the order is always the same.
+Data arrives at the other end in the next turn of the loop. No time passes, and the order is deterministic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 NewProtocol = Callable[[], asyncio.Protocol]
 Tap = Callable[[asyncio.Transport], asyncio.Transport]
-"""Gets the server's end of a new connection, and returns the transport for the server."""
+"""A callback that receives the server's transport of a new connection, and returns the transport for the server to use."""
 
 _LOCAL_HOST: Final = "127.0.0.1"
 _LOCAL_HOSTS: Final = frozenset({_LOCAL_HOST, "localhost", "0.0.0.0", ""})
@@ -28,19 +28,19 @@ _FIRST_PORT: Final = 20_000
 _FIRST_CLIENT_PORT: Final = 50_000
 _HIGH_WATER_BYTES: Final = 64 * 1024
 _LOW_WATER_SHARE: Final = 4
-"""Writing goes on when a quarter of the high-water mark is left, as in asyncio's own transports."""
+"""Writing resumes when a quarter of the high-water mark is left, as in asyncio's own transports."""
 
 
 def connection_reset() -> ConnectionResetError:
-    """Returns the error of an end whose peer has reset the connection."""
+    """Returns the error for a connection that the peer has reset."""
     return ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
 
 
 class MemoryNetwork:
-    """All ports of one event loop."""
+    """The ports and connections of one event loop."""
 
     def __init__(self, *, is_open: bool = True, tap: Tap | None = None) -> None:
-        """`is_open` also opens real ports, for clients outside. `tap` wraps each connection of a server."""
+        """`is_open` also opens real ports, for outside clients. `tap` wraps each connection of a server."""
         self._is_open = is_open
         self._tap = tap
         self._tcp = TcpNetwork()
@@ -52,16 +52,16 @@ class MemoryNetwork:
 
     @property
     def listening_sockets(self) -> int:
-        """The number of real sockets that listen now."""
+        """The number of real listening sockets."""
         return sum(listener.is_listening and listener.is_real for listener in self._listeners.values())
 
     @property
     def clients_outside(self) -> int:
-        """The number of connections from outside."""
+        """The number of connections from outside clients."""
         return sum(not isinstance(transport, MemoryTransport) for transport in self._served)
 
     async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
-        """Returns a listener on the port, in memory and, if the network is open, on a socket."""
+        """Returns a listener for the port, in memory and, if the network is open, on a socket."""
         served = self._watched(new_protocol)
         tcp = await self._tcp.bind(served, host, port, backlog) if self._is_open else None
         if tcp is not None:
@@ -75,7 +75,7 @@ class MemoryNetwork:
         return listener
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Connects in memory if the port listens there without TLS; else through a socket."""
+        """Connects in memory if a server listens on the port there, without TLS; otherwise through a socket."""
         listener = self._listeners.get(port) if host in _LOCAL_HOSTS else None
         if listener is not None and listener.is_listening and tls is None:
             return self._connected(new_protocol(), listener, port)
@@ -84,11 +84,11 @@ class MemoryNetwork:
         return await self._tcp.connect(new_protocol, host, port, tls)
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Returns a protocol that reports the connection, and lets its transport be tapped."""
+        """Wraps a server's protocol, to register its connection and tap its transport."""
         return ServedConnection(protocol, self._served, self._tap)
 
     def cut(self) -> int:
-        """Aborts all connections of the servers, as a failing network does. Returns their number."""
+        """Aborts all connections to servers, like a network failure. Returns their number."""
         served = list(self._served)
         for transport in served:
             transport.abort()
@@ -109,20 +109,20 @@ class MemoryNetwork:
 
 
 class MemoryListener:
-    """A port that listens in memory, perhaps on a socket too."""
+    """A listening port in memory and, optionally, on a socket."""
 
     def __init__(self, port: int, new_protocol: NewProtocol, tcp: Listener | None, gone: Callable[[], object]) -> None:
         self.port = port
         self.new_protocol = new_protocol
         self.is_listening = False
         self.context = contextvars.copy_context()
-        """The server's context, in which it handles each connection's data."""
+        """The server's context, in which its protocols run."""
         self._tcp = tcp
         self._gone = gone
 
     @property
     def is_real(self) -> bool:
-        """True if there is a socket too."""
+        """Whether the port also listens on a socket."""
         return self._tcp is not None
 
     def start(self) -> None:
@@ -132,7 +132,7 @@ class MemoryListener:
         self.is_listening = True
 
     def stop(self) -> None:
-        """Stops listening, and frees the port."""
+        """Stops listening and frees the port."""
         if self._tcp is not None:
             self._tcp.stop()
         self.is_listening = False
@@ -140,39 +140,39 @@ class MemoryListener:
 
 
 class ServedConnection(asyncio.Protocol):
-    """Passes a connection to a server's protocol, and reports its end."""
+    """Passes a connection to a server's protocol, and keeps it registered until it ends."""
 
     def __init__(self, protocol: asyncio.Protocol, served: dict[asyncio.Transport, None], tap: Tap | None) -> None:
-        """`served` has the open connections; `tap` wraps this one's transport."""
+        """`served` contains the open connections. `tap` wraps the transport of this one."""
         self._protocol = protocol
         self._served = served
         self._tap = tap
         self._transport: asyncio.Transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Hands the protocol a transport that notes what it writes."""
+        """Registers the connection, and passes its transport to the protocol, tapped if needed."""
         self._transport = cast(asyncio.Transport, transport)
         self._served[self._transport] = None
         self._protocol.connection_made(self._transport if self._tap is None else self._tap(self._transport))
 
     def data_received(self, data: bytes) -> None:
-        """Hands the bytes to the protocol."""
+        """Passes the bytes to the protocol."""
         self._protocol.data_received(data)
 
     def eof_received(self) -> bool | None:
-        """Tells the protocol that the peer sends no more."""
+        """Passes the peer's end of data to the protocol."""
         return self._protocol.eof_received()
 
     def pause_writing(self) -> None:
-        """Tells the protocol that the peer reads too slowly."""
+        """Pauses the protocol's writing."""
         self._protocol.pause_writing()
 
     def resume_writing(self) -> None:
-        """Tells the protocol that it may write again."""
+        """Resumes the protocol's writing."""
         self._protocol.resume_writing()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tells the protocol that the connection is gone, and forgets it."""
+        """Unregisters the connection, and passes its loss to the protocol."""
         self._served.pop(self._transport, None)
         self._protocol.connection_lost(error)
 
@@ -188,7 +188,7 @@ def _pair(
 
 
 class MemoryTransport(asyncio.Transport):
-    """One end of a connection. Written data waits at the other end until it reads."""
+    """One end of a connection. Written data waits at the other end until it is read."""
 
     peer: MemoryTransport
 
@@ -208,36 +208,36 @@ class MemoryTransport(asyncio.Transport):
         self._has_paused_writer = False
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        """Sets the protocol that gets the data."""
+        """Sets the protocol that receives the data."""
         self._protocol = cast(asyncio.Protocol, protocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
-        """Returns the protocol that gets the data."""
+        """Returns the protocol that receives the data."""
         return self._protocol
 
     def is_closing(self) -> bool:
-        """Returns whether writing has ended."""
+        """Returns whether this end is closed or closing."""
         return self._is_closing
 
     def is_reading(self) -> bool:
-        """Returns whether arriving data is passed on."""
+        """Returns whether received data is passed to the protocol."""
         return self._is_reading and not self._is_closing
 
     def pause_reading(self) -> None:
-        """Holds arriving data back."""
+        """Keeps received data until `resume_reading`."""
         self._is_reading = False
 
     def resume_reading(self) -> None:
-        """Passes on the data held back."""
+        """Passes the kept data to the protocol."""
         self._is_reading = True
         self._deliver_soon()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Sets the bytes that may wait at the other end before writing pauses."""
+        """Sets the number of unread bytes at the other end above which writing is paused."""
         self._high_water_bytes = _HIGH_WATER_BYTES if high is None else high
 
     def get_write_buffer_size(self) -> int:
-        """Returns the bytes that wait at the other end."""
+        """Returns the number of unread bytes at the other end."""
         return self.peer._incoming_bytes
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -250,24 +250,24 @@ class MemoryTransport(asyncio.Transport):
             self._call_soon(self._protocol.pause_writing)
 
     def can_write_eof(self) -> bool:
-        """Returns False: a connection of RocketMQ ends in both directions at once."""
+        """Returns False, because RocketMQ connections are closed in both directions at once."""
         return False
 
     def close(self) -> None:
-        """Closes the connection after the other end has all data."""
+        """Closes the connection after the other end has received all data."""
         if not self._is_closing:
             self._is_closing = True
             self._send_end()
             self._call_soon(self._lose, None)
 
     def abort(self) -> None:
-        """Closes the connection at once."""
+        """Closes the connection immediately."""
         if not self._is_lost:
             self._is_closing = True
             self._call_soon(self._lose, None)
             self._send_reset()
 
-    # the way to the other end
+    # sending
 
     def _send(self, data: bytes) -> None:
         peer = self.peer
@@ -285,7 +285,7 @@ class MemoryTransport(asyncio.Transport):
             self.peer._is_closing = True
             self.peer._call_soon(self.peer._lose, connection_reset())
 
-    # what arrives
+    # receiving
 
     def _call_soon(self, callback: Callable[..., object], *args: object) -> None:
         self._loop.call_soon(callback, *args, context=self._context)
@@ -310,7 +310,7 @@ class MemoryTransport(asyncio.Transport):
             self.close()
 
     def _note_read(self, count: int) -> None:
-        """Notes that so many bytes wait no longer. The other end may write again once few are left."""
+        """Subtracts read bytes. Resumes the other end's writing once few bytes are left."""
         self._incoming_bytes -= count
         peer = self.peer
         if peer._has_paused_writer and self._incoming_bytes <= peer._high_water_bytes // _LOW_WATER_SHARE:

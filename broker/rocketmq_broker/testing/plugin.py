@@ -1,8 +1,9 @@
-"""The pytest plugin: fixtures `rocketmq` and `rocketmq_session`, and the broker's story in the report of a failed test.
+"""The pytest plugin: the fixtures `rocketmq` and `rocketmq_session`, and a section `rocketmq` in the report of a failed test.
 
-With `-rP` or `-rA`, by which pytest shows the output of passed tests, it adds their stories too.
+The section lists the broker's latest events. With `-rP` or `-rA`, which show the output of passed tests, it is added to
+their reports as well.
 
-It imports the broker only for tests that use it: pytest loads the plugin wherever the package is installed.
+The plugin imports the broker only for tests that use it, because pytest loads the plugin wherever the package is installed.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ _running = pytest.StashKey["RocketMQ | SyncRocketMQ"]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Registers the marker."""
-    config.addinivalue_line("markers", "rocketmq(seed, store, start_ms): how the fixture rocketmq is to be, see RocketMQ")
+    config.addinivalue_line("markers", "rocketmq(seed, store, start_ms): the arguments of the fixture rocketmq, see RocketMQ")
 
 
 @pytest.fixture
 def rocketmq_settings() -> Mapping[str, object]:
-    """Returns settings of the broker by RocketMQ's names; override it for others, such as {"transactionTimeOut": 1000}."""
+    """Returns the broker's settings by RocketMQ's names. Override it to change them: {"transactionTimeOut": 1000}."""
     return {}
 
 
 @pytest.fixture(scope="session")
 def rocketmq_session_settings() -> Mapping[str, object]:
-    """Returns settings of the broker that all tests of a session share."""
+    """Returns the settings of the broker that all tests of a session share."""
     return {}
 
 
 @pytest.fixture
 def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
-    """Returns a RocketMQ for one test: RocketMQ for an async test, SyncRocketMQ for any other."""
+    """Returns a broker for one test: RocketMQ for an async test, SyncRocketMQ for other tests."""
     is_async = inspect.iscoroutinefunction(getattr(request, "function", None))
     running: RocketMQ | SyncRocketMQ = request.getfixturevalue(_async_fixture_for(request) if is_async else "_sync_rocketmq")
     request.node.stash[_running] = running
@@ -52,13 +53,13 @@ def rocketmq(request: pytest.FixtureRequest) -> RocketMQ | SyncRocketMQ:
 
 
 def _async_fixture_for(request: pytest.FixtureRequest) -> str:
-    """Returns the name of the fixture for the plugin that runs this async test. Fails the test if none does."""
+    """Returns the name of the fixture for the plugin that runs this async test. Fails the test if no plugin runs it."""
     is_of_asyncio = request.node.get_closest_marker("asyncio") is not None
     is_of_anyio = "anyio_backend" in request.fixturenames
     if is_of_asyncio and is_of_anyio:
         pytest.fail(
-            "pytest-asyncio and anyio would each run a part of this test: drop the mark anyio, or set asyncio_mode = strict "
-            "and drop the mark asyncio",
+            "pytest-asyncio and anyio would each run a part of this test: remove the mark anyio, or set asyncio_mode = strict "
+            "and remove the mark asyncio",
             pytrace=False,
         )
     if is_of_anyio:
@@ -68,7 +69,7 @@ def _async_fixture_for(request: pytest.FixtureRequest) -> str:
             return "_anyio_rocketmq"
         pytest.fail(
             f"the broker runs on asyncio, and anyio runs this test on {name}: "
-            'have the fixture anyio_backend return "asyncio" (https://anyio.readthedocs.io/en/stable/testing.html)',
+            'return "asyncio" from the fixture anyio_backend (https://anyio.readthedocs.io/en/stable/testing.html)',
             pytrace=False,
         )
     if is_of_asyncio:
@@ -88,7 +89,7 @@ def _async_fixture_for(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def rocketmq_session(rocketmq_session_settings: Mapping[str, object]) -> Iterator[SyncRocketMQ]:
-    """Yields one RocketMQ for all tests that use it; each test finds the messages of earlier ones."""
+    """Yields one broker for all tests of the session. Each test finds the messages of earlier tests."""
     from rocketmq_broker.testing.sync import SyncRocketMQ
 
     with SyncRocketMQ(rocketmq_session_settings) as running:
@@ -111,14 +112,14 @@ async def _rocketmq_of_a_test(request: pytest.FixtureRequest, rocketmq_settings:
 
 
 _anyio_rocketmq = pytest.fixture(name="_anyio_rocketmq")(_rocketmq_of_a_test)
-"""anyio's own plugin runs it, on the loop of the test."""
+"""The fixture for anyio's plugin, which runs it on the test's event loop."""
 if async_fixture is not None:
     _asyncio_rocketmq = async_fixture(name="_asyncio_rocketmq")(_rocketmq_of_a_test)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Adds the story to the report of a failed test, or of a passed one if passed tests are shown."""
+    """Adds the broker's events to the report of a failed test, and of a passed test if passed tests are shown."""
     report = yield
     running = item.stash.get(_running, None)
     is_shown = report.failed or not {"A", "P"}.isdisjoint(item.config.getoption("reportchars"))

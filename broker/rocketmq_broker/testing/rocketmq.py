@@ -1,4 +1,4 @@
-"""RocketMQ for one test: a name server and a broker in the test's event loop, with a time, network and disk for the test."""
+"""RocketMQ for one test: a name server and a broker in the test's event loop, with a simulated clock, network and disk."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rocketmq_broker.store.files import FileSystem, OsFileSystem
 from rocketmq_broker.store.memory_files import MemoryFiles
 from rocketmq_broker.testing.apache import LikeApache, release_named
 from rocketmq_broker.testing.disk import Disk, FlushHere
-from rocketmq_broker.testing.door import Door, Faults
+from rocketmq_broker.testing.idle_skip import MIN_LEAP_S, QUIET_S, IdleSkip
+from rocketmq_broker.testing.interceptor import Faults, Interceptor
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import MemoryNetwork
-from rocketmq_broker.testing.questions import IS_ASSERTION, MOMENT_S, Questions
-from rocketmq_broker.testing.rest import LEAST_LEAP_S, QUIET_S, Rest
+from rocketmq_broker.testing.queries import IS_ASSERTION, MOMENT_S, Queries
 from rocketmq_broker.testing.transactions import Inspection
 from rocketmq_broker.testing.virtual_time import VirtualTime, without_threads
 from rocketmq_broker.world import World, current_world, in_world
@@ -37,17 +37,17 @@ T = TypeVar("T")
 
 __tracebackhide__ = IS_ASSERTION
 REPEATABLE_START_MS: Final = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: when time begins in a test that has a seed."""
+"""2026-01-01T00:00:00Z: the initial time of a test with a seed."""
 LOOK_EVERY_S: Final = 0.1
 PACE: Final = Pace(
     upkeep_s=30.0, checkpoint_s=150.0, silent_clients_s=30.0, silent_brokers_s=30.0, idle_notes_s=30.0, wall_clock_s=math.inf,
     longest_sleep_s=math.inf,
 )  # fmt: skip
-"""A minute of a test's time costs only its work, and the wall clock and the steady one are one clock."""
+"""Long intervals for maintenance, to make the test's time cheap. The wall clock is never compared: it is the steady clock."""
 HEARTBEAT_S: Final = 30.0
 """The interval of clients' heartbeats."""
 OUTSIDE_S: Final = 0.02
-"""The real time that clients outside get for their work in 30 s of the test's time."""
+"""The real time that outside clients get for their work in 30 s of the test's time."""
 _LOCAL_HOST: Final = "127.0.0.1"
 _MEMORY: Final = "/memory"
 _PROCESS_ID: Final = 4711
@@ -64,10 +64,10 @@ _SETTINGS: Final = {
 }
 
 
-class RocketMQ(Questions):
-    """Runs between `start` and `stop`, or as `async with RocketMQ() as rocketmq:`.
+class RocketMQ(Queries):
+    """A broker and a name server that run between `start` and `stop`, or in `async with RocketMQ() as rocketmq:`.
 
-    Clients made on its event loop after `start` use its time and its network.
+    Clients created on its event loop after `start` use its clock and its network.
     """
 
     def __init__(
@@ -79,11 +79,11 @@ class RocketMQ(Questions):
         start_ms: int | None = None,
         time: VirtualTime | None = None,
     ) -> None:
-        """`settings` are those of broker.conf by RocketMQ's names. The store is in memory unless `store` names a directory.
+        """`settings` are the settings of broker.conf. The store is in memory unless `store` is a directory. Raises ConfigError.
 
-        With a `seed` everything repeats, to the byte: time begins at 2026-01-01; ports are RocketMQ's own but not real ones, so
-        that only clients on the same event loop can connect; and listeners run on the event loop. `start_ms` is the initial time
-        in milliseconds since the epoch: by default now, or 2026-01-01 with a seed. Raises ConfigError.
+        With a `seed` a test repeats byte for byte: time begins at 2026-01-01, and listeners run on the event loop. The ports are
+        RocketMQ's defaults but not real ones, so only clients on the same event loop can connect. `start_ms` is the initial time
+        in milliseconds since the epoch. The default is the current time, or 2026-01-01 with a seed.
         """
         is_repeatable = seed is not None
         if start_ms is None:
@@ -101,14 +101,14 @@ class RocketMQ(Questions):
             "namesrvListenPort": str(_NAME_SERVER_PORT if is_repeatable else 0),
             **{name: _text(value) for name, value in (settings or {}).items()},
         }
-        self._network = MemoryNetwork(is_open=not is_repeatable, tap=lambda transport: self._the_door.tap(transport))
+        self._network = MemoryNetwork(is_open=not is_repeatable, tap=lambda transport: self._active_interceptor.tap(transport))
         self.time.own_sockets = lambda: self._network.listening_sockets
-        self.time.patience_s = lambda: self._door.patience_s() if self._door is not None else 0
+        self.time.real_wait_s = lambda: self._interceptor.real_wait_s() if self._interceptor is not None else 0
         self._world = _world(self.time, seed)
         self._entered = ExitStack()
         self._context: contextvars.Context | None = None
         self._broker: Broker | None = None
-        self._door: Door | None = None
+        self._interceptor: Interceptor | None = None
         self._clients: list[Producer | PushConsumer] = []
 
     # addresses
@@ -120,23 +120,23 @@ class RocketMQ(Questions):
 
     @property
     def broker_addr(self) -> str:
-        """The broker's own address."""
+        """The broker's address."""
         return self._running.identity.address
 
     @property
     def grpc_endpoint(self) -> str | None:
-        """The address for RocketMQ 5's clients; None unless the settings have a `grpcServerPort`."""
+        """The address for RocketMQ 5 clients. None unless the settings have a `grpcServerPort`."""
         return self._running.grpc_endpoint
 
     @property
     def is_running(self) -> bool:
-        """True while the broker serves: not before `start`, and not between `crash` and `restart`."""
+        """Whether the broker is running. False before `start`, and between `crash` and `restart`."""
         return self._broker is not None
 
     # start and stop
 
     async def start(self) -> None:
-        """Starts serving. Until `stop` the running event loop uses this time. Raises StartError, TypeError."""
+        """Starts the broker. The running event loop uses the simulated clock until `stop`. Raises StartError, TypeError."""
         if self._owns_time:
             self._entered.callback(self.time.adopt(asyncio.get_running_loop()))
             inside = self.inside()
@@ -152,7 +152,7 @@ class RocketMQ(Questions):
         self.journal.note(EventKind.BROKER, f"the broker starts at {self.broker_addr}")
 
     async def stop(self) -> None:
-        """Shuts down the clients that it made, then the broker, and restores the event loop's time."""
+        """Shuts down the clients that it started, stops the broker, and restores the event loop's clock."""
         try:
             for client in reversed(self._clients):
                 await client.shutdown()
@@ -174,14 +174,14 @@ class RocketMQ(Questions):
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Lets objects made within the block use its world and its network."""
+        """Makes objects created within the block use the simulated clock and network."""
         with in_world(self._world), on_network(self._network):
             yield
 
     # clients
 
     async def producer(self, /, group: str, **settings: Any) -> Producer:
-        """Starts a producer that runs until the end of the test; `settings` are those of Producer."""
+        """Starts a producer that runs until the end of the test. `settings` are arguments of Producer."""
         return await self._started(Producer(group, namesrv_addr=self.namesrv_addr, **settings))
 
     async def transaction_producer(self, /, group: str, listener: TransactionListeners, **settings: Any) -> TransactionProducer:
@@ -200,30 +200,30 @@ class RocketMQ(Questions):
     # time
 
     async def advance(self, *, seconds: float = 0, minutes: float = 0, hours: float = 0, days: float = 0) -> None:
-        """Passes so much time at once. All timers due in it fire, in order; nothing is left to do on return."""
+        """Advances the clock. All timers due in that time fire, in order. On return all work is done."""
         left_s = seconds + 60 * minutes + 3600 * hours + 86_400 * days
-        while left_s > HEARTBEAT_S and self._door is not None and self._network.clients_outside:
-            self._door.repeat_heartbeats()
+        while left_s > HEARTBEAT_S and self._interceptor is not None and self._network.clients_outside:
+            self._interceptor.repeat_heartbeats()
             await self.time.advance(HEARTBEAT_S)
             left_s -= HEARTBEAT_S
-            await self._hear_outside()
-        while left_s >= 2 * QUIET_S + LEAST_LEAP_S:
-            before = self._what_has_happened()
+            await self._serve_outside_clients()
+        while left_s >= 2 * QUIET_S + MIN_LEAP_S:
+            before = self._activity()
             await self.time.advance(QUIET_S)
             left_s -= QUIET_S
-            if before == self._what_has_happened():
-                left_s -= self._leap(left_s - QUIET_S)
+            if before == self._activity():
+                left_s -= self._skip(left_s - QUIET_S)
         await self.time.advance(left_s)
-        await self._hear_outside()
+        await self._serve_outside_clients()
 
     async def settle(self) -> None:
-        """Passes ten milliseconds, and returns when everything left waits for time."""
+        """Advances the clock by ten milliseconds, and returns when all work is done."""
         await self.time.advance(MOMENT_S)
 
     async def wait_until(
         self, condition: Callable[[], T | Awaitable[T]], *, seconds: float = 60, minutes: float = 0, what: str = ""
     ) -> T:
-        """Passes time until the condition holds, and returns its value then. Raises AssertionError after that much time."""
+        """Advances the clock until the condition holds. Returns its value. Raises AssertionError if the time is over before."""
         self.time.wanted()
         end_s = self.time.elapsed_s + seconds + 60 * minutes
         while True:
@@ -233,21 +233,19 @@ class RocketMQ(Questions):
             if found:
                 return found
             if self.time.elapsed_s >= end_s:
-                raise AssertionError(
-                    f"{what or 'what was waited for'} did not come in {seconds + 60 * minutes:g} s\n{self.story()}"
-                )
+                raise AssertionError(f"{what or 'the condition'} did not come in {seconds + 60 * minutes:g} s\n{self.story()}")
             await asyncio.sleep(LOOK_EVERY_S)
 
     # faults
 
     def lose_next_decision(self, count: int = 1) -> None:
-        """Loses the next COMMIT or ROLLBACK on its way to the broker, also one that answers a check-back."""
+        """Loses the next COMMIT or ROLLBACK before it reaches the broker, including an answer to a check-back."""
         self.faults.decisions_to_lose += count
 
     def lose_next_answer(self, count: int = 1, *, key: str | None = None) -> None:
-        """Loses the answer to the next message or half message that the broker stores, so that the producer does not learn of it.
+        """Loses the broker's answer to the next message or half message, which is stored nevertheless.
 
-        With a `key` it loses the answer to the next message with this key, once.
+        With a `key` it loses the answer to the next message with that key, once.
         """
         if key is None:
             self.faults.answers_to_lose += count
@@ -256,7 +254,7 @@ class RocketMQ(Questions):
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
-        """Holds check-backs until the end of the `with` block, and then sends them."""
+        """Holds check-backs until the end of the `with` block, then sends them."""
         self.faults.are_checks_held = True
         try:
             yield
@@ -264,18 +262,18 @@ class RocketMQ(Questions):
             self.release_check_backs()
 
     def release_check_backs(self) -> None:
-        """Sends the held check-backs, and holds no more."""
+        """Sends the held check-backs, and stops holding them."""
         self.faults.are_checks_held = False
-        if self._door is not None:
-            self._door.release_checks()
+        if self._interceptor is not None:
+            self._interceptor.release_checks()
 
     def cut_connections(self) -> None:
-        """Ends all connections of name server and broker at once; clients connect again."""
+        """Aborts all connections to name server and broker. Clients connect again."""
         count = self._network.cut()
         self.journal.note(EventKind.FAULT, f"{count} connections are cut, as the test asked for")
 
     def refuse_sends(self, code: ResponseCode = ResponseCode.SYSTEM_BUSY, *, times: int | None = None) -> None:
-        """Refuses the next `times` messages with that code, or all until `accept_sends`; half messages as well."""
+        """Refuses the next `times` messages and half messages with that code, or all of them until `accept_sends`."""
         self.faults.refuse_sends_with, self.faults.refusals_left = code, times
 
     def accept_sends(self) -> None:
@@ -288,73 +286,75 @@ class RocketMQ(Questions):
         self.journal.note(EventKind.FAULT, "the broker's disk is full, as the test asked for")
 
     def free_disk(self) -> None:
-        """Makes room on the disk again; the broker notices within ten seconds."""
+        """Frees the broker's disk. The broker accepts messages again within ten seconds."""
         self._disk.is_full = False
         self.journal.note(EventKind.FAULT, "there is room on the broker's disk again")
 
     def as_apache(self, release: int = 4) -> None:
         """Makes the broker behave like Apache's where that is worse: like 4.9.7, or with `release=5` like 5.3.3.
 
-        A decision after a check-back settles only the first copy of the half message: the second one is checked at the next look,
-        and its COMMIT delivers the message again, with the same message id. A COMMIT also delivers after another COMMIT, a
-        ROLLBACK or a discard. Checks count while no producer of the group is online, and while the message is immune to them, so
-        that transactions are discarded unasked. The members of a producer group are asked in turn, without preference for the
-        half message's sender. docs/testing.md has the whole list, and the additions of 5. Born hosts have no port meanwhile. Call
-        it before half messages are sent. Raises ValueError for another release.
+        Call it before half messages are sent. Raises ValueError for another release. docs/testing.md has the whole list of
+        differences:
+
+        - A decision after a check-back ends only the first copy of the half message. The second copy is checked at the next
+          interval, and its COMMIT delivers the message again, with the same message id.
+        - A COMMIT also delivers after another COMMIT, a ROLLBACK or a discard.
+        - Checks count while no producer of the group is online, and while the message is immune to them. So transactions may be
+          discarded without a check-back.
+        - Check-backs go to the members of a producer group in turn, without preference for the half message's sender.
+        - Born hosts have no port.
         """
         wanted = release_named(release)
         if self.faults.like_apache is not None:
             self.faults.like_apache.stop()
         settings = load_settings(None, self._properties).settings
         like_apache = LikeApache(
-            self._the_door,
+            self._active_interceptor,
             self.journal,
             now_s=lambda: self.time.elapsed_s,
             release=wanted,
             check_interval_s=settings.transaction_check_interval / 1000,
             check_max=settings.transaction_check_max,
         )
-        self._the_door.become_like_apache(like_apache)
+        self._active_interceptor.imitate_apache(like_apache)
         self._entered.callback(like_apache.stop)
 
     async def crash(self, *, power: bool = False) -> None:
-        """Ends the broker and its name server as kill -9 does: connections break, and unwritten data is lost.
+        """Ends the broker and its name server like kill -9: connections are aborted, and unwritten data is lost.
 
-        With `power` unsynced data is lost as well, as if the machine had lost its power; that needs the store in memory.
+        With `power` unsynced data is lost as well, like in a power failure of the machine. That requires a store in memory.
         """
         broker = self._running
         if power and not isinstance(self._files, MemoryFiles):
-            raise ValueError(
-                "crash(power=True) needs the store in memory: what a directory had not synced cannot be taken from it"
-            )
+            raise ValueError("crash(power=True) requires a store in memory: unsynced data of a directory cannot be discarded")
         self._disk.is_dead = True
         if isinstance(self._files, MemoryFiles):
             self._files = self._files.powered_off() if power else self._files.killed()
         self._keep_ports_of(broker)
         self._broker = None
         self._network.cut()
-        self._the_door.forget_checks()
+        self._active_interceptor.forget_checks()
         if self.faults.like_apache is not None:
-            self.faults.like_apache.ends(is_killed=True)
+            self.faults.like_apache.broker_stopped(is_killed=True)
         await self._in_its_context(broker.stop())
         self._disk = Disk(self._files)
         self.journal.note(EventKind.FAULT, f"the broker {'loses its power' if power else 'is killed'}, as the test asked for")
 
     async def restart(self) -> None:
-        """Starts the broker again on its old ports and its disk. Stops a running one first."""
+        """Starts the broker again on the same ports and disk. Stops a running broker first."""
         if self._broker is not None:
             self._keep_ports_of(self._broker)
             if self.faults.like_apache is not None:
-                self.faults.like_apache.ends(is_killed=False)
+                self.faults.like_apache.broker_stopped(is_killed=False)
             await self._in_its_context(self._broker.stop())
             self._broker = None
         await self._in_its_context(self._start_broker())
         self.journal.note(EventKind.BROKER, "the broker starts again")
 
     def commit_log(self) -> bytes:
-        """Returns the whole commit log of a store in memory, byte for byte. Raises ValueError for another store."""
+        """Returns the bytes of the whole commit log of a store in memory. Raises ValueError if the store is a directory."""
         if not isinstance(self._files, MemoryFiles):
-            raise ValueError("the commit log is in the directory that the store was given")
+            raise ValueError("commit_log() requires a store in memory: read the files in the store's directory instead")
         segments = [path for path in self._files.paths if path.parent.name == "commitlog"]
         return b"".join(self._files.content(path) for path in segments)
 
@@ -363,48 +363,48 @@ class RocketMQ(Questions):
     @property
     def _running(self) -> Broker:
         if self._broker is None:
-            raise RuntimeError("the broker does not run: start it, or after crash() call restart()")
+            raise RuntimeError("the broker is not running: call start(), or restart() after crash()")
         return self._broker
 
     @property
-    def _the_door(self) -> Door:
-        assert self._door is not None
-        return self._door
+    def _active_interceptor(self) -> Interceptor:
+        assert self._interceptor is not None
+        return self._interceptor
 
     def _keep_ports_of(self, broker: Broker) -> None:
-        """Lets the next broker use the same ports, so that clients find it."""
+        """Makes the next broker use the same ports, so that clients find it."""
         name_server = broker.name_servers[0]
         self._properties |= {"listenPort": str(broker.identity.port), "namesrvListenPort": name_server.rpartition(":")[2]}
         if broker.grpc_endpoint is not None:
             self._properties["grpcServerPort"] = broker.grpc_endpoint.rpartition(":")[2]
 
     def _inspection(self) -> Inspection:
-        return Inspection(self._the_door.broker, self._running.identity.name)
+        return Inspection(self._active_interceptor.broker, self._running.identity.name)
 
-    async def _hear_outside(self) -> None:
-        """Gives clients outside a moment of real time. `patience_s` has waited for their answers to check-backs before."""
+    async def _serve_outside_clients(self) -> None:
+        """Gives outside clients a moment of real time. Their answers to check-backs have been waited for before."""
         if self._network.clients_outside:
             await asyncio.sleep(OUTSIDE_S)
 
-    def _what_has_happened(self) -> object:
+    def _activity(self) -> object:
         return self.journal.events[-1:], self._broker
 
-    def _leap(self, most_s: float) -> float:
-        """Passes at most so much time at once, while a broker and clients at rest do nothing but upkeep. Returns the seconds."""
+    def _skip(self, max_s: float) -> float:
+        """Skips up to `max_s` seconds in which only maintenance timers would fire. Returns the skipped seconds."""
         broker = self._broker
         if broker is None or broker.grpc_endpoint is not None or self._network.clients_outside or self._disk.is_full:
             return 0
-        rest = Rest(self.time, asyncio.get_running_loop())
-        ends_s = [most_s]
-        if rest.next_s is not None:
-            ends_s.append(rest.next_s - QUIET_S)
+        idle_skip = IdleSkip(self.time, asyncio.get_running_loop())
+        ends_s = [max_s]
+        if idle_skip.next_s is not None:
+            ends_s.append(idle_skip.next_s - QUIET_S)
         expiry_ms = broker.next_expiry_ms()
         if expiry_ms is not None:
             ends_s.append(expiry_ms / 1000 - self.time.wall_ns() / 1e9 - QUIET_S)
-        seconds = min(ends_s) // LEAST_LEAP_S * LEAST_LEAP_S
+        seconds = min(ends_s) // MIN_LEAP_S * MIN_LEAP_S
         if seconds <= 0:
             return 0
-        rest.leap(seconds)
+        idle_skip.skip(seconds)
         return seconds
 
     async def _in_its_context(self, work: Coroutine[Any, Any, T]) -> T:
@@ -418,16 +418,16 @@ class RocketMQ(Questions):
             pace=PACE,
             files=disk,
             new_flushing=lambda on_answer, on_unavailable, make_room: FlushHere(disk, on_answer),
-            requests_to=self._stand_before,
+            requests_to=self._intercept,
         )
         await broker.start()
         self._broker = broker
 
-    def _stand_before(self, broker: RequestHandler) -> Door:
-        self._door = Door(broker, self.faults, self.journal)
+    def _intercept(self, broker: RequestHandler) -> Interceptor:
+        self._interceptor = Interceptor(broker, self.faults, self.journal)
         if self.faults.like_apache is not None:
-            self.faults.like_apache.served_by(self._door)
-        return self._door
+            self.faults.like_apache.broker_restarted(self._interceptor)
+        return self._interceptor
 
     async def _started(self, client: Client) -> Client:
         with self.inside():
@@ -459,6 +459,6 @@ def _text(value: object) -> str:
 
 
 def _left(inside: AbstractContextManager[None]) -> None:
-    # A fixture that ends in another task than it began in finds nothing to reset.
+    # A fixture that ends in another task than it began in cannot reset the context variable.
     with suppress(ValueError):
         inside.__exit__(None, None, None)

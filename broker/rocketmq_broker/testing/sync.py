@@ -1,4 +1,4 @@
-"""RocketMQ for synchronous tests: it runs on its own thread, and time stands still between two calls of the test."""
+"""RocketMQ for synchronous tests. It runs on its own thread, and its clock stops between two calls of the test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
 from rocketmq_broker.client import Producer, PushConsumer
-from rocketmq_broker.testing.questions import IS_ASSERTION
+from rocketmq_broker.testing.queries import IS_ASSERTION
 from rocketmq_broker.testing.rocketmq import LOOK_EVERY_S, REPEATABLE_START_MS, RocketMQ
 from rocketmq_broker.testing.virtual_time import VirtualTime
 from rocketmq_broker.world import current_world
@@ -28,7 +28,7 @@ _ENDS_WITHIN_S: Final = 10.0
 def _awaited(
     asynchronous: Callable[Concatenate[RocketMQ, P], Awaitable[T]],
 ) -> Callable[Concatenate[SyncRocketMQ, P], T]:
-    """Returns a method that runs this coroutine method of RocketMQ on its event loop, and waits for the result."""
+    """Returns a method that runs a coroutine method of RocketMQ on its event loop, and waits for the result."""
 
     @wraps(asynchronous)
     def method(rocketmq: SyncRocketMQ, /, *args: P.args, **named: P.kwargs) -> T:
@@ -41,7 +41,7 @@ def _awaited(
 
 
 def _called(function: Callable[Concatenate[RocketMQ, P], T]) -> Callable[Concatenate[SyncRocketMQ, P], T]:
-    """Returns a method that runs this plain method of RocketMQ on its event loop."""
+    """Returns a method that runs a plain method of RocketMQ on its event loop."""
 
     @wraps(function)
     async def work(rocketmq: RocketMQ, /, *args: P.args, **named: P.kwargs) -> T:
@@ -53,7 +53,7 @@ def _called(function: Callable[Concatenate[RocketMQ, P], T]) -> Callable[Concate
 def _client(
     started: Callable[Concatenate[RocketMQ, P], Awaitable[Client]],
 ) -> Callable[Concatenate[SyncRocketMQ, P], SyncClient]:
-    """Returns a method that starts a client by this method of RocketMQ, and wraps it."""
+    """Returns a method that starts a client with a method of RocketMQ, and wraps the client."""
     start = _awaited(started)
 
     @wraps(started)
@@ -64,10 +64,10 @@ def _client(
 
 
 class SyncRocketMQ:
-    """Runs between `start` and `stop`, or as `with SyncRocketMQ() as rocketmq:`. Any thread but its own may call it.
+    """A RocketMQ that runs between `start` and `stop`, or in `with SyncRocketMQ() as rocketmq:`.
 
-    During a call time passes as far as the call needs it; between calls none does. Its methods are RocketMQ's, which documents
-    them, without `await`.
+    It may be called on any thread but its own. The clock advances only during calls, as far as they need it. See RocketMQ for the
+    methods, which are called without `await` here.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class SyncRocketMQ:
         self._is_ready = threading.Event()
 
     def start(self) -> None:
-        """Starts serving. Raises StartError."""
+        """Starts the broker. Raises StartError."""
         self._thread.start()
         self._is_ready.wait()
         try:
@@ -99,7 +99,7 @@ class SyncRocketMQ:
             raise
 
     def stop(self) -> None:
-        """Shuts down the clients that it made, then the broker."""
+        """Shuts down the clients that it started, and stops the broker."""
         try:
             self.run(self._rocketmq.stop())
         finally:
@@ -115,42 +115,42 @@ class SyncRocketMQ:
         self.stop()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs a coroutine on its event loop, in its world, and waits for the result."""
+        """Runs a coroutine on its event loop, with its clock and network, and waits for the result."""
         if threading.current_thread() is self._thread or self._loop is None:
             work.close()
             raise RuntimeError(
-                "this would wait for its own thread: await the coroutine instead" if self._loop else "it does not run: start it"
+                "cannot wait on the event loop's own thread: await the coroutine" if self._loop else "not running: call start()"
             )
         running = asyncio.run_coroutine_threadsafe(self._inside(work), self._loop)
         if (error := running.exception()) is not None:
-            raise error  # raised here, and not within concurrent.futures: a report then shows only the test's line
+            raise error  # raised here and not within concurrent.futures, so that a report shows only the test's line
         return running.result()
 
     # addresses
 
     @property
     def namesrv_addr(self) -> str:
-        """The value for clients' NAMESRV_ADDR, also on other threads and in other processes."""
+        """The value for clients' NAMESRV_ADDR. Clients on other threads and in other processes may use it too."""
         return self._rocketmq.namesrv_addr
 
     @property
     def grpc_endpoint(self) -> str | None:
-        """The address for RocketMQ 5's clients; None unless the settings have a `grpcServerPort`."""
+        """The address for RocketMQ 5 clients. None unless the settings have a `grpcServerPort`."""
         return self._rocketmq.grpc_endpoint
 
     @property
     def broker_addr(self) -> str:
-        """The broker's own address."""
+        """The broker's address."""
         return self._rocketmq.broker_addr
 
     @property
     def is_running(self) -> bool:
-        """True while the broker serves."""
+        """Whether the broker is running."""
         return self._rocketmq.is_running
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds of the test's time since the start."""
+        """The seconds of the test's time since the start."""
         return self._time.elapsed_s
 
     # clients, whose methods are called without `await`
@@ -165,12 +165,15 @@ class SyncRocketMQ:
     settle = _awaited(RocketMQ.settle)
 
     def wait_until(self, condition: Callable[[], T], *, seconds: float = 60, minutes: float = 0, what: str = "") -> T:
-        """Passes time until the condition holds, which is called on the test's thread. Raises AssertionError."""
+        """Advances the clock until the condition holds. Returns its value. Raises AssertionError if the time is over before.
+
+        The condition is called on the test's thread.
+        """
         wait_s = seconds + 60 * minutes
         end_s = self.elapsed_s + wait_s
         while not (found := condition()):
             if self.elapsed_s >= end_s:
-                raise AssertionError(f"{what or 'what was waited for'} did not come in {wait_s:g} s\n{self.story()}")
+                raise AssertionError(f"{what or 'the condition'} did not come in {wait_s:g} s\n{self.story()}")
             self.advance(seconds=LOOK_EVERY_S)
         return found
 
@@ -190,7 +193,7 @@ class SyncRocketMQ:
 
     @contextmanager
     def hold_check_backs(self) -> Iterator[None]:
-        """Holds check-backs until the end of the `with` block, and then sends them."""
+        """Holds check-backs until the end of the `with` block, then sends them."""
         self._rocketmq.faults.are_checks_held = True
         try:
             yield
@@ -207,11 +210,11 @@ class SyncRocketMQ:
     commit_log = _called(RocketMQ.commit_log)
 
     def timeline(self, word: str) -> str:
-        """Returns the story of the message with that id or key."""
+        """Returns the timeline of the message with that id or key."""
         return self._rocketmq.timeline(word)
 
     def story(self) -> str:
-        """Returns the story of the latest hundred events."""
+        """Returns the latest hundred events with their times."""
         return self._rocketmq.story()
 
     # internals
@@ -222,7 +225,7 @@ class SyncRocketMQ:
             with self._rocketmq.inside():
                 return await work
         finally:
-            # Here and not on the waiting thread: no time must pass before that has gone on.
+            # Counted here and not on the waiting thread, so that no time passes before that thread continues.
             self._calls -= 1
 
     def _serve(self) -> None:
@@ -246,7 +249,7 @@ class SyncClient:
         self._client = client
 
     def __getattr__(self, name: str) -> Any:
-        """Returns the client's attribute; a coroutine function becomes a function that waits for the result."""
+        """Returns the client's attribute. A coroutine function is wrapped in a function that waits for the result."""
         found = getattr(self._client, name)
         if not asyncio.iscoroutinefunction(found):
             return found

@@ -1,4 +1,4 @@
-"""A transport that shows outgoing frames to a function before they leave."""
+"""A transport that passes outgoing data to a function before it is sent."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 Outgoing = Callable[[asyncio.Transport, str, bytes], bytes]
-"""Gets the transport, the address of its other end and the written data; returns the data to send."""
+"""A callback with the transport, the peer's address and the written data. Returns the data to send."""
 
 _LENGTH: Final = struct.Struct(">I")
 
 
 class Tapped(asyncio.Transport):
-    """The transport `transport`, except for its `write`."""
+    """Wraps a transport, and replaces only its `write`."""
 
     def __init__(self, transport: asyncio.Transport, outgoing: Outgoing) -> None:
         super().__init__()
@@ -24,19 +24,19 @@ class Tapped(asyncio.Transport):
         self.peer = f"{host}:{port}"
 
     def __getattribute__(self, name: str) -> Any:
-        """Returns the transport's own attribute, except for `write`."""
+        """Returns the wrapped transport's attribute, except for `write`."""
         if name in {"write", "_transport", "_outgoing", "peer"}:
             return object.__getattribute__(self, name)
         return getattr(object.__getattribute__(self, "_transport"), name)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Sends the part of the data that the function returns."""
+        """Sends the data that the function returns."""
         if left := self._outgoing(self._transport, self.peer, bytes(data)):
             self._transport.write(left)
 
 
 def frames(data: bytes) -> Iterator[bytes]:
-    """Yields the frames of one write. The last one may be incomplete."""
+    """Yields the frames in one write. The last frame may be incomplete."""
     position = 0
     while position + _LENGTH.size <= len(data):
         end = position + _LENGTH.size + int(_LENGTH.unpack_from(data, position)[0])

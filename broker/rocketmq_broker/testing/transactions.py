@@ -1,4 +1,4 @@
-"""Transactions and messages for a test, read from the broker without a connection."""
+"""Reads transactions and messages from a broker for a test, without a connection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _MANY: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """A transaction for a test."""
+    """A transaction and its state."""
 
     state: str
     """`pending`, `committed`, `rolled back` or `discarded`."""
@@ -51,30 +51,30 @@ class Transaction:
     keys: tuple[str, ...]
     producer_group: str
     checks: int
-    """The number of check-backs; 0 for a rolled back one, because no record has it."""
+    """The number of check-backs. 0 for a rolled back transaction, because no record contains it."""
     next_check_in_s: float | None
-    """Until the next check; None once it is decided."""
+    """The seconds until the next check; None once the transaction is decided."""
 
     def is_named(self, word: str) -> bool:
-        """Returns whether the word is its id or one of its keys."""
+        """Returns whether the word is the transaction's id or one of its keys."""
         return word == self.transaction_id or word in self.keys
 
 
 class Inspection:
-    """Asks the broker with operators' requests, and gets each answer at once."""
+    """Reads the broker's state with admin requests, which it answers immediately."""
 
     def __init__(self, broker: RequestHandler, broker_name: str) -> None:
-        """`broker` answers requests."""
+        """`broker` handles the requests."""
         self._broker = broker
         self._broker_name = broker_name
 
     def pending(self) -> list[Transaction]:
-        """Returns the undecided transactions, the oldest first."""
+        """Returns the undecided transactions, oldest first."""
         header = ListPendingTransactionsRequestHeader(max_count=_MANY)
         return [_transaction(info) for info in self._list(AdminRequestCode.LIST_PENDING_TRANSACTIONS, header)]
 
     def transactions(self) -> list[Transaction]:
-        """Returns all transactions whose half messages are in the store, the oldest first."""
+        """Returns all transactions whose half messages are in the store, oldest first."""
         found: dict[int, TransactionInfo] = {}
         for half in self.queue(topics.HALF_TOPIC, 0):
             header = ShowTransactionRequestHeader(half_offset=half.commit_log_offset)
@@ -90,18 +90,18 @@ class Inspection:
         return any(info.state != PENDING for info in self._transaction_at(commit_log_offset))
 
     def next_check_in_s(self, commit_log_offset: int) -> float | None:
-        """Returns the seconds until the next check of the pending transaction with that half message; None if none is pending."""
+        """Returns the seconds until the next check of the transaction with that half message; None if it is not pending."""
         return next((_transaction(info).next_check_in_s for info in self._transaction_at(commit_log_offset)), None)
 
     def producers(self, group: str) -> list[str]:
-        """Returns the addresses of the group's producers that are online."""
+        """Returns the addresses of the group's online producers."""
         answer = self._ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, GetProducerConnectionListRequestHeader(producer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
         return [member.client_addr for member in ProducerConnection.decode(answer.body).connection_set]
 
     def topics(self) -> dict[str, int]:
-        """Returns the topics, each with its number of queues to read from."""
+        """Returns the topics with their numbers of read queues."""
         answer = self._ask(RequestCode.GET_ALL_TOPIC_CONFIG, None)
         table = TopicConfigSerializeWrapper.decode(answer.body).topic_config_table
         return {name: config.read_queue_nums for name, config in table.items()}
@@ -113,7 +113,7 @@ class Inspection:
         return sorted(found, key=lambda message: message.commit_log_offset)
 
     def subscriptions(self, group: str) -> list[str]:
-        """Returns the topics that members of the consumer group which are online subscribe to, and share among them."""
+        """Returns the topics that online members of the group subscribe to; none for a broadcasting group."""
         answer = self._ask(RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group))
         if answer.code != ResponseCode.SUCCESS:
             return []
@@ -121,13 +121,13 @@ class Inspection:
         return [] if online.message_model is MessageModel.BROADCASTING else sorted(online.subscription_table)
 
     def count_unhandled(self, group: str, topic: str | None = None) -> int:
-        """Returns how many messages the group has not handled: of the topic, or of all topics where it has handled some."""
+        """Returns the number of messages that the group has not consumed, of the topic or of all topics with its offsets."""
         header = GetConsumeStatsRequestHeader(consumer_group=group, topic=topic)
         stats = ConsumeStats.decode(self._ask(RequestCode.GET_CONSUME_STATS, header).body)
         return sum(offsets.broker_offset - offsets.consumer_offset for offsets in stats.offset_table.values())
 
     def count_delayed(self) -> int:
-        """Returns how many messages wait for the end of their delay."""
+        """Returns the number of delayed messages that are not delivered yet."""
         answer = self._ask(RequestCode.GET_ALL_DELAY_OFFSET, None)
         delivered = {int(level): int(offset) for level, offset in re.findall(rb"(\d+):(\d+)", answer.body)}
         return sum(self._end_of_delay(level) - offset for level, offset in delivered.items())
@@ -162,13 +162,13 @@ class Inspection:
         (request,) = FrameDecoder().feed(encode_request(code, header, opaque=0))
         self._broker.on_requests(cast(Connection, asker), [request])
         if asker.answer is None:
-            raise RuntimeError(f"the broker did not answer request {code} at once")
+            raise RuntimeError(f"the broker did not answer request {code} immediately")
         (answer,) = FrameDecoder().feed(asker.answer)
         return answer
 
 
 class _Asker:
-    """Replaces the connection of a client on this machine that waits for nothing."""
+    """A connection that stores the broker's answer."""
 
     def __init__(self) -> None:
         self.peer = "the test"

@@ -1,17 +1,16 @@
-"""Time for a test: it stands still while anything can happen without it, and then jumps to the next timer.
+"""Virtual time for a test. It stops while the event loop has other work, and then jumps to the next timer.
 
-An event loop with virtual time runs as any other. Only where it would wait for its next timer, it first checks what else could
-give it work:
+An event loop with virtual time runs like any other. Before it would wait for its next timer, it checks for other sources of
+work:
 
-    something is ready                        -> the loop goes on, and no time passes
+    an event is ready                         -> the loop continues, and no time passes
     a thread works for the loop               -> the loop waits for it, and no time passes
-    an answer is on its way from elsewhere    -> while time is advanced the loop waits for it, and no time passes
-    the test waits, and nobody outside does   -> time passes to the next timer at once
-    a socket leads out of the loop            -> the loop waits, and time passes as it does outside
-    nobody waits for the loop                 -> it rests, and no time passes
+    an outside client owes an answer          -> during `advance` the loop waits for it, and no time passes
+    the test waits, without outside sockets   -> time jumps to the next timer
+    an outside socket is open                 -> the loop waits, and time passes like real time
+    the test does not wait for the loop       -> the loop waits, and no time passes
 
-`advance` always passes time at once. Timers fire in their order, each at its time. Nothing is skipped but, in long rests, upkeep
-(`rest`).
+`advance` always jumps. Timers fire in order, each at its time. Only maintenance in long idle periods is skipped (`idle_skip`).
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from typing import Any, Final
 from rocketmq_broker.message.text.mistakes import kind_of
 
 NS_IN_S: Final = 1_000_000_000
-PATIENCE_S: Final = 1.0
-"""Real time. A thread that works for longer is taken to wait for something that only the loop's time can bring."""
+MAX_WORK_S: Final = 1.0
+"""The real seconds after which a working thread is assumed to wait for an event that needs virtual time to pass."""
 MAX_UNASKED_S: Final = 3600
-"""The most time that passes unasked: a test that waits longer waits in vain."""
+"""The maximum time that passes for a waiting test without `advance`. A longer wait is assumed to be endless."""
 LOOK_OUTSIDE_EVERY: Final = 16
-"""While time is advanced, sockets are looked at once in so many rounds: to ask the system costs more than a timer."""
+"""During `advance`, sockets are polled once in this many turns of the loop: polling takes longer than firing a timer."""
 _LOOP_BEGINS_S: Final = 1_000_000
 _LOOK_AGAIN_S: Final = 0.002
 _FINE_NS: Final = 30 * 86_400 * NS_IN_S
-"""Until then a float of seconds is finer than the resolution of event loops, 1 ns."""
+"""Up to this time a float of seconds is finer than the resolution of event loops, 1 ns."""
 
 
 _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False)
@@ -46,7 +45,7 @@ _without_threads: ContextVar[bool] = ContextVar("without_threads", default=False
 
 @contextmanager
 def without_threads() -> Iterator[None]:
-    """Runs work for threads on the event loop if its task or timer begins in the block: always in the same order."""
+    """Runs thread work of tasks and timers created in the block on the event loop instead, in a deterministic order."""
     token = _without_threads.set(True)
     try:
         yield
@@ -55,16 +54,16 @@ def without_threads() -> Iterator[None]:
 
 
 class NothingHappens(Exception):
-    """A test waits for an event that passing time does not bring."""
+    """The test waits for an event that does not occur however much time passes."""
 
 
 class VirtualTime:
-    """The clock of one event loop, and of all that runs on it. Reading it is safe on any thread; all else belongs to the loop."""
+    """The clock of one event loop. Any thread may read it; all other methods must be called on the loop's thread."""
 
     def __init__(self, start_ms: int, *, is_awaited: Callable[[], bool] = lambda: True, is_flowing: bool = False) -> None:
-        """`start_ms` is the initial date in milliseconds since the epoch; `is_awaited` returns whether the test waits now.
+        """`start_ms` is the initial time in milliseconds since the epoch. `is_awaited` returns whether the test waits now.
 
-        Time that `is_flowing` passes as real time does, and faster only by `advance`.
+        With `is_flowing` time passes like real time, and jumps only in `advance`.
         """
         self._is_flowing = is_flowing
         self._start_ns = start_ms * 1_000_000
@@ -81,15 +80,15 @@ class VirtualTime:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._loop_begins_s: float = _LOOP_BEGINS_S
         self.own_sockets: Callable[[], int] = lambda: 0
-        """Returns the number of the loop's sockets without a peer yet: those that listen."""
-        self.patience_s: Callable[[], float] = lambda: 0
-        """Returns the real seconds to wait, before more time passes at once, for answers from outside."""
+        """Returns the number of the loop's listening sockets."""
+        self.real_wait_s: Callable[[], float] = lambda: 0
+        """Returns the real seconds to wait for answers of outside clients before the next jump."""
 
     # reading the time
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since time began."""
+        """The seconds since the initial time."""
         return self._elapsed_ns / NS_IN_S
 
     def wall_ns(self) -> int:
@@ -101,15 +100,15 @@ class VirtualTime:
         return _LOOP_BEGINS_S * NS_IN_S + self._elapsed_ns
 
     def loop_time(self) -> float:
-        """Returns seconds since a fixed moment, as event loops count them."""
+        """Returns seconds since a fixed moment, for the event loop."""
         return self._loop_begins_s + self._elapsed_ns / NS_IN_S
 
     # moving the time
 
     async def advance(self, seconds: float) -> None:
-        """Passes so much time at once. On return all timers due have fired, and nothing is left to do."""
+        """Advances the clock. On return all timers due have fired, and all work is done. Raises ValueError."""
         if not seconds >= 0:
-            raise ValueError(f"time cannot go by {seconds} s: it goes forward only")
+            raise ValueError(f"seconds must not be negative: {seconds}")
         self._unasked_ns = 0
         self._advancing += 1
         try:
@@ -119,7 +118,7 @@ class VirtualTime:
             self._advancing -= 1
 
     def leap(self, seconds: float) -> None:
-        """Passes time without a turn of the loop, and fires nothing. Timers that are overdue then fire in the next turn."""
+        """Advances the clock without a turn of the loop. Overdue timers fire in the next turn."""
         self._pass(int(seconds * NS_IN_S))
 
     @property
@@ -128,30 +127,30 @@ class VirtualTime:
         return self._at_work > 0
 
     async def settle(self) -> None:
-        """Returns when everything left waits for time."""
+        """Returns when the loop has no work until the next timer."""
         quiet: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._settling.append(quiet)
         await quiet
 
     def wanted(self) -> None:
-        """Notes that the test waits with a time-out: the time that passes is asked for."""
+        """Resets the limit `MAX_UNASKED_S`, because the test waits with its own time-out."""
         self._unasked_ns = 0
 
     # threads that work for the loop
 
     def work_begins(self) -> None:
-        """Notes that a thread begins to work for the loop."""
+        """Records that a thread begins to work for the loop."""
         self._at_work += 1
 
     def work_ends(self) -> None:
-        """Notes that a thread's result is on the loop."""
+        """Records that the loop has received a thread's result."""
         self._at_work -= 1
         self._hanging = min(self._hanging, self._at_work)
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Lets a thread that works for the loop wait so long in virtual time; `wait` waits in real time, and may end earlier.
+        """Makes a working thread wait for `seconds` of virtual time. Returns whether the awaited event occurred.
 
-        Returns whether the awaited event came.
+        `wait` waits for the event in real time, with a time-out, and returns whether it occurred.
         """
         loop = self._loop
         if loop is None or seconds is None:
@@ -185,15 +184,15 @@ class VirtualTime:
         return loop
 
     def adopt(self, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
-        """Makes a running loop use this time; the returned function restores its own.
+        """Makes a running loop use this clock. Returns a function that restores the loop's own clock.
 
         Raises TypeError for a loop without a selector (uvloop).
         """
         selector = getattr(loop, "_selector", None)
         if not isinstance(loop, asyncio.SelectorEventLoop) or selector is None:
-            raise TypeError(f"time can be moved on asyncio's own event loops only, and this one is {kind_of(loop)}")
+            raise TypeError(f"virtual time requires asyncio's own event loop, not {kind_of(loop)}")
         if getattr(loop, "_scheduled", None):
-            self._loop_begins_s = loop.time()  # existing timers must fire when they would have
+            self._loop_begins_s = loop.time()  # existing timers keep their times
         run_in_executor = loop.run_in_executor
         resolution_s = loop._clock_resolution  # type: ignore[attr-defined]
         self._loop = loop
@@ -221,7 +220,7 @@ class VirtualTime:
         work: Callable[..., Any],
         *args: Any,
     ) -> asyncio.Future[Any]:
-        """Runs work for a loop's `run_in_executor`; does it at once inside `without_threads`."""
+        """Implements `run_in_executor`. Inside `without_threads` it runs the work immediately."""
         if not _without_threads.get():
             running = on_thread(executor, work, *args)
             self.work_begins()
@@ -235,18 +234,18 @@ class VirtualTime:
         return done
 
     def _wait(self, selector: selectors.BaseSelector, timeout: float | None) -> list[tuple[selectors.SelectorKey, int]]:
-        """Waits as a selector does, and passes time if nothing else could give the loop work."""
+        """Waits like a selector, or lets time pass if the loop has no other source of work."""
         self.turns += 1
         is_quick = self._advancing and not self._at_work and self.turns % LOOK_OUTSIDE_EVERY
         ready = [] if is_quick else selector.select(0)
         if ready or timeout == 0:
             return ready
         if self._at_work > self._paused + self._hanging:
-            if ready := selector.select(PATIENCE_S):
+            if ready := selector.select(MAX_WORK_S):
                 return ready
             self._hanging = self._at_work - self._paused
-        if self._advancing and (patience_s := self.patience_s()) > 0:
-            return selector.select(patience_s)
+        if self._advancing and (real_wait_s := self.real_wait_s()) > 0:
+            return selector.select(real_wait_s)
         if self._settling:
             for quiet in self._settling:
                 if not quiet.done():
@@ -265,7 +264,7 @@ class VirtualTime:
         if self._unasked_ns > MAX_UNASKED_S * NS_IN_S:
             self._unasked_ns = 0
             raise NothingHappens(
-                f"the test has waited for {MAX_UNASKED_S} s of its own time, and nothing came: time does not bring it"
+                f"the test waited for {MAX_UNASKED_S} s of virtual time: the event that it waits for does not occur"
             )
         self._pass(_ns(timeout))
         return []
@@ -278,13 +277,13 @@ class VirtualTime:
 
     def _pass(self, ns: int) -> None:
         self._elapsed_ns += ns
-        # From 97 days on a float has no room for the loop's resolution: a timer due now would never count as due.
+        # After 97 days a float is too coarse for the loop's resolution, and a timer that is due would never fire.
         if self._elapsed_ns > _FINE_NS and self._loop is not None:
             self._loop._clock_resolution = math.ulp(self.loop_time())  # type: ignore[attr-defined]
 
 
 class _Waiting(selectors.BaseSelector):
-    """A selector that waits by the test's time."""
+    """A selector that waits in virtual time."""
 
     def __init__(self, selector: selectors.BaseSelector, virtual: VirtualTime) -> None:
         self._selector = selector
@@ -305,7 +304,7 @@ class _Waiting(selectors.BaseSelector):
 
 
 class _VirtualLoop(asyncio.SelectorEventLoop):
-    """asyncio's own loop, with another clock."""
+    """asyncio's selector event loop with a virtual clock."""
 
     def __init__(self, selector: selectors.BaseSelector, virtual: VirtualTime) -> None:
         self._virtual = virtual
@@ -319,5 +318,5 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def _ns(seconds: float) -> int:
-    """Converts to nanoseconds, rounded up: a timer must not fire a nanosecond early."""
+    """Converts to nanoseconds. Rounds up, so that a timer does not fire early."""
     return int(seconds * NS_IN_S) + 1

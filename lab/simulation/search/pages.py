@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from lab.simulation.search.worlds import WorldEnd
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, ToldWorld, page_of, picture_of
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, WorldReport, page_of, picture_of
 
 _LANES: Final = ("customer", "orders", "names", "broker", "credits", "redis", "inventory", "disk")
 """How lanes stand from left to right, by the beginnings of their names; others follow."""
@@ -22,11 +22,11 @@ def picture_text(end: WorldEnd) -> str:
     return picture_of(told_world(end, ""))
 
 
-def told_world(end: WorldEnd, how_to_repeat: str) -> ToldWorld:
+def told_world(end: WorldEnd, how_to_repeat: str) -> WorldReport:
     """Returns a world as the page tells it."""
-    happenings = tuple(ToldHappening(it.at_ns, it.process, it.kind, it.text, it.keys, it.to) for it in end.happenings)
+    happenings = tuple(ReportedEvent(it.at_ns, it.process, it.kind, it.text, it.keys, it.to) for it in end.happenings)
     last_ns = max([int(end.simulated_s * 1e9), *(it.at_ns for it in happenings)])
-    return ToldWorld(
+    return WorldReport(
         seed=end.seed,
         title=end.broken[0].promise.rstrip(".") if end.broken else "Every promise held",
         lanes=_lanes(happenings),
@@ -40,7 +40,7 @@ def told_world(end: WorldEnd, how_to_repeat: str) -> ToldWorld:
     )
 
 
-def _lanes(happenings: tuple[ToldHappening, ...]) -> tuple[str, ...]:
+def _lanes(happenings: tuple[ReportedEvent, ...]) -> tuple[str, ...]:
     names = dict.fromkeys(name for it in happenings for name in (it.process, it.to) if name)
     return tuple(sorted(names, key=_place))
 

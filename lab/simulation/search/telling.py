@@ -66,7 +66,7 @@ def tell_failure(console: Console, failed: WorldEnd, shrunk: ShrunkFailure) -> N
     before, after = len(failed.plan.events), len(shrunk.end.plan.events)
     console.print(f"Shrunk from {before} events to {after}:", markup=False, highlight=False)
     for event in shrunk.end.plan.events:
-        console.print(f"  {event.told()}", markup=False, highlight=False)
+        console.print(f"  {event.described()}", markup=False, highlight=False)
     console.print(f"Plan: {shrunk.plan_file}\nPage: {shrunk.page_file}", markup=False, highlight=False, soft_wrap=True)
     console.print(f"Again: python -m lab.simulation --plan {shrunk.plan_file}", markup=False, highlight=False, soft_wrap=True)
 

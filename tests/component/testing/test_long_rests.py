@@ -75,7 +75,7 @@ async def half_a_day_with_everything() -> Seen:
         await settled.send(Message.of("steps", b"at last"))
         await world.settle()
         await timers
-        seen.peers = sorted(connection.peer for connection in world._the_door._connections)
+        seen.peers = sorted(connection.peer for connection in world._active_interceptor._connections)
         seen.checks = [listener.checks for listener in listeners]
         seen.story, seen.commit_log = world.story(), world.commit_log()
         for topic in ("orders", "steps", "%DLQ%credit", "TRANS_CHECK_MAX_TIME_TOPIC"):
@@ -86,7 +86,7 @@ async def half_a_day_with_everything() -> Seen:
 async def test_a_run_with_leaps_shows_what_one_without_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     leapt, again = [await half_a_day_with_everything() for _ in range(2)]
     assert leapt == again, "the same seed gives the same bytes"
-    monkeypatch.setattr(rocketmq, "LEAST_LEAP_S", math.inf)
+    monkeypatch.setattr(rocketmq, "MIN_LEAP_S", math.inf)
     usual = await half_a_day_with_everything()
     assert leapt.consumed == usual.consumed
     assert leapt.timers == usual.timers == pytest.approx([3600, 6 * 3600, 6 * 3600 + 90], abs=0.01)
@@ -115,7 +115,7 @@ async def figures_after_three_days() -> list[object]:
 
 async def test_figures_of_the_last_day_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     leapt = await figures_after_three_days()
-    monkeypatch.setattr(rocketmq, "LEAST_LEAP_S", math.inf)
+    monkeypatch.setattr(rocketmq, "MIN_LEAP_S", math.inf)
     assert leapt == await figures_after_three_days()
     assert leapt[0] == (1, 1)
 

@@ -77,7 +77,7 @@ def test_a_test_that_two_plugins_would_run_says_which_mark_to_drop(pytester: pyt
     pytester.makeini(f"{STRICT}asyncio_mode = auto\n")
     result = pytester.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*pytest-asyncio and anyio would each run a part of this test: drop the mark anyio*"])
+    result.stdout.fnmatch_lines(["*pytest-asyncio and anyio would each run a part of this test: remove the mark anyio*"])
 
 
 def test_a_test_that_anyio_runs_without_pytest_asyncio_has_the_broker_too(pytester: pytest.Pytester) -> None:
@@ -91,7 +91,7 @@ def test_a_test_that_anyio_runs_on_trio_says_that_the_broker_needs_asyncio(pytes
     result = pytester.runpytest_inprocess("-p", "rocketmq_broker.testing.plugin")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        ["*the broker runs on asyncio, and anyio runs this test on trio: have the fixture anyio_backend*"]
+        ["*the broker runs on asyncio, and anyio runs this test on trio: return *asyncio* from the fixture anyio_backend*"]
     )
 
 

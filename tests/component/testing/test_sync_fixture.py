@@ -83,7 +83,7 @@ def test_a_call_from_a_listener_says_what_is_wrong(rocketmq: SyncRocketMQ) -> No
     rocketmq.consumer("c", "orders", consume)
     producer.send(order())
     rocketmq.settle()
-    assert "wait for its own thread" in str(errors[0])
+    assert "the event loop's own thread" in str(errors[0])
 
 
 def test_a_real_client_on_another_thread_connects(rocketmq: SyncRocketMQ) -> None:

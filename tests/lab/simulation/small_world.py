@@ -164,15 +164,15 @@ class Tap:
             event.listen(engine, "commit", partial(self._commit_follows, name))
 
     def stand_before(self, rocketmq: RocketMQ) -> None:
-        door = rocketmq._the_door
-        self.broker, outgoing = door.broker, door.outgoing
+        interceptor = rocketmq._active_interceptor
+        self.broker, outgoing = interceptor.broker, interceptor.outgoing
 
         def watched(transport: Any, peer: str, data: bytes) -> bytes:
             for frame in frames(data):
                 self._saw("broker-a", peer, frame)
             return outgoing(transport, peer, data)
 
-        door.broker, door.outgoing = cast(Any, self), cast(Any, watched)
+        interceptor.broker, interceptor.outgoing = cast(Any, self), cast(Any, watched)
         self.on_connected, self.on_disconnected = self.broker.on_connected, self.broker.on_disconnected
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:

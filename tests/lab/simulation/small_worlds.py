@@ -39,7 +39,7 @@ def plan_of(seed: int) -> Plan:
 
 def play(plan: Plan) -> SmallWorld:
     """Every promise holds."""
-    happenings = [RecordedHappening(int(event.at_s * 1e9), event.where, _kind(event), event.told()) for event in plan.events]
+    happenings = [RecordedHappening(int(event.at_s * 1e9), event.where, _kind(event), event.described()) for event in plan.events]
     fired = Counter(event.what for event in plan.events if event.what in KINDS)
     return SmallWorld(f"digest of {plan.seed}", fired=fired, happenings=happenings)
 

@@ -46,7 +46,7 @@ def test_nobody_knows_a_name_that_never_came() -> None:
 
 def test_a_line_has_minutes_and_seconds_and_the_key_that_people_know() -> None:
     journal = journal_of_two_orders()
-    assert journal.told(journal.events).split("\n") == [
+    assert journal.format(journal.events).split("\n") == [
         "   0:00.000  the disk is full",
         "   0:01.000  shop sends a half message  [order-1 customer-7]",
         "   0:01.000  shop sends a half message  [order-2]",
@@ -59,11 +59,11 @@ def test_a_line_has_minutes_and_seconds_and_the_key_that_people_know() -> None:
 def test_a_message_without_a_key_is_called_by_its_id() -> None:
     journal = Journal(lambda: 0.0)
     journal.note(EventKind.MESSAGE, "shop sends a message", ["id-1", None])
-    assert journal.told(journal.events) == "   0:00.000  shop sends a message  [id-1]"
+    assert journal.format(journal.events) == "   0:00.000  shop sends a message  [id-1]"
 
 
 def test_the_oldest_half_of_too_many_events_is_forgotten() -> None:
-    journal = Journal(lambda: 0.0, most=10)
+    journal = Journal(lambda: 0.0, max_events=10)
     for number in range(11):
         journal.note(EventKind.MESSAGE, str(number))
     assert [event.text for event in journal.events] == [str(number) for number in range(5, 11)]

@@ -1,4 +1,4 @@
-"""The differences of Apache's broker, for tests that ask for them with `as_apache`. docs/testing.md lists them."""
+"""The behaviour of Apache's broker, for tests that enable it with `as_apache`. docs/testing.md lists the differences."""
 
 from rocketmq_broker.testing.apache.like_apache import LikeApache
 from rocketmq_broker.testing.apache.release import release_named

@@ -1,11 +1,11 @@
-"""CHECK_IMMUNITY_TIME_IN_SECONDS on Apache's broker, which looks at an immune half message at each interval nevertheless.
+"""CHECK_IMMUNITY_TIME_IN_SECONDS on Apache's broker, which scans an immune half message at each interval nevertheless.
 
-Each look rewrites the half message and raises TRANSACTION_CHECK_TIMES, though nobody is asked. So an immunity of many intervals
-uses the checks up (TransactionalMessageServiceImpl.check).
+Each scan rewrites the half message and raises TRANSACTION_CHECK_TIMES, although no check-back is sent. So an immunity of many
+intervals uses up the checks (TransactionalMessageServiceImpl.check).
 
-    half message     look         look         look         look
+    half message     scan         scan         scan         scan
     |----------------|------------|------------|------------|-------> time
-    immune ..............................................|   asked from the next look on
+    immune ..............................................|   checked since this scan
                      checks=1     checks=2     checks=3
 """
 
@@ -34,12 +34,12 @@ class Immunity:
         return self.begun_s + self.seconds
 
     def covers(self, now_s: float) -> bool:
-        """Returns whether checks are forbidden at that time."""
+        """Returns whether the transaction is immune to checks at that time."""
         return now_s < self.end_s - _MOMENT_S
 
 
 def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
-    """Reads the immunity of a half message that arrives now; None if it has none, or an unreadable one."""
+    """Returns the immunity of a half message that arrives at `now_s`, or None if it has no valid one."""
     text = props.find(encoded_properties, _NAME)
     try:
         seconds = int(text) if text is not None else -1
@@ -48,13 +48,13 @@ def find_immunity(encoded_properties: bytes, now_s: float) -> Immunity | None:
     return Immunity(now_s, seconds) if seconds >= 0 else None
 
 
-def looked_at_every(interval_s: float, encoded_properties: bytes) -> bytes:
-    """Returns properties that make this broker look at the half message at each interval, as Apache's does."""
+def with_check_interval(interval_s: float, encoded_properties: bytes) -> bytes:
+    """Returns properties that make this broker scan the half message at each interval, as Apache's does."""
     return props.put(encoded_properties, _NAME, str(max(1, int(interval_s))))
 
 
-def looks_until_asked(immunity: Immunity | None, first_look_s: float, interval_s: float) -> int:
-    """Returns the number of intervals between a first look at that time and the first check; 0 without immunity then."""
-    if immunity is None or not immunity.covers(first_look_s):
+def scans_until_check(immunity: Immunity | None, first_scan_s: float, interval_s: float) -> int:
+    """Returns the number of scans from `first_scan_s` to the first check-back; 0 if the message is not immune at that time."""
+    if immunity is None or not immunity.covers(first_scan_s):
         return 0
-    return math.ceil((immunity.end_s - _MOMENT_S - first_look_s) / interval_s)
+    return math.ceil((immunity.end_s - _MOMENT_S - first_scan_s) / interval_s)

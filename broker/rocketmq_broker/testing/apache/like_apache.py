@@ -1,11 +1,15 @@
-"""Imitates Apache's broker: outcomes that come twice, checks that count although nobody was asked, and its choice of producers.
+"""Imitates Apache's broker: second outcomes, check-backs that count without being sent, and its choice of producers.
 
-This broker gives a transaction one outcome, counts a check once it was sent, and first asks the producer that sent the half
-message. Apache's rewrites the half message at every check. So a decision that comes late settles the first copy, and the second
-one is checked all the same; its COMMIT delivers again. It heeds no earlier decision: a COMMIT delivers although the transaction
-was committed, rolled back or discarded before. Its checks are used up while no producer is online, or while the message is
-immune to checks, and it asks the members of a group in turn. A test can ask for all of it, to see that its producers and
-consumers bear it.
+This broker gives a transaction one outcome, counts a check-back only once it was sent, and prefers the producer that sent the
+half message. Apache's broker differs as follows:
+
+- It rewrites the half message at every check. So a late decision ends only the first copy. The second copy is still checked,
+  and its COMMIT delivers the message again.
+- It ignores earlier decisions: a COMMIT delivers although the transaction was committed, rolled back or discarded before.
+- It counts checks while no producer is online, or while the message is immune to checks.
+- It sends check-backs to the members of a group in turn.
+
+Tests use it to verify that producers and consumers handle all of this.
 """
 
 from __future__ import annotations
@@ -28,10 +32,10 @@ from rocketmq_broker.protocol.headers import (
     SearchOffsetResponseHeader,
 )
 from rocketmq_broker.remoting.connections.connection import Connection
-from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, looked_at_every, looks_until_asked
-from rocketmq_broker.testing.apache.nobody import Nobody, send_as, unknown_answer
+from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, scans_until_check, with_check_interval
 from rocketmq_broker.testing.apache.release import Release
-from rocketmq_broker.testing.apache.second_copies import Entrance, SecondCopies
+from rocketmq_broker.testing.apache.second_copies import BrokerAccess, SecondCopies
+from rocketmq_broker.testing.apache.unknown_producer import UnknownProducer, send_as, unknown_answer
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.transactions import Inspection
 
@@ -41,7 +45,7 @@ _BORN_HOST: Final = host_bytes("127.0.0.1", 0)
 
 @dataclass(frozen=True, slots=True)
 class _Decision:
-    """A decision whose op message may not be written yet."""
+    """A decision whose op message may still be unwritten."""
 
     at_s: float
     key: str
@@ -49,11 +53,11 @@ class _Decision:
 
 
 class LikeApache:
-    """Makes one broker behave like Apache's. A transaction's key is its message's unique id."""
+    """Makes one broker behave like Apache's. Transactions are identified by the unique id of their message."""
 
     def __init__(
         self,
-        entrance: Entrance,
+        access: BrokerAccess,
         journal: Journal,
         *,
         now_s: Callable[[], float],
@@ -61,8 +65,8 @@ class LikeApache:
         check_interval_s: float,
         check_max: int,
     ) -> None:
-        """`now_s` is the test's time; the settings are those of the broker's checks."""
-        self._entrance = entrance
+        """`now_s` returns the test's time. `check_interval_s` and `check_max` are the broker's settings for checks."""
+        self._access = access
         self._journal = journal
         self._now_s = now_s
         self._release = release
@@ -72,22 +76,22 @@ class LikeApache:
         self._immune: dict[str, Immunity] = {}
         self._decisions: deque[_Decision] = deque()
         self._is_shut = False
-        self._nobody = Nobody(lambda: self._entrance.broker)
+        self._unknown_producer = UnknownProducer(lambda: self._access.broker)
         self._copies = SecondCopies(
-            entrance,
-            self._nobody,
+            access,
+            self._unknown_producer,
             journal,
             check_interval_s=check_interval_s,
             check_max=check_max,
             is_shut=lambda: self._is_shut,
         )
-        self._beating: asyncio.TimerHandle | None = None
+        self._heartbeat: asyncio.TimerHandle | None = None
         self._beat()
 
-    # from start to stop
+    # start and stop
 
-    def ends(self, *, is_killed: bool) -> None:
-        """Handles the broker's stop. A killed one forgets the decisions without op messages, and checks them after its start."""
+    def broker_stopped(self, *, is_killed: bool) -> None:
+        """Handles the broker's stop. A killed broker loses decisions without op messages, and checks those after its restart."""
         self._is_shut = True
         self._forget_written()
         if is_killed:
@@ -95,44 +99,44 @@ class LikeApache:
                 self._copies.check_in(self._check_interval_s, decision.key, decision.header, self._checks[decision.key])
         self._decisions.clear()
 
-    def served_by(self, entrance: Entrance) -> None:
+    def broker_restarted(self, access: BrokerAccess) -> None:
         """Handles the broker's restart."""
-        self._entrance = self._copies.entrance = entrance
+        self._access = self._copies.access = access
         self._is_shut = False
-        self.stop_beating()
+        self.stop_heartbeats()
         self._beat()
 
     def stop(self) -> None:
         """Cancels all timers."""
-        self.stop_beating()
+        self.stop_heartbeats()
         self._copies.clear()
 
-    def stop_beating(self) -> None:
-        """Stops the heartbeats of `Nobody`."""
-        if self._beating is not None:
-            self._beating.cancel()
+    def stop_heartbeats(self) -> None:
+        """Stops the heartbeats of the silent producer."""
+        if self._heartbeat is not None:
+            self._heartbeat.cancel()
 
     # requests
 
-    def meets(self, connection: Connection) -> None:
-        """Handles a new connection. All clients get one address, so the broker prefers none in checks."""
+    def on_connected(self, connection: Connection) -> None:
+        """Handles a new connection. All clients get the same address, so that the broker prefers none of them in checks."""
         connection.born_host = _BORN_HOST
 
-    def half_message_comes(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
-        """Lets the group's checks count from now on, even without producers. Returns the half message's new properties."""
+    def on_half_message(self, group: str, key: str | None, encoded_properties: bytes) -> bytes:
+        """Handles a half message. Its group's checks count from now, even without producers. Returns the properties to store."""
         if group not in self._groups:
             self._groups[group] = None
-            self._say_hello()
+            self._send_heartbeat()
         immunity = find_immunity(encoded_properties, self._now_s())
         if immunity is None or key is None:
             return encoded_properties
         self._immune[key] = immunity
         if immunity.seconds <= self._check_interval_s:
             return encoded_properties
-        return looked_at_every(self._check_interval_s, encoded_properties)
+        return with_check_interval(self._check_interval_s, encoded_properties)
 
-    def takes_decision(self, header: EndTransactionRequestHeader, key: str) -> bool:
-        """Returns whether the broker is to get the decision. Settles a second copy itself."""
+    def accepts_decision(self, header: EndTransactionRequestHeader, key: str) -> bool:
+        """Returns whether to pass the decision to the broker. Handles decisions about second copies itself."""
         is_decision = header.commit_or_rollback != sysflag.TRANSACTION_NOT
         if header.from_transaction_check:
             if self._copies.is_asked(key):
@@ -149,8 +153,8 @@ class LikeApache:
             self._note_decision(header, key)
         return True
 
-    def found_offset(self, request: RemotingCommand) -> bytes | None:
-        """Returns the answer to a search by time; None if the broker's own is right. Raises ProtocolError."""
+    def search_offset(self, request: RemotingCommand) -> bytes | None:
+        """Returns the answer to a search by time, or None if the broker is to answer. Raises ProtocolError."""
         if not self._release.finds_next_offset:
             return None
         header = request.decode_header(SearchOffsetRequestHeader)
@@ -162,10 +166,10 @@ class LikeApache:
             offset += 1
         return encode_response(request, ResponseCode.SUCCESS, SearchOffsetResponseHeader(offset=offset))
 
-    # answers and checks
+    # check-backs
 
-    def check_leaves(self, peer: str, header: CheckTransactionStateRequestHeader, key: str) -> bool:
-        """Counts a check to the producer at that address. Returns False for an immune message, of which it must not hear."""
+    def on_check(self, peer: str, header: CheckTransactionStateRequestHeader, key: str) -> bool:
+        """Counts a check-back to the producer at that address. Returns False if the message is immune and it must not be sent."""
         if self._copies.is_asked(key):
             return True
         self._checks[key] += 1
@@ -173,27 +177,27 @@ class LikeApache:
         if immunity is None or not immunity.covers(self._now_s()):
             return True
         self._journal.note(EventKind.FAULT, "a check is used up while the message is immune, as Apache's broker does", [key])
-        connection = self._entrance.connection(peer)
+        connection = self._access.connection(peer)
         if connection is not None:
             asyncio.get_running_loop().call_soon(
-                send_as, connection, self._entrance.broker, RequestCode.END_TRANSACTION, unknown_answer(header)
+                send_as, connection, self._access.broker, RequestCode.END_TRANSACTION, unknown_answer(header)
             )
         return False
 
     @property
     def _inspection(self) -> Inspection:
-        return Inspection(self._entrance.broker, "")
+        return Inspection(self._access.broker, "")
 
     def _is_refused(self, key: str) -> bool:
         immunity = self._immune.get(key)
         if not self._release.refuses_after_immunity or immunity is None or self._now_s() <= immunity.end_s:
             return False
-        what = f"refused, because the immunity is over, as Apache's broker {self._release.name} does: a check-back will decide"
+        what = f"refused after the immunity has ended, as Apache's broker {self._release.name} does; a check-back will decide"
         self._journal.note(EventKind.REFUSED, what, [key])
         return True
 
     def _note_decision(self, header: EndTransactionRequestHeader, key: str) -> None:
-        """Notes a decision for the first copy. A second copy may exist, or the op message may come too late for a check."""
+        """Records a decision about the first copy. Schedules checks of a second copy, which may exist or still be written."""
         next_check_s = self._inspection.next_check_in_s(header.commit_log_offset)
         if next_check_s is None:
             return
@@ -204,21 +208,22 @@ class LikeApache:
             return
         has_second_copy = self._checks[key] > 0
         if has_second_copy or next_check_s < self._release.op_batch_s:
-            looks = looks_until_asked(self._immune.get(key), self._now_s() + next_check_s, self._check_interval_s)
-            wait_s = next_check_s + looks * self._check_interval_s
-            self._copies.check_in(wait_s, key, header, self._checks[key] + looks)
+            scans = scans_until_check(self._immune.get(key), self._now_s() + next_check_s, self._check_interval_s)
+            wait_s = next_check_s + scans * self._check_interval_s
+            self._copies.check_in(wait_s, key, header, self._checks[key] + scans)
 
     def _forget_written(self) -> None:
         while self._decisions and self._decisions[0].at_s + self._release.op_batch_s <= self._now_s():
             self._decisions.popleft()
 
-    # the heartbeats of `Nobody`
+    # the heartbeats of the silent producer
 
     def _beat(self) -> None:
-        self._beating = asyncio.get_running_loop().call_later(_HEARTBEAT_S, self._beat)
-        self._say_hello()
+        self._heartbeat = asyncio.get_running_loop().call_later(_HEARTBEAT_S, self._beat)
+        self._send_heartbeat()
 
-    def _say_hello(self) -> None:
+    def _send_heartbeat(self) -> None:
         if self._groups and not self._is_shut:
             groups = [ProducerData(group_name=group) for group in self._groups]
-            self._nobody.ask(RequestCode.HEART_BEAT, None, HeartbeatData(client_id="nobody", producer_data_set=groups).encode())
+            heartbeat = HeartbeatData(client_id="unknown_producer", producer_data_set=groups)
+            self._unknown_producer.ask(RequestCode.HEART_BEAT, None, heartbeat.encode())

@@ -8,16 +8,16 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A release line of Apache's broker, as far as programs can notice."""
+    """The observable behaviour of a release line of Apache's broker."""
 
     name: str
-    """The release that was looked at."""
+    """The release that was examined."""
     op_batch_s: float
-    """The longest time of a decision in memory before its op message is written (transactionOpBatchInterval); 0 for none."""
+    """The maximum delay in seconds before a decision's op message is written (transactionOpBatchInterval)."""
     refuses_after_immunity: bool
-    """Whether a decision after CHECK_IMMUNITY_TIME_IN_SECONDS is refused, unless it answers a check."""
+    """Whether a decision after CHECK_IMMUNITY_TIME_IN_SECONDS is refused, unless it answers a check-back."""
     finds_next_offset: bool
-    """Whether a search by time finds the next message, and past the last one the queue's end; otherwise the nearest message."""
+    """Whether a search by time returns the next message, or the queue's end; otherwise it returns the nearest message."""
 
 
 RELEASES: Final = {
@@ -31,5 +31,5 @@ def release_named(number: int) -> Release:
     try:
         return RELEASES[number]
     except (KeyError, TypeError):
-        known = " and ".join(f"{known} ({release.name})" for known, release in RELEASES.items())
-        raise ValueError(f"release is {number!r}; there are {known}") from None
+        known = " or ".join(f"{known} ({release.name})" for known, release in RELEASES.items())
+        raise ValueError(f"unknown release {number!r}: must be {known}") from None

@@ -1,4 +1,4 @@
-"""Copies of half messages that are checked although their transactions are decided, and the deliveries by their COMMITs."""
+"""Second copies of half messages: they are checked although their transactions are decided, and a COMMIT delivers again."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rocketmq_broker.protocol.headers import (
     SendMessageRequestHeaderV2,
 )
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
-from rocketmq_broker.testing.apache.nobody import Nobody
+from rocketmq_broker.testing.apache.unknown_producer import UnknownProducer
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.transactions import Inspection
 
 
-class Entrance(Protocol):
-    """The entry of connections (Door)."""
+class BrokerAccess(Protocol):
+    """Access to the broker and its connections (see `Interceptor`)."""
 
     broker: RequestHandler
-    """The handler of requests."""
+    """The broker's request handler."""
 
     def connection(self, peer: str) -> Connection | None:
-        """Returns the open connection whose other end has that address, or None."""
+        """Returns the open connection with that peer address, or None."""
 
 
 @dataclass(slots=True)
@@ -41,15 +41,14 @@ class _Copy:
 
 
 class SecondCopies:
-    """The copies by transaction id."""
+    """The second copies, by transaction id."""
 
     def __init__(
-        self, entrance: Entrance, nobody: Nobody, journal: Journal, *, check_interval_s: float, check_max: int,
-        is_shut: Callable[[], bool],
-    ) -> None:  # fmt: skip
-        """`is_shut` returns whether no broker runs."""
-        self.entrance = entrance
-        self._nobody = nobody
+        self, access: BrokerAccess, unknown_producer: UnknownProducer, journal: Journal, *, check_interval_s: float, check_max:
+        int, is_shut: Callable[[], bool], ) -> None:  # fmt: skip
+        """`is_shut` returns whether the broker is stopped."""
+        self.access = access
+        self._unknown_producer = unknown_producer
         self._journal = journal
         self._check_interval_s = check_interval_s
         self._check_max = check_max
@@ -58,28 +57,28 @@ class SecondCopies:
         self._turn = 0
 
     def check_in(self, seconds: float, key: str, header: EndTransactionRequestHeader, checks: int) -> None:
-        """Schedules checks of the copy until a decision; `checks` is the number of the transaction's checks by then."""
+        """Schedules checks of the copy until it is decided. `checks` is the number of checks already counted by then."""
         self.forget(key)
         copy = self._copies[key] = _Copy(header, checks)
         copy.timer = asyncio.get_running_loop().call_later(seconds, self._check, key)
 
     def forget(self, key: str) -> None:
-        """Ends the checks of the copy."""
+        """Drops the copy and cancels its checks."""
         copy = self._copies.pop(key, None)
         if copy is not None and copy.timer is not None:
             copy.timer.cancel()
 
     def clear(self) -> None:
-        """Ends the checks of all copies."""
+        """Drops all copies and cancels their checks."""
         for key in list(self._copies):
             self.forget(key)
 
     def is_asked(self, key: str) -> bool:
-        """Returns whether a producer was asked about the copy."""
+        """Returns whether a check-back was sent for the copy."""
         return key in self._copies and self._copies[key].is_asked
 
     def settle(self, key: str, commit_or_rollback: int) -> None:
-        """Handles a producer's answer to a check of the copy. Without a decision the copy is checked again."""
+        """Handles a producer's answer to a check-back for the copy. After UNKNOWN the copy is checked again."""
         if commit_or_rollback == sysflag.TRANSACTION_NOT:
             return
         header = self._copies[key].header
@@ -88,16 +87,16 @@ class SecondCopies:
             self.deliver_again(key, header.commit_log_offset)
 
     def deliver_again(self, key: str, commit_log_offset: int) -> None:
-        """Delivers a half message's message once more, as it was sent. Does nothing if the half message is gone."""
+        """Delivers the message of a half message again, as it was sent. Does nothing if the half message has expired."""
         half = self._inspection.half_message(commit_log_offset)
         if half is None:
             return
-        self._nobody.ask(RequestCode.SEND_MESSAGE_V2, _sent_again(half), half.body)
+        self._unknown_producer.ask(RequestCode.SEND_MESSAGE_V2, _sent_again(half), half.body)
         self._journal.note(EventKind.FAULT, "the message is delivered a second time, as Apache's broker does", [key])
 
     @property
     def _inspection(self) -> Inspection:
-        return Inspection(self.entrance.broker, "")
+        return Inspection(self.access.broker, "")
 
     def _check(self, key: str) -> None:
         copy = self._copies[key]
@@ -126,8 +125,8 @@ class SecondCopies:
         producer.invoke_oneway(RequestCode.CHECK_TRANSACTION_STATE, check, _checked(half, copy.checks))
 
     def _a_producer(self, group: str) -> Connection | None:
-        """Returns a connection of the group's online producers, each in turn."""
-        online = [self.entrance.connection(peer) for peer in self._inspection.producers(group)]
+        """Returns the connection of one of the group's online producers, in turn, or None."""
+        online = [self.access.connection(peer) for peer in self._inspection.producers(group)]
         connections = [connection for connection in online if connection is not None and connection.is_writable]
         self._turn += 1
         return connections[self._turn % len(connections)] if connections else None
@@ -139,14 +138,14 @@ def _destination(half: Record) -> tuple[str, int]:
 
 
 def _checked(half: Record, checks: int) -> bytes:
-    """Returns the record in a check: the message as it was sent."""
+    """Encodes the record for a check-back: the message as it was sent."""
     topic, queue_id = _destination(half)
     encoded = props.put(half.properties, props.TRANSACTION_CHECK_TIMES, str(checks))
     return with_place(half, topic=topic.encode(), queue_id=queue_id, encoded_properties=encoded).encode()
 
 
 def _sent_again(half: Record) -> SendMessageRequestHeaderV2:
-    """Returns the header that sends the message without a transaction."""
+    """Returns the header for sending the message without a transaction."""
     topic, queue_id = _destination(half)
     return SendMessageRequestHeaderV2(
         producer_group=half.get_property(props.PRODUCER_GROUP) or "",

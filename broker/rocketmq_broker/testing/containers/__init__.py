@@ -1,6 +1,6 @@
-"""A Testcontainers module: broker and name server in a container of the Docker engine, for one test run.
+"""A Testcontainers module that runs a broker and a name server in a Docker container.
 
-Needs the extra `testcontainers`: pip install 'rocketmq-broker[testcontainers]'.
+It needs the extra `testcontainers`: pip install 'rocketmq-broker[testcontainers]'.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ _DECIDED: Final = {_NAME_SERVER, _BROKER, _PROXY, "bindAddress", "brokerIP1"}
 
 
 class RocketMQContainer(DockerContainer):
-    """A broker and its name server, from the image `broker` of this project (docs/docker.md, "The broker alone").
+    """A broker and its name server in a container (docs/docker.md, "The broker alone").
 
-    `with RocketMQContainer("rocketmq-broker") as rocketmq:` starts it, waits until it serves, and removes it with its store.
-    `settings` are lines of its broker.conf. `is_grpc_open` opens the port for clients of RocketMQ 5.
+    `with RocketMQContainer("rocketmq-broker") as rocketmq:` starts the container, waits until the broker serves, and finally
+    removes the container with its store. `settings` are the lines of its broker.conf. `is_grpc_open` opens the port for RocketMQ
+    5 clients.
 
-    A route names the broker's address, so each port has one number inside and outside, which is free on this machine when the
-    object is made. They are published on 127.0.0.1, or on all addresses of another machine if the engine runs there.
+    Routes contain the broker's address, so each port has the same number inside and outside the container. The ports are chosen
+    among those free on this machine. They are published on 127.0.0.1, or on all addresses of the machine that runs the Docker
+    engine if that is another one.
 
-    `start` raises RuntimeError with the broker's log if the broker ends, and TimeoutError if it does not serve within 120 s
-    (the environment variable TC_MAX_TRIES). Raises ValueError for a setting that this class decides.
+    `start` raises RuntimeError with the broker's log if the broker exits, and TimeoutError if it does not serve within 120 s
+    (see the environment variable TC_MAX_TRIES). Raises ValueError for a setting that this class sets itself.
     """
 
     def __init__(
@@ -44,7 +46,7 @@ class RocketMQContainer(DockerContainer):
     ) -> None:
         chosen = dict(settings or {})
         if refused := sorted(chosen.keys() & _DECIDED):
-            raise ValueError(f"RocketMQContainer itself sets {', '.join(refused)}")
+            raise ValueError(f"these settings are set by RocketMQContainer and cannot be changed: {', '.join(refused)}")
         super().__init__(image)
         engine = self.get_docker_client().host()
         self._host = _LOOPBACK if engine in _LOCAL else engine
@@ -55,7 +57,7 @@ class RocketMQContainer(DockerContainer):
         self.waiting_for(LogMessageWaitStrategy(_SERVES).with_poll_interval(0.2))
 
     def start(self) -> Self:
-        """Starts the container, and returns it when the broker serves."""
+        """Starts the container. Returns it once the broker serves."""
         try:
             return super().start()
         except RuntimeError as error:
@@ -69,12 +71,12 @@ class RocketMQContainer(DockerContainer):
 
     @property
     def broker_addr(self) -> str:
-        """The broker's address, as its routes name it."""
+        """The broker's address, as in its routes."""
         return self._address(_BROKER)
 
     @property
     def grpc_endpoint(self) -> str | None:
-        """The endpoint for clients of RocketMQ 5. None unless `is_grpc_open`."""
+        """The endpoint for RocketMQ 5 clients. None unless `is_grpc_open`."""
         return self._address(_PROXY) if _PROXY in self._ports else None
 
     def _address(self, name: str) -> str:
@@ -84,11 +86,11 @@ class RocketMQContainer(DockerContainer):
         for port in self._ports.values():
             self.with_bind_ports(port, port)
             if self._host == _LOOPBACK:
-                self.ports[str(port)] = (_LOOPBACK, port)  # type: ignore[assignment]  # an engine takes a pair, too
+                self.ports[str(port)] = (_LOOPBACK, port)  # type: ignore[assignment]  # the Docker engine also accepts a pair
 
 
 def _free_ports(count: int) -> list[int]:
-    """Returns so many ports of the loopback address that are free now."""
+    """Returns `count` free ports of the loopback address."""
     with ExitStack() as kept:
         probes = [kept.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:

@@ -1,9 +1,9 @@
-"""Explores a program's own listeners and consumers: a test is played in many simulated worlds, each with other faults.
+"""Runs a test of your own listeners and consumers in many simulated worlds, each with different faults.
 
     @explore(seeds=200)
     def test_each_order_is_credited_once(world): ...
 
-Needs the extra `simulation`: pip install 'rocketmq-broker[simulation]'.
+It needs the extra `simulation`: pip install 'rocketmq-broker[simulation]'.
 """
 
 from rocketmq_broker.testing.exploring.errors import NeverSettled, ProgramFailed, RuleBroken, UnusableTest, WorldFailed

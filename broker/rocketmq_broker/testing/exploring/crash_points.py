@@ -1,4 +1,4 @@
-"""Places in a program's code where it may die, and calls that may fail, as the plan says."""
+"""Points in a program's code where the plan may kill it, and calls that the plan may make fail."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from rocketmq_broker.testing.simulation.process import Killed, SimulatedProcess
 @dataclass(slots=True)
 class _ArmedFault:
     left: int
-    """So many places are passed before it happens; 1 for the next one."""
+    """The number of the occurrence at which the fault takes effect; 1 for the next one."""
     act: Callable[[], object]
 
 
 class CrashPoints:
-    """The armed faults of all programs. `passed` and `called` are what the programs call, `decides` what the network does."""
+    """The armed faults of all programs. Programs call `passed` and `called`; the network calls `decides`."""
 
     def __init__(self) -> None:
-        """Begins with no fault."""
+        """Begins without faults."""
         self._deaths: dict[str, list[_ArmedFault]] = {}
         self._decisions: dict[str, list[_ArmedFault]] = {}
         self._failures: dict[str, list[_ArmedFault]] = {}
         self.errors: list[BaseException] = []
-        """The errors that calls were made to raise."""
+        """The errors that were injected into calls."""
         self.has_points = False
         self.has_decisions = False
         self.has_calls = False
 
     def passed(self, process: SimulatedProcess) -> None:
-        """Ends the process here if the plan says so: nothing of a thread goes on, and of a task only its `finally`."""
+        """Kills the process here if the plan requires it. A thread runs no further code, and a task only its `finally`."""
         self.has_points = True
         if not _counted(self._deaths.get(process.name, [])):
             return
@@ -44,28 +44,28 @@ class CrashPoints:
         raise Killed
 
     def decides(self, name: str) -> None:
-        """Ends the program of that name, which is about to tell its decision, if the plan says so. Raises Killed."""
+        """Kills the program with that name before it sends a decision, if the plan requires it. Raises Killed."""
         self.has_decisions = True
         if _counted(self._decisions.get(name, [])):
             raise Killed
 
     def called(self, process: SimulatedProcess, error: BaseException) -> None:
-        """Raises the error if the plan says so."""
+        """Raises the error if the plan requires it."""
         self.has_calls = True
         if _counted(self._failures.get(process.name, [])):
             self.errors.append(error)
             raise error
 
     async def arm_death(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Lets a program die at a crash point (`rocketmq_broker.testing.simulation.faults.Effect`)."""
+        """Arms the death of a program at a crash point (`rocketmq_broker.testing.simulation.faults.Effect`)."""
         self._deaths.setdefault(fault.where, []).append(_death(faults, fault, "dies at a crash point"))
 
     async def arm_decision(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Lets a program die when it tells a decision."""
-        self._decisions.setdefault(fault.where, []).append(_death(faults, fault, "dies as it tells its decision, which is lost"))
+        """Arms the death of a program before it sends a decision."""
+        self._decisions.setdefault(fault.where, []).append(_death(faults, fault, "dies before it sends its decision"))
 
     async def arm_failure(self, faults: FaultInjector, fault: PlannedEvent) -> None:
-        """Lets a call of a program fail."""
+        """Arms the failure of a program's call."""
 
         def fail() -> None:
             faults.has_fired(fault)
@@ -74,23 +74,23 @@ class CrashPoints:
         self._failures.setdefault(fault.where, []).append(_ArmedFault(fault.whole("nth"), fail))
 
     def disarm(self) -> None:
-        """Takes back what has not happened yet."""
+        """Removes all faults that have not taken effect yet."""
         self._deaths.clear()
         self._decisions.clear()
         self._failures.clear()
 
 
-def _death(faults: FaultInjector, fault: PlannedEvent, told: str) -> _ArmedFault:
+def _death(faults: FaultInjector, fault: PlannedEvent, text: str) -> _ArmedFault:
     def die() -> None:
         faults.has_fired(fault)
-        faults.world.history.note(fault.where, "fault", told)
+        faults.world.history.note(fault.where, "fault", text)
         faults.program(fault).kill(fault.for_s)
 
     return _ArmedFault(fault.whole("nth"), die)
 
 
 def _counted(armed: list[_ArmedFault]) -> bool:
-    """Counts one place. Returns whether a fault happens there."""
+    """Counts one occurrence. Returns whether a fault took effect."""
     due = None
     for fault in armed:
         fault.left -= 1

@@ -1,4 +1,4 @@
-"""The plan of a seed: when requests come to the programs, and what goes wrong."""
+"""Generates the plan of a seed: the times of the requests, and the faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent, Unreadab
 from rocketmq_broker.world import Chance
 
 REQUEST: Final = "request"
-"""The kind of an event in which a customer sends the request with the number `number`."""
+"""The kind of the event in which a customer sends request number `number`."""
 CUSTOMER: Final = "customer"
 
 _FIRST_REQUEST_S: Final = 2.0
@@ -23,12 +23,12 @@ _WITHOUT_FAULTS: Final = 0.05
 _COUNTS: Final = ((1, 3), (3, 6), (6, 12))
 _NEAR_A_REQUEST: Final = 0.75
 _SOON_S: Final = (0.001, 1.0)
-"""The limits of the time between a request and a fault near it: a request takes some hundredths of a second."""
+"""The range of the time between a request and a fault near it. A request takes some hundredths of a second."""
 _RESTS_S: Final = 1.0
 
 
 def plan_of(seed: int, programs: Sequence[str], requests: int) -> Plan:
-    """Returns the plan of a seed for a world with these programs: the same one with each call, in each interpreter."""
+    """Returns the plan of a seed for a world with these programs. Equal arguments give equal plans in all interpreters."""
     chance = stream(seed, "plan")
     is_crowded = chance.random() < 0.3
     last_s = _FIRST_REQUEST_S + 1.0 if is_crowded else _LAST_REQUEST_S
@@ -53,22 +53,21 @@ def _fault(chance: Chance, programs: Sequence[str], times: Sequence[float]) -> P
 
 
 def check_plan(plan: Plan, programs: Sequence[str], kinds: Iterable[str]) -> None:
-    """Raises UnreadablePlan for an event that no world with these programs knows."""
+    """Raises UnreadablePlan for an event of an unknown kind or with an unknown target."""
     known = {*programs, BROKER, NAME_SERVER}
     for event in plan.events:
         if event.what == REQUEST:
             event.whole("number")
             continue
         if event.what not in kinds:
-            raise UnreadablePlan(f"no world knows {event.what}")
+            raise UnreadablePlan(f"unknown kind of event: {event.what}")
         if unknown := set(event.where.split(">")) - known:
-            raise UnreadablePlan(
-                f"{event.what} at {event.at_s:g} s hits {unknown.pop()}, and this world has {', '.join(sorted(known))}"
-            )
+            targets = " or ".join(sorted(known))
+            raise UnreadablePlan(f"{event.what} at {event.at_s:g} s has an unknown target {unknown.pop()}: must be {targets}")
 
 
 def one_line(plan: Plan) -> str:
-    """Returns the plan as one line of JSON for `@explore(plan=...)`, without what is left at its default."""
+    """Returns the plan as one line of JSON for `@explore(plan=...)`, without default values."""
     events = [_short(event) for event in plan.events]
     return msgspec.json.encode({"seed": plan.seed, "ends_s": plan.ends_s, "shape": plan.shape, "events": events}).decode()
 

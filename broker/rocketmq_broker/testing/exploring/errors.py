@@ -1,21 +1,21 @@
-"""What an exploration raises."""
+"""The errors of an exploration."""
 
 
 class UnusableTest(TypeError):
-    """The test cannot be explored as it is written; the text says how to write it. No seed is to blame."""
+    """The test is written in a way that cannot be explored. The text describes how to write it."""
 
 
 class ProgramFailed(AssertionError):
-    """A program ended by an error that no fault explains; the cause is that error."""
+    """A program ended with an error that no fault explains. `__cause__` is that error."""
 
 
 class RuleBroken(AssertionError):
-    """The programs broke a rule that holds in each world, such as one outcome for a transaction."""
+    """The programs violated a rule of all worlds, such as that a transaction has one outcome."""
 
 
 class NeverSettled(AssertionError):
-    """The faults are over, and the world does not come to rest; the text says what it waits for."""
+    """The world did not become idle after the faults had ended. The text lists the unfinished work."""
 
 
 class WorldFailed(AssertionError):
-    """A world failed. The text has its seed, its shrunk plan, its last happenings and the way to play it again."""
+    """The test failed in a world. The text has the seed, the shrunk plan, the last events and the call that repeats it."""

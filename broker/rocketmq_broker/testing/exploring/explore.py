@@ -1,4 +1,4 @@
-"""The decorator that plays a test in many worlds, each from its seed, until one fails."""
+"""The decorator that runs a test in many worlds, one for each seed, until it fails in one of them."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from rocketmq_broker.testing.simulation.plan import Plan, UnreadablePlan, read_p
 
 _WORLD: Final = "world"
 _FAILED_OUTCOMES: Final = frozenset({"Failed", "XFailed"})
-"""The names of pytest's outcomes, which are no Exceptions, that count as failures."""
+"""The names of pytest's outcome exceptions, which do not derive from Exception, that count as failures."""
 
 AnyTest = Callable[..., object]
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What an exploration found out when no world failed."""
+    """The result of an exploration in which no world failed."""
 
     worlds: int
     seconds: float
     fired: Counter[str]
     never_fired: tuple[str, ...]
-    """Kinds of faults that had no effect in any world: the test proves nothing about them."""
+    """The kinds of faults that had no effect in any world, so that the test does not cover them."""
 
     def __str__(self) -> str:
-        """Returns it in some lines for people."""
+        """Returns a summary of a few lines."""
         fired = ", ".join(f"{kind} {self.fired[kind]}" for kind in FAULTS if self.fired[kind])
         never = f"\nnever fired: {', '.join(self.never_fired)}" if self.never_fired else ""
         speed = self.worlds / max(self.seconds, 1e-3)
-        return f"{counted(self.worlds, 'world')} held, {speed:.1f} a second\nfired: {fired or 'nothing'}{never}"
+        return f"{counted(self.worlds, 'world')} passed, {speed:.1f} per second\nfired: {fired or 'nothing'}{never}"
 
 
 def explore(
@@ -54,13 +54,14 @@ def explore(
     shrinking_tries: int = 300,
     output: str | Path = "build",
 ) -> Callable[[AnyTest], Callable[..., None]]:
-    """Decorates a test function with a parameter `world`: it is called once for each seed, with a world of that seed.
+    """Decorates a test function with a parameter `world`. The test runs once for each seed, with a world of that seed.
 
-    `seed` plays one world, `plan` the worlds of plans as a failure prints them. pytest gives fixtures to the other parameters,
-    once for all worlds. Without pytest, call the function; it returns None, prints the faults that fired, and raises WorldFailed.
+    `seed` selects one world. `plan` runs the worlds of plans that a failure has printed. pytest passes fixtures to the other
+    parameters, once for all worlds. Without pytest, call the decorated function: it prints the faults that had an effect, and
+    raises WorldFailed.
 
-    The first failing world is shrunk for at most `shrinking_s` real seconds and `shrinking_tries` worlds; `output` is the folder
-    for its page. Raises UnusableTest for a function that cannot be explored.
+    The plan of the first failing world is shrunk for at most `shrinking_s` real seconds and `shrinking_tries` worlds. `output`
+    is the folder for its page. Raises UnusableTest for a function that cannot be explored.
     """
     if misplaced:
         raise UnusableTest("@explore needs parentheses and names: write @explore() or @explore(seeds=200)")
@@ -72,8 +73,8 @@ def explore(
 
         @wraps(test)
         def explored(*args: Any, **named: Any) -> None:
-            def play(plan: Plan, is_told: bool) -> PlayedTest:
-                return _played(test, ExploredWorld(plan.seed, plan, is_told=is_told), args, named)
+            def play(plan: Plan, is_recorded: bool) -> PlayedTest:
+                return _played(test, ExploredWorld(plan.seed, plan, is_recorded=is_recorded), args, named)
 
             def fail(failed: PlayedTest) -> None:
                 __tracebackhide__ = True  # pytest then shows the test's own lines
@@ -118,7 +119,7 @@ def _played(test: AnyTest, world: ExploredWorld, args: tuple[Any, ...], named: d
     finally:
         world.end()
     if not world.has_run:
-        raise UnusableTest(f"{test.__name__} never calls world.run: nothing happened in its world")
+        raise UnusableTest(f"{test.__name__} never calls world.run")
     return PlayedTest(world, None)
 
 
@@ -129,9 +130,9 @@ def _read(texts: Sequence[str] | None) -> list[Plan]:
 def _check(test: AnyTest) -> None:
     name = getattr(test, "__name__", repr(test))
     if not callable(test):
-        raise UnusableTest(f"an explored test is a function, and this is {name}")
+        raise UnusableTest(f"an explored test must be a function, not {name}")
     if inspect.iscoroutinefunction(test):
-        raise UnusableTest(f"{name} is async: an explored test is a plain function, and its programs may be async")
+        raise UnusableTest(f"{name} is async: an explored test must be a plain function, but its programs may be async")
     if _WORLD not in inspect.signature(test).parameters:
         raise UnusableTest(f"{name} has no parameter `{_WORLD}`: write def {name}({_WORLD}):")
 

@@ -1,4 +1,4 @@
-"""A world that failed: shrunk within a limit of time, told as text, and kept as a page."""
+"""Reports a failed world: shrinks its plan within a time limit, and writes a text and an HTML page."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Final
 from rocketmq_broker.testing.exploring.drawing import REQUEST, one_line
 from rocketmq_broker.testing.exploring.world import ExploredWorld
 from rocketmq_broker.testing.simulation.history import RecordedHappening
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldWorld, page_of, told_happenings
+from rocketmq_broker.testing.simulation.page import BrokenPromise, WorldReport, page_of, reported_events
 from rocketmq_broker.testing.simulation.page.markup import counted
 from rocketmq_broker.testing.simulation.plan import Plan, PlannedEvent
 from rocketmq_broker.testing.simulation.shrinking import PlanDoesNotFail, shrink
 
 _LAST_HAPPENINGS: Final = 40
-_NOT_TOLD: Final = frozenset({"connections-of-dead", "frozen", "thawed"})
+_NOT_REPORTED: Final = frozenset({"connections-of-dead", "frozen", "thawed"})
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedTest:
-    """One call of the test in one world."""
+    """One run of the test in one world."""
 
     world: ExploredWorld
     error: BaseException | None
-    """What the test raised; None if it passed."""
+    """The error that the test raised; None if it passed."""
 
     @property
     def mark(self) -> tuple[object, ...]:
-        """The types of the error and of its causes, and the places that raised them: they tell one failure from another."""
+        """The types of the error and its causes, and the lines that raised them. Equal marks mean the same failure."""
         found: list[object] = []
         error = self.error
         while error is not None:
@@ -43,21 +43,21 @@ class PlayedTest:
 
 
 PlayTest = Callable[[Plan, bool], PlayedTest]
-"""Plays the test from a plan; True keeps the whole story."""
+"""Runs the test with a plan. True records all messages in the history."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shrinking:
-    """How far a failing plan was shrunk."""
+    """The result of shrinking a failing plan."""
 
     plan: Plan
     tries: int
     is_repeated: bool
-    """Whether the world failed when it was played again. If not, the plan is as it was."""
+    """Whether the world failed again when it was repeated. If not, the plan is unchanged."""
 
 
 def shrunk(failed: PlayedTest, play: PlayTest, *, tries: int, seconds: float) -> Shrinking:
-    """Shrinks the plan of a failed world, within so many worlds and so many real seconds."""
+    """Shrinks the plan of a failed world, with at most `tries` runs and `seconds` of real time."""
     end_s, played, mark = time.monotonic() + seconds, 0, failed.mark
 
     def fails(plan: Plan) -> bool:
@@ -74,25 +74,25 @@ def shrunk(failed: PlayedTest, play: PlayTest, *, tries: int, seconds: float) ->
 
 
 def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, name: str) -> str:
-    """Returns what a person needs to know of the failure, and writes the page."""
-    told = play(found.plan, True)
-    shown = told if told.error is not None else failed
+    """Returns the text of the failure, and writes its page."""
+    repeated = play(found.plan, True)
+    shown = repeated if repeated.error is not None else failed
     before = found.plan.with_events(_without_last_fault(found.plan))
     beside = play(before, True) if len(before.events) < len(found.plan.events) else None
     page = folder / f"world-{failed.world.plan.seed}.html"
     folder.mkdir(parents=True, exist_ok=True)
     again = f"@explore(plan={one_line(found.plan)!r})"
-    page.write_text(page_of(_told(shown, name, again), None if beside is None else _told(beside, name, "")))
+    page.write_text(page_of(_report_of(shown, name, again), None if beside is None else _report_of(beside, name, "")))
     lines = [
         f"{name} fails in the world of seed {failed.world.plan.seed}: {type(shown.error).__name__}: {shown.error}",
         "",
         *_of_plan(failed.world.plan, found),
         "",
-        "What happened at last:",
+        "The last events:",
         *_last(shown.world.history.happenings),
         "",
         f"Page: {page}",
-        f"Again: {again}",
+        f"Repeat: {again}",
     ]
     return "\n".join(lines)
 
@@ -100,11 +100,11 @@ def report(failed: PlayedTest, play: PlayTest, found: Shrinking, folder: Path, n
 def _of_plan(before: Plan, found: Shrinking) -> list[str]:
     if not found.is_repeated:
         return [
-            "Played again, this world does not fail: something in the test is not the same each time. Its plan:",
+            "The world did not fail when it was repeated, so something in the test is not deterministic. Its plan:",
             *_events(before),
         ]
-    counts = f"{_counted(found.plan)} are left of {_counted(before)}, after {found.tries} worlds"
-    return [f"Shrunk: {counts}:", *_events(found.plan)]
+    counts = f"from {_counted(before)} to {_counted(found.plan)}, in {found.tries} runs"
+    return [f"Shrunk {counts}:", *_events(found.plan)]
 
 
 def _counted(plan: Plan) -> str:
@@ -113,12 +113,12 @@ def _counted(plan: Plan) -> str:
 
 
 def _events(plan: Plan) -> list[str]:
-    return [f"  {event.told()}" for event in plan.events]
+    return [f"  {event.described()}" for event in plan.events]
 
 
 def _last(happenings: Sequence[RecordedHappening]) -> list[str]:
-    told = [it for it in happenings if it.kind not in _NOT_TOLD]
-    return [_line(it) for it in told[-_LAST_HAPPENINGS:]]
+    reported = [it for it in happenings if it.kind not in _NOT_REPORTED]
+    return [_line(it) for it in reported[-_LAST_HAPPENINGS:]]
 
 
 def _line(happening: RecordedHappening) -> str:
@@ -127,13 +127,13 @@ def _line(happening: RecordedHappening) -> str:
     return f"  {happening.at_ns / 1e9:9.3f} s  {where:<18} {happening.text}{f'  [{keys}]' if keys else ''}"
 
 
-def _told(played: PlayedTest, name: str, again: str) -> ToldWorld:
+def _report_of(played: PlayedTest, name: str, again: str) -> WorldReport:
     world, error = played.world, played.error
-    happenings = told_happenings(it for it in world.history.happenings if it.kind not in _NOT_TOLD)
+    happenings = reported_events(it for it in world.history.happenings if it.kind not in _NOT_REPORTED)
     last_ns = max((it.at_ns for it in happenings), default=0)
     lanes = dict.fromkeys(lane for it in happenings for lane in (it.process, it.to) if lane)
     broken = () if error is None else (BrokenPromise(f"{name} holds", _first_lines(error), last_ns, _keys_in(str(error), world)),)
-    return ToldWorld(
+    return WorldReport(
         seed=world.plan.seed,
         title=f"{name} holds" if error is None else f"{name} fails",
         lanes=tuple(sorted(lanes, key=_place)),
@@ -150,13 +150,13 @@ def _first_lines(error: BaseException) -> str:
 
 
 def _keys_in(text: str, world: ExploredWorld) -> tuple[str, ...]:
-    """Returns the messages that the error names."""
+    """Returns the message keys that occur in the error's text."""
     known = dict.fromkeys(key for it in world.history.happenings for key in it.keys)
     return tuple(key for key in known if key in text)
 
 
 def _place(lane: str) -> tuple[int, str]:
-    """Orders lanes: customers, programs, broker, name server, and links after them."""
+    """Returns the sort key of a lane: customers, programs, broker, name server, then links."""
     known = {"customer": 0, "broker": 2, "names": 3}
     return (4 if ">" in lane else known.get(lane, 1)), lane
 

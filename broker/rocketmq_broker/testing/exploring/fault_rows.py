@@ -1,4 +1,4 @@
-"""What may go wrong in an explored world: for each kind of fault its targets, how long it lasts, and its parameters."""
+"""The faults of an explored world: for each kind its targets, duration and parameters."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any, Final, TypeAlias
 from rocketmq_broker.world import Chance
 
 AT_POINT: Final = "process.kill_at_point"
-"""The program dies at the `nth` crash point that it passes after `at_s`, and starts again after `for_s`."""
+"""The program dies at the `nth` crash point that it passes after `at_s`, and restarts after `for_s`."""
 AT_DECISION: Final = "process.kill_at_decision"
-"""The program dies when it tells the broker its `nth` COMMIT or ROLLBACK after `at_s`, which is lost with it."""
+"""The program dies before it sends its `nth` COMMIT or ROLLBACK after `at_s`."""
 CALL_FAILS: Final = "call.fails"
 """The `nth` call of `may_fail` in the program after `at_s` raises its error."""
 BROKER: Final = "broker"
 NAME_SERVER: Final = "names"
 
 Values: TypeAlias = tuple[float, float] | tuple[int, int] | Sequence[str]
-"""The limits of a number, whole if both are whole, or the texts of which one is taken."""
+"""The range of a number, an integer if both limits are integers; or the texts to choose from."""
 
 
 class Hits(Enum):
-    """What a kind of fault hits."""
+    """The possible targets of a kind of fault."""
 
     PROGRAM = auto()
     PROGRAM_OR_BROKER = auto()
@@ -33,7 +33,7 @@ class Hits(Enum):
     LINK = auto()
 
     def targets(self, programs: Sequence[str]) -> list[str]:
-        """Returns the possible targets in a world with these programs, twice each: it is their bugs that are sought."""
+        """Returns the possible targets in a world with these programs. Programs are listed twice, to be chosen more often."""
         if self is Hits.LINK:
             pairs = [*((name, BROKER) for name in programs), *((name, NAME_SERVER) for name in (*programs, BROKER))]
             return [f"{one}>{other}" for pair in pairs for one, other in (pair, pair[::-1])]
@@ -44,14 +44,14 @@ class Hits(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ExploredFault:
-    """A row of the table."""
+    """One row of the table."""
 
     hits: Hits
     lasts_s: tuple[float, float] | None = None
-    """The limits of its length; None for a fault without length."""
+    """The range of the fault's duration; None for a fault without duration."""
     parameters: Mapping[str, Values] = field(default_factory=dict)
     share: float = 1.0
-    """How often it is taken, compared with others."""
+    """The relative frequency of the fault."""
 
 
 _DOWN: Final = (0.1, 20.0)
@@ -81,7 +81,7 @@ FAULTS: Final[Mapping[str, ExploredFault]] = {
 
 
 def drawn(values: Values, chance: Chance) -> Any:
-    """Draws a text, or a number: small numbers as often as large ones where all are positive, else each as often."""
+    """Draws a text or a number. The distribution is logarithmic if all values are positive, otherwise uniform."""
     low, high = values[0], values[-1]
     if isinstance(low, str) or isinstance(high, str):
         return chance.choice(values)

@@ -1,4 +1,4 @@
-"""What the frames between programs and broker say: which rule they break, and for a story what is sent to whom."""
+"""Observers of the frames between programs and broker: one checks a rule, the other records messages in the history."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ from rocketmq_broker.protocol.headers import (
 )
 from rocketmq_broker.testing.exploring.errors import RuleBroken
 from rocketmq_broker.testing.simulation.history import History
-from rocketmq_broker.testing.simulation.page import ToldKind
+from rocketmq_broker.testing.simulation.page import ReportedKind
 
 _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_ROLLBACK: "ROLLBACK"}
 _MARK_OF_DECISION: Final = f'"code":{RequestCode.END_TRANSACTION.value},'.encode()
 
 
 class DecisionWatch:
-    """Sees each decision that a program tells the broker, whether or not it arrives, and raises no objection twice."""
+    """Checks the decisions that programs send to the broker, including lost ones. Reports each violation once."""
 
     def __init__(
         self, names: Mapping[str, str], on_decision: Callable[[str], object], on_broken: Callable[[RuleBroken], object]
     ) -> None:
-        """`names` has the name of each process by its address.
+        """`names` has the names of the processes by their addresses.
 
-        `on_decision` gets the name of a program whose decision is about to leave; it may kill it, and raise Killed. `on_broken`
-        gets the error for a transaction with two outcomes.
+        `on_decision` is called with the name of a program before its decision is sent. It may kill the program, and raise Killed.
+        `on_broken` is called with the error for a transaction with two outcomes.
         """
         self._names = names
         self._on_decision = on_decision
@@ -45,15 +45,15 @@ class DecisionWatch:
         self._decisions: dict[str, str] = {}
 
     def see(self, sender: str, receiver: str, written: bytes) -> None:
-        """Looks at what one end of a connection writes (`rocketmq_broker.testing.simulation.network.notes.Observer`)."""
+        """Checks written bytes (`rocketmq_broker.testing.simulation.network.notes.Observer`)."""
         if _MARK_OF_DECISION not in written:
             return
         for command in _commands(written):
             if command.code == RequestCode.END_TRANSACTION and not command.is_response:
-                self._look_at(command.decode_header(EndTransactionRequestHeader))
+                self._check(command.decode_header(EndTransactionRequestHeader))
                 self._on_decision(self._names[sender.rpartition(":")[0]])
 
-    def _look_at(self, header: EndTransactionRequestHeader) -> None:
+    def _check(self, header: EndTransactionRequestHeader) -> None:
         transaction_id, decision = header.transaction_id or header.msg_id, _DECISIONS.get(header.commit_or_rollback)
         if decision is None:
             return
@@ -62,49 +62,51 @@ class DecisionWatch:
             self._decisions[transaction_id] = decision
             self._on_broken(
                 RuleBroken(
-                    f"the transaction {transaction_id} has two outcomes: {header.producer_group} told the broker {before}, "
-                    f"and then {decision}. A listener answers from what its database holds"
+                    f"the transaction {transaction_id} has two outcomes: {header.producer_group} sent {before}, "
+                    f"then {decision}. A transaction listener must answer from its database"
                 )
             )
 
 
 class FrameStory:
-    """Notes messages, decisions, check-backs and deliveries in a history, for a person who reads it."""
+    """Records messages, decisions, check-backs and deliveries in a history, for the failure report."""
 
     def __init__(self, history: History, names: Mapping[str, str]) -> None:
-        """`names` has the name of each process by its address."""
+        """`names` has the names of the processes by their addresses."""
         self._history = history
         self._names = names
         self._keys: dict[str, tuple[str, ...]] = {}
 
     def see(self, sender: str, receiver: str, written: bytes) -> None:
-        """Looks at what one end of a connection writes."""
+        """Records the messages in written bytes."""
         one, other = (self._names.get(end.rpartition(":")[0], end) for end in (sender, receiver))
         for command in _commands(written):
             with suppress(ProtocolError, MessageError):
-                self._tell(one, other, command)
+                self._record(one, other, command)
 
-    def _tell(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+    def _record(self, sender: str, receiver: str, command: RemotingCommand) -> None:
         if command.is_response:
             for record in decode_records(command.body):
                 keys = self._known(record.properties)
-                self._note(sender, receiver, ToldKind.DELIVERY, "a message for its consumer", keys)
+                self._note(sender, receiver, ReportedKind.DELIVERY, "a message for its consumer", keys)
         elif command.code in SEND_REQUESTS:
-            self._tell_message(sender, receiver, command)
+            self._record_message(sender, receiver, command)
         elif command.code == RequestCode.END_TRANSACTION:
             header = command.decode_header(EndTransactionRequestHeader)
             keys = self._keys_of(header.transaction_id or header.msg_id)
             decision = _DECISIONS.get(header.commit_or_rollback, "UNKNOWN")
-            kind = {"COMMIT": ToldKind.COMMIT, "ROLLBACK": ToldKind.ROLLBACK}.get(decision, ToldKind.ANSWER)
+            kind = {"COMMIT": ReportedKind.COMMIT, "ROLLBACK": ReportedKind.ROLLBACK}.get(decision, ReportedKind.ANSWER)
             source = ", answer to a check-back" if header.from_transaction_check else ""
             self._note(sender, receiver, kind, f"{decision}{source}", keys)
         elif command.code == RequestCode.CHECK_TRANSACTION_STATE:
             asked = command.decode_header(CheckTransactionStateRequestHeader)
-            self._note(sender, receiver, ToldKind.CHECK, "check-back", self._keys_of(asked.transaction_id or asked.msg_id or ""))
+            self._note(
+                sender, receiver, ReportedKind.CHECK, "check-back", self._keys_of(asked.transaction_id or asked.msg_id or "")
+            )
         elif command.code == RequestCode.CONSUMER_SEND_MSG_BACK:
-            self._note(sender, receiver, ToldKind.ANSWER, "gives a message back, to get it again later", ())
+            self._note(sender, receiver, ReportedKind.ANSWER, "sends a message back to receive it again later", ())
 
-    def _tell_message(self, sender: str, receiver: str, command: RemotingCommand) -> None:
+    def _record_message(self, sender: str, receiver: str, command: RemotingCommand) -> None:
         header: SendHeader
         if command.code == RequestCode.SEND_MESSAGE:
             header = command.decode_header(SendMessageRequestHeader)
@@ -112,11 +114,11 @@ class FrameStory:
             header = command.decode_header(SendMessageRequestHeaderV2)
         encoded = header.properties.encode()
         is_half = properties.find(encoded, properties.TRANSACTION_PREPARED) == "true"
-        kind, what = (ToldKind.HALF, "half message") if is_half else (ToldKind.SEND, "message")
+        kind, what = (ReportedKind.HALF, "half message") if is_half else (ReportedKind.SEND, "message")
         self._note(sender, receiver, kind, f"{what} to {header.topic}", self._known(encoded))
 
     def _known(self, encoded: bytes) -> tuple[str, ...]:
-        """Returns the keys of a message, and keeps them by its unique key."""
+        """Returns the keys of a message, and stores them by its unique key."""
         unique_key = properties.find(encoded, properties.UNIQUE_KEY) or ""
         keys = self._keys[unique_key] = (unique_key, *(properties.find(encoded, properties.KEYS) or "").split())
         return keys
@@ -124,12 +126,12 @@ class FrameStory:
     def _keys_of(self, transaction_id: str) -> tuple[str, ...]:
         return self._keys.get(transaction_id, (transaction_id,))
 
-    def _note(self, sender: str, receiver: str, kind: ToldKind, text: str, keys: tuple[str, ...]) -> None:
+    def _note(self, sender: str, receiver: str, kind: ReportedKind, text: str, keys: tuple[str, ...]) -> None:
         self._history.note(sender, kind, text, keys, receiver)
 
 
 def _commands(written: bytes) -> list[RemotingCommand]:
-    """Returns the whole frames in a write; a write that holds others, or none, gives none."""
+    """Returns the commands in written bytes. Returns none if the bytes are not complete frames."""
     with suppress(ProtocolError):
         return list(FrameDecoder(len(written)).feed(written))
     return []

@@ -1,4 +1,4 @@
-"""Plays one explored world: programs, requests and faults until the faults are over and everything has come to rest."""
+"""Runs one explored world: programs, requests and faults, until the faults have ended and the world is idle."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from rocketmq_broker.testing.simulation.servers import NAME_SERVER_PORT, broker,
 from rocketmq_broker.testing.simulation.world import SimulatedWorld
 
 UserProgram: TypeAlias = Callable[[], object] | Callable[[], Awaitable[object]]
-"""A program of the test: a function, which runs in a thread, or an async function."""
+"""A program of the test: a function, which runs in a thread, or a coroutine function."""
 
 NAME_SERVERS: Final = f"{NAME_SERVER}:{NAME_SERVER_PORT}"
 """The value for clients' NAMESRV_ADDR."""
 _BROKER_SETTINGS: Final = {"flushDiskType": "SYNC_FLUSH", "transactionTimeOut": "3000", "transactionCheckInterval": "5000"}
 _EXPECTED: Final = (ClientError, OSError, TimeoutError)
-"""Faults raise these in a program, which then ends and is started again."""
+"""Errors that faults may raise in a program. The program then ends and is restarted."""
 _MISTAKES: Final = (IllegalConfiguration, MessageRefused)
-"""These are mistakes of the program, whatever goes wrong around it."""
+"""Errors that are always bugs of the program, whatever the faults."""
 _LAST_FAULT_BEGINS_S: Final = 0.001
-"""A fault at the very end of a plan still begins."""
+"""Extra time, so that a fault at the very end of a plan still begins."""
 _FIRST_LOOK_S: Final = 35.0
-"""Clients ask for routes every 30 s: after so long each program has found the broker again."""
+"""The time after the faults until the first check. Clients poll routes every 30 s, so each has found the broker by then."""
 _LOOK_AGAIN_S: Final = 10.0
 _SELDOMEST_LOOK_S: Final = 300.0
 _PATIENCE_S: Final = 1800.0
-"""So long a world may wait while no message is delayed."""
+"""The maximum time until a world is idle, not counting time with delayed messages."""
 _MAX_DELAY_S: Final = 6 * 3600.0
-"""A message that fails each time comes back for four hours and three quarters."""
+"""The maximum time until a world is idle. A message that always fails is retried for 4 hours and 45 minutes."""
 
 
 class ExploredPlay:
-    """One play of one plan. Use it once, by `play`."""
+    """One run of one plan. Use it once, with `play`."""
 
     def __init__(
         self,
@@ -58,18 +58,18 @@ class ExploredPlay:
         points: CrashPoints,
         *,
         until: Callable[[], object] | None = None,
-        is_told: bool = False,
+        is_recorded: bool = False,
     ) -> None:
-        """`until` is a further condition for the end; `is_told` notes in the history what programs and broker say.
+        """`until` is a further condition for the end. `is_recorded` records all messages in the history.
 
-        Raises UnreadablePlan for an event that this world does not know.
+        Raises UnreadablePlan for an event of an unknown kind or with an unknown target.
         """
         effects = {**EFFECTS, AT_POINT: points.arm_death, AT_DECISION: points.arm_decision, CALL_FAILS: points.arm_failure}
         check_plan(plan, list(programs), effects)
         self._plan = plan
         self._points = points
         self._until = until
-        self._is_told = is_told
+        self._is_recorded = is_recorded
         self._world = world = SimulatedWorld(plan.seed)
         name_server(world, NAME_SERVER)
         self._broker = broker(world, BROKER, NAME_SERVERS, _BROKER_SETTINGS)
@@ -83,27 +83,27 @@ class ExploredPlay:
 
     @property
     def history(self) -> History:
-        """What happened."""
+        """The recorded events."""
         return self._world.history
 
     @property
     def simulated_s(self) -> float:
-        """The seconds of the world's time so far."""
+        """The elapsed seconds of the world's time."""
         return self._world.elapsed_s
 
     def play(self) -> None:
-        """Plays to the end, and leaves the programs as they are then. Raises ProgramFailed, RuleBroken, NeverSettled."""
+        """Runs the world to its end, and keeps the programs' state. Raises ProgramFailed, RuleBroken, NeverSettled."""
         with self._surroundings():
             self._world.play(self._play())
 
     def end(self) -> None:
-        """Drops the programs, after the test's assertions: what they do in a `finally` counts no more."""
+        """Drops the programs. Call it after the test's assertions. What programs do in a `finally` then has no effect."""
         with self._surroundings():
             self._world.end()
 
     @contextmanager
     def _surroundings(self) -> Iterator[None]:
-        with _logs_in(self.history if self._is_told else None), python_of_the_world(self._plan.seed, NAME_SERVERS):
+        with _logs_in(self.history if self._is_recorded else None), python_of_the_world(self._plan.seed, NAME_SERVERS):
             yield
 
     async def _play(self) -> None:
@@ -123,7 +123,7 @@ class ExploredPlay:
         self.requests.arrive(number)
 
     async def _pass(self, seconds: float) -> None:
-        """Lets time pass. Raises what a program or the watch has found meanwhile."""
+        """Lets time pass. Raises the error of a program or an observer that occurred in that time."""
         await asyncio.wait([self._failed], timeout=seconds)
         if self._failed.done():
             self._failed.result()
@@ -134,12 +134,12 @@ class ExploredPlay:
         for machine in self._world.machines.values():
             machine.disk.mend()
             machine.clock.set_right()
-        self.history.note("world", "end", "all faults are over")
+        self.history.note("world", "end", "all faults have ended")
 
     # the end
 
     async def _come_to_rest(self) -> None:
-        """Waits until two looks in a row find nothing open, and the same processes."""
+        """Waits until two successive checks find no unfinished work and the same processes."""
         begun_s = since_s = self.simulated_s
         await self._pass(_FIRST_LOOK_S)
         wait_s, seen = _LOOK_AGAIN_S, None
@@ -154,30 +154,30 @@ class ExploredPlay:
                 break
             await self._pass(min(wait_s, _SELDOMEST_LOOK_S))
         waited_s = self.simulated_s - begun_s
-        reasons = "\n  ".join(found or [f"{name} ends again and again" for name in self._last_errors])
+        reasons = "\n  ".join(found or [f"{name} keeps ending" for name in self._last_errors])
         raise NeverSettled(
-            f"the faults are over for {waited_s / 60:.0f} minutes of the world's time, and it still waits for this:\n  {reasons}"
+            f"the faults ended {waited_s / 60:.0f} minutes of the world's time ago, but some work is unfinished:\n  {reasons}"
         )
 
     def _running(self) -> list[SimulatedProcess | None]:
         return [program.process for program in self._world.programs.values()]
 
     def _open(self) -> list[str]:
-        """Returns in words what is not done."""
+        """Returns a text for each piece of unfinished work."""
         found = [self._down(name) for name, program in self._world.programs.items() if program.process is None]
         found += self.requests.open()
         if self._broker.is_ready.is_set():
             found += unsettled_at(self._broker.inspection)
         else:
-            found.append("the broker does not serve")
+            found.append("the broker is not running")
         if not found and self._until is not None and not self._until():
             found.append("the condition `until` does not hold")
         return found
 
     def _down(self, name: str) -> str:
         error = self._last_errors.get(name)
-        why = "" if error is None else f": it ended by {type(error).__name__}: {error}"
-        return f"{name} is down, and is started again after each end{why}"
+        why = "" if error is None else f": it ended with {type(error).__name__}: {error}"
+        return f"{name} is down although it is restarted after each end{why}"
 
     # the programs
 
@@ -199,12 +199,12 @@ class ExploredPlay:
             return
         self._last_errors[name] = error
         if not self._is_expected(error):
-            failure = ProgramFailed(f"the program {name} ended by {type(error).__name__}: {error}")
+            failure = ProgramFailed(f"the program {name} ended with {type(error).__name__}: {error}")
             failure.__cause__ = error
             self._fail(failure)
 
     def _is_expected(self, error: BaseException | None) -> bool:
-        """Returns whether a fault explains the error, or one that led to it."""
+        """Returns whether a fault explains the error or one of its causes."""
         while error is not None:
             if error in self._points.errors or (isinstance(error, _EXPECTED) and not isinstance(error, _MISTAKES)):
                 return True
@@ -221,7 +221,7 @@ class ExploredPlay:
     def _watch(self) -> None:
         world = self._world
         names = {machine.address: name for name, machine in world.machines.items()}
-        if self._is_told:
+        if self._is_recorded:
             world.network.observe(FrameStory(world.history, names).see)
         world.network.observe(DecisionWatch(names, self._points.decides, self._fail).see)
         note_error = world.loop.on_error
@@ -230,7 +230,7 @@ class ExploredPlay:
             note_error(context)
             error = context.get("exception")
             if isinstance(error, Exception) and not self._is_expected(error):
-                failure = ProgramFailed(f"an error that no code handles: {type(error).__name__}: {error}")
+                failure = ProgramFailed(f"unhandled error: {type(error).__name__}: {error}")
                 failure.__cause__ = error
                 self._fail(failure)
 
@@ -239,7 +239,7 @@ class ExploredPlay:
 
 @contextmanager
 def _logs_in(history: History | None) -> Iterator[None]:
-    """Keeps logs of programs from the report; notes warnings in the history, if one is given."""
+    """Suppresses the programs' logs. Records warnings in the history, if one is given."""
     if history is None:
         before = logging.root.manager.disable
         logging.disable(logging.CRITICAL)
@@ -257,7 +257,7 @@ def _logs_in(history: History | None) -> Iterator[None]:
 
 
 class _NotingHandler(logging.Handler):
-    """Notes warnings and errors that programs log, with the text of the exception."""
+    """Records warnings and errors that programs log, with the text of the exception."""
 
     def __init__(self, history: History) -> None:
         super().__init__(logging.WARNING)
@@ -267,5 +267,5 @@ class _NotingHandler(logging.Handler):
         owner = OWNER.get()
         name = owner.name if isinstance(owner, SimulatedProcess) else "world"
         error = record.exc_info[1] if record.exc_info else None
-        told = "" if error is None else f": {type(error).__name__}: {error}"
-        self._history.note(name, "log", f"{record.levelname.lower()}: {record.getMessage()}{told}")
+        cause = "" if error is None else f": {type(error).__name__}: {error}"
+        self._history.note(name, "log", f"{record.levelname.lower()}: {record.getMessage()}{cause}")

@@ -1,7 +1,7 @@
-"""What a program takes from Python itself, past the client: the world gives it the program's own time and chance.
+"""Replaces functions of Python's standard library, so that programs use the world's time and randomness.
 
-While a world plays, the functions of this list answer in its processes as the process's world does. Outside of them they are
-Python's own. What is not in the list stays real: `datetime.now()`, threads and locks of `threading`, sockets.
+While a world runs, the listed functions use the simulated clock and randomness in its processes. Elsewhere they are unchanged.
+Other functions stay real: `datetime.now()`, threads and locks of `threading`, sockets.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _IN_A_PROCESS: Final[dict[tuple[Any, str], Callable[[SimulatedProcess], Callable
     (time, "monotonic"): lambda process: process.world.steady_s,
     (os, "urandom"): lambda process: process.world.nonce,
 }
-"""By module and name of the function: what takes its place in a process. `uuid.uuid4` asks `os.urandom`."""
+"""The replacement in a process, by module and name of the function. `uuid.uuid4` uses `os.urandom`."""
 
 
 @contextmanager
 def python_of_the_world(seed: int, name_servers: str) -> Iterator[None]:
-    """Gives programs the world's time and chance inside the block, and the address of its name server as NAMESRV_ADDR."""
+    """Replaces the functions within the block, and sets NAMESRV_ADDR to the world's name server."""
     originals = {place: getattr(*place) for place in _IN_A_PROCESS}
     state, address_before = random.getstate(), os.environ.get("NAMESRV_ADDR")
     for (module, name), choose in _IN_A_PROCESS.items():

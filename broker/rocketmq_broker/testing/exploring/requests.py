@@ -1,4 +1,4 @@
-"""The requests of a world's customers: each comes once, at a moment that the plan chooses, to a program that waits for one."""
+"""The requests of a world's customers. Each arrives once, at a time from the plan, at a program that waits for a request."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rocketmq_broker.testing.simulation.process import SimulatedProcess
 
 
 class CustomerRequests:
-    """Yields the numbers of requests to the programs, by `for` in a plain function and `async for` in an async one.
+    """Yields the numbers of requests to the programs, in `for` in a function and `async for` in a coroutine function.
 
-    The loop never ends: a program waits in it for its next request. A request whose program dies is lost with it, as the request
-    of a customer is who gets no answer.
+    The loop never ends: the program waits in it for its next request. If a program dies, its request is lost, like that of a
+    customer who receives no answer.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begins with no request. `loop` is the world's."""
+        """Begins without requests. `loop` is the world's event loop."""
         self._loop = loop
         self._is_wanted = False
         self._unserved: deque[int] = deque()
@@ -26,12 +26,12 @@ class CustomerRequests:
         self._busy: dict[SimulatedProcess, int] = {}
 
     def arrive(self, number: int) -> None:
-        """Hands a request to a program that waits, or keeps it until one does."""
+        """Passes a request to a waiting program, or keeps it until a program waits."""
         self._unserved.append(number)
         self._hand_out()
 
     def open(self) -> list[str]:
-        """Returns what is not done yet, in words. In a world whose programs take no requests, none is missed."""
+        """Returns a text for each unfinished request. Requests do not count if no program takes requests."""
         if not self._is_wanted:
             return []
         unserved = [f"request {number} waits for a program that takes it" for number in self._unserved]
@@ -56,7 +56,7 @@ class CustomerRequests:
 
     def _next(self, process: SimulatedProcess) -> asyncio.Future[int]:
         if process in self._waiting:
-            raise UnusableTest(f"{process.name} waits for two requests at once: let one loop take them, and start tasks")
+            raise UnusableTest(f"{process.name} waits for two requests at once: use one loop, and start tasks in it")
         self._is_wanted = True
         self._busy.pop(process, None)
         waiting = self._waiting[process] = self._loop.create_future()
@@ -77,5 +77,5 @@ def process_of_caller() -> SimulatedProcess:
     """Returns the process in which the caller runs. Raises UnusableTest outside programs."""
     owner = OWNER.get()
     if not isinstance(owner, SimulatedProcess):
-        raise UnusableTest("only a program of the world may call this: a function that is given to world.run")
+        raise UnusableTest("this may be called only in a program of the world: a function passed to world.run")
     return owner

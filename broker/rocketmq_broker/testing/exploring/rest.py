@@ -1,4 +1,4 @@
-"""What a world still waits for after its faults: transactions without a decision, messages that no consumer has handled."""
+"""The unfinished work of a world after its faults: undecided transactions and unconsumed messages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rocketmq_broker.testing.transactions import Inspection
 
 
 def unsettled_at(broker: Inspection) -> Iterator[str]:
-    """Yields in words what the broker has that is neither decided nor handled."""
+    """Yields a text for each undecided transaction and each group with unconsumed messages."""
     for transaction in broker.pending():
         keys = ", ".join(transaction.keys) or transaction.transaction_id
         asked = counted(transaction.checks, "check-back")
         yield f"the transaction of {transaction.producer_group} with {keys} is undecided after {asked}"
     if delayed := broker.count_delayed():
-        yield f"the broker keeps {counted(delayed, 'message')} until the end of a delay"
+        yield f"the broker has {counted(delayed, 'delayed message')}"
     for name in sorted(broker.topics()):
         if name.startswith(topics.RETRY_PREFIX):
             yield from _unhandled_by(broker, name.removeprefix(topics.RETRY_PREFIX))
@@ -25,6 +25,6 @@ def unsettled_at(broker: Inspection) -> Iterator[str]:
 def _unhandled_by(broker: Inspection, group: str) -> Iterator[str]:
     for topic in broker.subscriptions(group):
         if count := broker.count_unhandled(group, topic):
-            yield f"the consumer group {group} has not handled {counted(count, 'message')} of {topic}"
+            yield f"the consumer group {group} has not consumed {counted(count, 'message')} of {topic}"
     if not broker.subscriptions(group) and (count := broker.count_unhandled(group)):
-        yield f"the consumer group {group} has no member, and has not handled {counted(count, 'message')}"
+        yield f"the consumer group {group} has no members, and has not consumed {counted(count, 'message')}"

@@ -1,4 +1,4 @@
-"""The world that an explored test gets: its programs, the requests of its customers, and places where it may go wrong."""
+"""The world of an explored test: its programs, the requests of its customers, and its crash points."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _RESERVED = frozenset({BROKER, NAME_SERVER, "customer", "world"})
 
 
 class Closable(Protocol):
-    """A resource of a program, such as a connection to a database."""
+    """A resource of a program, such as a database connection."""
 
     def close(self) -> object:
-        """Closes it."""
+        """Closes the resource."""
 
 
 C = TypeVar("C", bound=Closable)
 
 
 class ExploredWorld:
-    """A world for one call of a test function. The test calls `run` once, and then asserts."""
+    """A world for one run of a test function. The test calls `run` once, then makes its assertions."""
 
     namesrv_addr = NAME_SERVERS
-    """The address of the name server. Clients find it as NAMESRV_ADDR in the environment, too."""
+    """The address of the name server, which is also NAMESRV_ADDR in the environment."""
 
-    def __init__(self, seed: int, plan: Plan | None = None, *, is_told: bool = False) -> None:
-        """Plays `plan`, or what is drawn from the seed. `is_told` keeps what programs and broker say to each other."""
+    def __init__(self, seed: int, plan: Plan | None = None, *, is_recorded: bool = False) -> None:
+        """Uses `plan`, or a plan generated from the seed. `is_recorded` records all messages in the history."""
         self._seed = seed
         self._given = plan
-        self._is_told = is_told
+        self._is_recorded = is_recorded
         self._points = CrashPoints()
         self._play: ExploredPlay | None = None
         self._plan: Plan | None = None
@@ -47,20 +47,20 @@ class ExploredWorld:
     # for the test
 
     def run(self, *, requests: int = 5, until: Callable[[], object] | None = None, **programs: UserProgram) -> None:
-        """Runs the programs through requests and faults, and returns when no transaction is undecided and no message waits.
+        """Runs the programs with requests and faults. Returns when all transactions are decided and all messages consumed.
 
-        Each program has its name from its keyword, a machine of its own, and is started again after each death. What it keeps
-        outside of its function survives. A program that returns goes on to serve with the clients that it started. Customers
-        send `requests` requests. `until` is a further condition for the end.
+        Each program is named by its keyword, has its own machine, and is restarted after each death. State outside the program's
+        function survives. The clients of a program keep running after its function has returned. Customers send `requests`
+        requests. `until` is a further condition for the end.
 
-        Raises ProgramFailed, RuleBroken and NeverSettled, which are AssertionErrors, and UnusableTest.
+        Raises UnusableTest, and the AssertionErrors ProgramFailed, RuleBroken and NeverSettled.
         """
         __tracebackhide__ = True  # pytest then shows the test's line
         if self._play is not None:
-            raise UnusableTest("world.run was called before: a test runs its world once")
+            raise UnusableTest("world.run must be called only once in a test")
         _check(programs)
         self._plan = plan = self._given or plan_of(self._seed, list(programs), requests)
-        self._play = ExploredPlay(plan, programs, self._points, until=until, is_told=self._is_told)
+        self._play = ExploredPlay(plan, programs, self._points, until=until, is_recorded=self._is_recorded)
         try:
             self._play.play()
         except AssertionError as error:
@@ -68,28 +68,31 @@ class ExploredWorld:
 
     @property
     def requests(self) -> CustomerRequests:
-        """The requests of customers: `for number in world.requests:` in a program, or `async for`. Each number comes once."""
+        """The requests of customers, for `for number in world.requests:` or `async for` in a program. Each number occurs once."""
         if self._play is None:
-            raise UnusableTest("world.requests is for the programs of world.run")
+            raise UnusableTest("world.requests must be used in a program of world.run")
         return self._play.requests
 
     def crash_point(self) -> None:
-        """Marks a place where the program may die, such as between a message and a database commit."""
+        """Marks a point where the program may die, such as between sending a message and a database commit."""
         self._points.passed(process_of_caller())
 
     def may_fail(self, error: BaseException | type[BaseException] = OSError) -> None:
-        """Raises the error at times. Before a database commit: the database refuses it; after one: its answer is lost."""
+        """Raises the error at times. Before a database commit it simulates a refusal, after one a lost answer."""
         self._points.called(process_of_caller(), error("a fault of the world") if isinstance(error, type) else error)
 
     def closed_at_death(self, resource: C) -> C:
-        """Returns the resource, and closes it when the program dies: a database connection rolls back then, as in reality."""
+        """Closes the resource when the program dies, so that a database connection rolls back as in reality.
+
+        Returns the resource.
+        """
         process_of_caller().on_death(resource.close)
         return resource
 
     # for the search
 
     def end(self) -> None:
-        """Drops what is left of the world. Call it after the test's assertions."""
+        """Drops the world. Call it after the test's assertions."""
         if self._play is not None:
             self._play.end()
 
@@ -100,24 +103,24 @@ class ExploredWorld:
 
     @property
     def plan(self) -> Plan:
-        """What was played."""
+        """The plan that was run."""
         assert self._plan is not None
         return self._plan
 
     @property
     def history(self) -> History:
-        """What happened."""
+        """The recorded events."""
         assert self._play is not None
         return self._play.history
 
     @property
     def fired(self) -> Counter[str]:
-        """How often each kind of fault had an effect."""
+        """The number of faults of each kind that had an effect."""
         return Counter() if self._play is None else self._play.injector.fired
 
     @property
     def kinds_without_place(self) -> set[str]:
-        """The kinds of faults for which the programs have no place."""
+        """The kinds of faults for which the programs have no crash point, decision or call."""
         points = self._points
         places = {AT_POINT: points.has_points, AT_DECISION: points.has_decisions, CALL_FAILS: points.has_calls}
         return {kind for kind, has_place in places.items() if not has_place}
@@ -128,14 +131,14 @@ def _check(programs: dict[str, UserProgram]) -> None:
         raise UnusableTest("a world needs programs: world.run(shop=shop, bank=bank)")
     for name, program in programs.items():
         if name in _RESERVED:
-            raise UnusableTest(f"{name} is in each world: give the program another name")
+            raise UnusableTest(f"the name {name} is reserved: give the program another name")
         if inspect.iscoroutine(program):
             program.close()
-            raise UnusableTest(f"{name} is a coroutine: give the function, {name}={name}, which is called at each start")
+            raise UnusableTest(f"{name} is a coroutine: pass the function itself, {name}={name}")
         if not callable(program):
-            raise UnusableTest(f"{name} is {type(program).__name__}: a program is a function")
+            raise UnusableTest(f"{name} is {type(program).__name__}, not a function")
         if any(it.default is it.empty and it.kind not in (it.VAR_POSITIONAL, it.VAR_KEYWORD) for it in _parameters(program)):
-            raise UnusableTest(f"{name} needs arguments: a program is a function without any")
+            raise UnusableTest(f"{name} has required parameters: a program must be a function without parameters")
 
 
 def _parameters(program: UserProgram) -> list[inspect.Parameter]:

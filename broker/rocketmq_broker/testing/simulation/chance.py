@@ -1,8 +1,8 @@
-"""Chance in a simulated world: a stream of its own for each name."""
+"""Randomness in a simulated world: one independent stream for each name."""
 
 import random
 
 
 def stream(seed: int, *names: str | int) -> random.Random:
-    """Returns the source of chance of that name. An event that is taken out of a plan leaves the other streams alone."""
+    """Returns the random stream of that name. Removing an event from a plan does not change the streams of other names."""
     return random.Random("/".join(map(str, (seed, *names))))

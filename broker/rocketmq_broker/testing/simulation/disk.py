@@ -1,7 +1,7 @@
-"""The disk of a simulated machine: it survives its processes, and fails as disks do.
+"""The disk of a simulated machine. It survives the machine's processes, and fails like a real disk.
 
-What a process writes is at once in the files, as other processes and the next start see them. Only a sync brings it to the disk:
-a power failure takes the rest, or any sectors and names of it. A sync promises only what was written before it began.
+Written data is visible immediately to other processes and after a restart. Only a sync makes it durable: a power failure may
+lose any unsynced sectors and names. A sync covers only data written before it began.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from rocketmq_broker.testing.simulation.process import Killed
 
 _USUAL_FLUSH_S: Final = (0.0005, 0.005)
 _WRITES_BACK_EVERY: Final = 64
-"""The system brings some of a file to the disk by itself after one of so many writes."""
+"""After one in this many writes, the kernel makes a part of the file durable without a sync."""
 _READS: Final = ("read", "next_data", "list", "size", "is_directory", "open_directory", "lock", "is_still")
 
 
 @dataclass(slots=True)
 class _DeathDue:
     operations_left: int
-    """The process dies at the operation that makes this 0."""
+    """The number of the operation at which the process dies; 1 for the next one."""
     on_death: Callable[[], object]
 
 
 class SimulatedDisk:
-    """All files of one machine, and what is wrong with them."""
+    """The files of one machine, and the faults of its disk."""
 
     def __init__(self, name: str, history: History, chance: random.Random) -> None:
-        """Begins empty. `name` is the machine's in the history; `chance` decides about delays and damage."""
+        """Begins empty. `name` is the machine's name in the history. `chance` decides about delays and damage."""
         self.name = name
         self._history = history
         self._memory = MemoryFiles()
@@ -58,14 +58,14 @@ class SimulatedDisk:
         self._failed_sync_met: Fired = nothing
 
     def opened(self) -> ProcessFiles:
-        """Returns the files as a new process sees them. `kill` and `lose_power` end it, with all that it has open."""
+        """Returns the file system for a new process. `kill` and `lose_power` end it and close its open files."""
         files = ProcessFiles(self, self._memory)
         files.is_full = self._is_full
         self._alive.append(files)
         return files
 
     def new_flushing(self, files: ProcessFiles) -> NewFlushing:
-        """Returns what flushes files of this process, after a delay that chance chooses."""
+        """Returns a factory of flushers for this process, which flush after a random delay."""
 
         def flushing(on_answer: Callable[[int], None], on_unavailable: object, make_room: object) -> Flushing:
             return DelayedFlush(files, on_answer, self._next_flush_s)
@@ -77,48 +77,48 @@ class SimulatedDisk:
         return self._delays.uniform(*self._flush_s)
 
     def contents(self) -> dict[Path, bytes]:
-        """Returns the content of each file, without the zeros after its last write."""
+        """Returns the content of each file up to its last written byte."""
         return {path: self._memory.content(path) for path in self._memory.paths}
 
     # faults
 
     def kill(self, files: ProcessFiles | None = None) -> None:
-        """Ends a process's use of the disk, or that of all processes. Contents stay; its locks end."""
+        """Ends the disk's use by one process, or by all. Contents stay, and locks are released."""
         for each in [each for each in self._alive if files in (None, each)]:
             each.end()
             self._alive.remove(each)
 
     def lose_power(self) -> None:
-        """Ends all processes. Each sector and name that was not synced is kept or lost, as chance has it."""
+        """Ends the disk's use by all processes. Each unsynced sector and name is randomly kept or lost."""
         self.kill()
         self._memory.lose_power(self._damage)
-        self._fault("the power fails: what was not synced is lost, kept, or torn")
+        self._fault("power failure: unsynced data is lost, kept or torn")
 
     def fill(self, fired: Fired = nothing) -> None:
-        """Leaves no room: writes fail with ENOSPC, perhaps after a part of their data. `fired` is called at each of them."""
+        """Fills the disk: writes fail with ENOSPC, some after a part of their data. `fired` is called at each failed write."""
         self._set_full(is_full=True)
         self._full_met = fired
         self._fault("the disk is full")
 
     def free(self) -> None:
-        """Makes room again."""
+        """Ends `fill`."""
         self._set_full(is_full=False)
-        self._fault("there is room on the disk again")
+        self._fault("the disk is no longer full")
 
     def slow_down(self, min_s: float, max_s: float, fired: Fired = nothing) -> None:
-        """Lets each flush that begins later take between so many seconds of the world's time, and calls `fired` then."""
+        """Makes later flushes take `min_s` to `max_s` seconds of the world's time. `fired` is called at each of them."""
         self._flush_s = (min_s, max_s)
         self._slow_met = fired
         self._fault(f"each flush takes {min_s:g} to {max_s:g} s")
 
     def speed_up(self) -> None:
-        """Lets flushes take their usual time again; those under way keep theirs."""
+        """Ends `slow_down`. Flushes in progress keep their duration."""
         self._flush_s = _USUAL_FLUSH_S
         self._slow_met = nothing
-        self._fault("the disk is as fast as before")
+        self._fault("the disk has its normal speed again")
 
     def fail_writes(self, count: int, fired: Fired = nothing) -> None:
-        """Lets the next `count` writes and truncations fail with EIO, perhaps after a part of the data.
+        """Makes the next `count` writes and truncations fail with EIO, some after a part of the data.
 
         `fired` is called at each of them.
         """
@@ -127,7 +127,7 @@ class SimulatedDisk:
         self._fault(f"the next {count} writes fail")
 
     def fail_syncs(self, count: int, fired: Fired = nothing) -> None:
-        """Lets the next `count` syncs fail with EIO. Linux keeps what they were to sync for the next one, or drops it.
+        """Makes the next `count` syncs fail with EIO. As on Linux, their data is kept for the next sync, or dropped.
 
         `fired` is called at each of them.
         """
@@ -136,19 +136,19 @@ class SimulatedDisk:
         self._fault(f"the next {count} syncs fail")
 
     def die_after(self, operations: int, on_death: Callable[[], object]) -> None:
-        """Kills a process directly before or after the n-th next operation that changes or syncs anything; 1 is the next one.
+        """Kills a process immediately before or after its n-th next operation that changes or syncs anything; 1 is the next one.
 
-        `on_death` is called then, and `Killed` is raised, so that the code that asked for the operation does not go on.
-        Each call counts by itself. Of two deaths at one operation the second comes at the next operation.
+        `on_death` is called, and `Killed` is raised so that the code that requested the operation does not continue. Several
+        calls count separately. If two deaths are due at the same operation, the second occurs at the next one.
         """
         self._deaths_due.append(_DeathDue(operations, on_death))
 
     def live(self) -> None:
-        """Takes back each `die_after`."""
+        """Cancels each `die_after`."""
         self._deaths_due.clear()
 
     def mend(self) -> None:
-        """Takes back each `die_after`, and the writes and syncs that were still to fail."""
+        """Cancels each `die_after`, and the failures of writes and syncs."""
         self.live()
         self._writes_to_fail = self._syncs_to_fail = 0
 
@@ -160,20 +160,20 @@ class SimulatedDisk:
     def _fault(self, text: str) -> None:
         self._history.note(self.name, "fault", text)
 
-    # what the processes ask
+    # operations of processes
 
     def do(
-        self, files: ProcessFiles, what: str, parts: tuple[str | int | bytes, ...], deed: Callable[..., None], *given: Any
+        self, files: ProcessFiles, what: str, parts: tuple[str | int | bytes, ...], operation: Callable[..., None], *given: Any
     ) -> None:
-        """Does one operation, unless the process dies at it. Raises OSError, Killed."""
+        """Executes one operation, or kills the process at it. Raises OSError, Killed."""
         self._history.mix(self.name, what, *parts)
         if not self._deaths_due or (death := self._death_at_this_operation()) is None:
-            deed(*given)
+            operation(*given)
             return
         is_done = self._deaths.random() < 0.5
         if is_done:
             try:
-                deed(*given)
+                operation(*given)
             except OSError:
                 is_done = False
         elif what == "write":
@@ -185,7 +185,7 @@ class SimulatedDisk:
         raise Killed
 
     def _death_at_this_operation(self) -> _DeathDue | None:
-        """Counts an operation for each death to come, and takes out the first one whose time has come."""
+        """Counts an operation for each planned death. Removes and returns the first one that is due, or None."""
         for death in self._deaths_due:
             death.operations_left -= 1
         due = next((death for death in self._deaths_due if death.operations_left <= 0), None)
@@ -194,7 +194,7 @@ class SimulatedDisk:
         return due
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes all, or a part where the disk is full or fails. Raises OSError."""
+        """Writes the data, or only a part of it if the disk is full or failing. Raises OSError."""
         if self._is_full or self._writes_to_fail:
             self._memory.write(file, self._part_of(data), position)
             self._fail_write()
@@ -203,13 +203,13 @@ class SimulatedDisk:
             self._memory.write_back(file, self._wear)
 
     def truncate(self, file: int, length: int) -> None:
-        """Sets a file's length. Raises OSError if the disk fails."""
+        """Sets a file's length. Raises OSError if the disk is failing."""
         if self._writes_to_fail:
             self._fail_write()
         self._memory.truncate(file, length)
 
     def sync(self, file: int, synced: SyncedPages | None = None) -> None:
-        """Syncs a file: all of it, or what `begin_sync` returned. Raises OSError if the disk fails."""
+        """Syncs the whole file, or the content that `begin_sync` returned. Raises OSError if the disk is failing."""
         if self._syncs_to_fail:
             self._memory.refuse_sync(file, self._damage)
             self._fail_sync()
@@ -219,7 +219,7 @@ class SimulatedDisk:
             self._memory.end_sync(file, synced)
 
     def sync_directory(self, path: Path) -> None:
-        """Syncs a directory. Raises OSError if the disk fails."""
+        """Syncs a directory. Raises OSError if the disk is failing."""
         if self._syncs_to_fail:
             self._fail_sync()
         self._memory.sync_directory(path)
@@ -242,20 +242,20 @@ class SimulatedDisk:
 
 
 class ProcessFiles(Disk):
-    """The files of a disk as one process sees them (`rocketmq_broker.store.files.FileSystem`).
+    """The file system of one process (`rocketmq_broker.store.files.FileSystem`).
 
-    Once the process is dead, everything but `close` raises Killed.
+    After the process has died, all methods except `close` raise Killed.
     """
 
     def __init__(self, disk: SimulatedDisk, memory: MemoryFiles) -> None:
-        """Begins with nothing open."""
+        """Begins without open files."""
         super().__init__(memory)
         self._disk = disk
         self._memory = memory
         self._names: dict[int, str] = {}
 
     def end(self) -> None:
-        """Closes everything, and raises Killed from now on."""
+        """Closes all files. Later calls raise Killed."""
         self.is_dead = True
         for file in self._names:
             self._memory.close(file)
@@ -273,12 +273,12 @@ class ProcessFiles(Disk):
         return file
 
     def close(self, file: int) -> None:
-        """Closes the file; a dead process has closed it before."""
+        """Closes the file. Does nothing in a dead process, whose files are closed."""
         if self._names.pop(file, None) is not None:
             self._memory.close(file)
 
     def write(self, file: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Writes. Raises OSError if the disk is full or fails."""
+        """Writes the data. Raises OSError if the disk is full or failing."""
         parts = (self._name(file), position, len(data), zlib.crc32(data))
         self._do("write", parts, self._disk.write, file, data, position)
 
@@ -287,11 +287,11 @@ class ProcessFiles(Disk):
         self._do("truncate", (self._name(file), length), self._disk.truncate, file, length)
 
     def sync(self, file: int, synced: SyncedPages | None = None) -> None:
-        """Syncs the file: all of it, or what `begin_sync` returned. Takes no time."""
+        """Syncs the whole file, or the content that `begin_sync` returned. Takes no time."""
         self._do("sync", (self._name(file),), self._disk.sync, file, synced)
 
     def begin_sync(self, file: int) -> SyncedPages:
-        """Returns what a sync that begins now promises; `sync` ends it."""
+        """Begins a sync, which `sync` ends. Returns the content that it makes durable."""
         self._live()
         return self._memory.begin_sync(file)
 
@@ -300,7 +300,7 @@ class ProcessFiles(Disk):
         self._do("sync directory", (str(path),), self._disk.sync_directory, path)
 
     def make_directory(self, path: Path, *, is_durable: bool = True) -> None:
-        """Makes the directory, with those above it."""
+        """Creates the directory and its parents."""
         self._live()
         if path != path.parent and not self._memory.is_directory(path):
             self.make_directory(path.parent, is_durable=is_durable)
@@ -335,9 +335,9 @@ class ProcessFiles(Disk):
         self._live()
         return self._names[file]
 
-    def _do(self, what: str, parts: tuple[str | int | bytes, ...], deed: Callable[..., None], *given: Any) -> None:
+    def _do(self, what: str, parts: tuple[str | int | bytes, ...], operation: Callable[..., None], *given: Any) -> None:
         self._live()
-        self._disk.do(self, what, parts, deed, *given)
+        self._disk.do(self, what, parts, operation, *given)
 
     def _live(self) -> None:
         if self.is_dead:
@@ -348,14 +348,14 @@ class DelayedFlush:
     """Flushes files of a process after a delay in the world's time (`rocketmq_broker.server.durability.flusher.Flushing`)."""
 
     def __init__(self, files: ProcessFiles, on_answer: Callable[[int], None], delay_s: Callable[[], float]) -> None:
-        """`on_answer` gets 0 or an errno; `delay_s` returns the seconds that the next flush takes."""
+        """`on_answer` is called with 0 or an errno. `delay_s` returns the duration of the next flush in seconds."""
         self._files = files
         self._on_answer = on_answer
         self._delay_s = delay_s
         self._due: asyncio.Handle | None = None
 
     def start(self) -> None:
-        """Needs no preparation."""
+        """Does nothing: no preparation is needed."""
 
     def request(self, paths: Sequence[Path]) -> None:
         """Begins the flush of these files."""

@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated world: each kind of fault that hits processes, machines, links, clocks and disks."""
+"""The faults of a simulated world, by kind: faults of processes, machines, links, clocks and disks."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from rocketmq_broker.testing.simulation.process import Killed
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 
 Effect = Callable[["FaultInjector", PlannedEvent], Awaitable[None]]
-"""Begins a fault, waits for its end, and mends what it broke."""
+"""A coroutine function that begins a fault, waits for its end, and removes its effect."""
 
 
 class FaultInjector:
-    """Lets the faults of a plan happen, and counts those that did."""
+    """Injects the faults of a plan, and counts those that had an effect."""
 
     def __init__(self, world: SimulatedWorld, effects: Mapping[str, Effect]) -> None:
-        """`effects` says what each kind does."""
+        """`effects` has the effect of each kind of fault."""
         self.world = world
         self._effects = effects
         self.fired: Counter[str] = Counter()
-        """How many planned faults of each kind had an effect: a process met them, or died by them."""
+        """The number of planned faults of each kind that affected or killed a process."""
         self._running: dict[asyncio.Task[None], None] = {}
 
     def schedule(self, fault: PlannedEvent) -> None:
-        """Lets a fault happen at its time."""
+        """Schedules a fault at its time."""
         self.world.loop.call_later(fault.at_s, self._begin, fault)
 
     async def stop(self) -> None:
-        """Ends all faults that still have an effect, and mends the world."""
+        """Ends all active faults."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def program(self, fault: PlannedEvent) -> Program:
-        """Returns the program that the fault hits. Raises UnreadablePlan if the world has none of that name."""
+        """Returns the fault's target. Raises UnreadablePlan if the world has no program with that name."""
         if (program := self.world.programs.get(fault.where)) is None:
             names = ", ".join(self.world.programs)
-            raise UnreadablePlan(f"{fault.what} at {fault.at_s:g} s hits {fault.where}, and this world has {names} only")
+            raise UnreadablePlan(f"{fault.what} at {fault.at_s:g} s has an unknown target {fault.where}: must be one of {names}")
         return program
 
     def has_fired(self, fault: PlannedEvent) -> None:
-        """Counts the fault."""
+        """Counts a fault that had an effect."""
         self.fired[fault.what] += 1
 
     def once(self, fault: PlannedEvent) -> Callable[[], None]:
-        """Returns a function that counts the fault at its first call."""
+        """Returns a function that counts the fault when it is first called."""
         is_counted = False
 
         def fired() -> None:
@@ -61,26 +61,26 @@ class FaultInjector:
         return fired
 
     def _begin(self, fault: PlannedEvent) -> None:
-        self.world.history.note(fault.where, "fault", _told(fault))
-        task = self.world.do(self._happen(fault))
+        self.world.history.note(fault.where, "fault", _described(fault))
+        task = self.world.do(self._inject(fault))
         self._running[task] = None
 
-    async def _happen(self, fault: PlannedEvent) -> None:
+    async def _inject(self, fault: PlannedEvent) -> None:
         await self._effects[fault.what](self, fault)
 
 
-def _told(fault: PlannedEvent) -> str:
+def _described(fault: PlannedEvent) -> str:
     details = ", ".join(f"{name} {value}" for name, value in sorted(fault.parameters.items()))
     lasts = f" for {fault.for_s:g} s" if fault.for_s else ""
     return f"{fault.what}{lasts}{f' ({details})' if details else ''}"
 
 
-async def _lasts(fault: PlannedEvent, mend: Callable[[], object]) -> None:
-    """Waits for the fault's end, and mends what it broke, also if it is ended before."""
+async def _lasts(fault: PlannedEvent, end: Callable[[], object]) -> None:
+    """Waits for the fault's end, and calls `end`, also if the fault is cancelled before."""
     try:
         await asyncio.sleep(fault.for_s)
     finally:
-        mend()
+        end()
 
 
 # processes and machines
@@ -254,4 +254,4 @@ EFFECTS: Final[Mapping[str, Effect]] = {
     "disk.fail_writes": _disk_fails_writes,
     "disk.fail_syncs": _disk_fails_syncs,
 }
-"""The faults that any world knows."""
+"""The faults of all worlds."""

@@ -1,4 +1,4 @@
-"""Everything that happens in a simulated world, in order: some of it to be read, all of it in one digest."""
+"""The history of a simulated world: readable events, and a digest of everything that happens."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class RecordedHappening:
-    """An event that a person may read."""
+    """A readable event."""
 
     at_ns: int
-    """Nanoseconds since the world began."""
+    """The nanoseconds since the world began."""
     process: str
-    """The name of the process, machine or link where it happened."""
+    """The name of the process, machine or link where the event occurred."""
     kind: str
     text: str
     keys: tuple[str, ...] = ()
-    """Orders, transactions and messages that it is about."""
+    """The orders, transactions and messages that the event concerns."""
     to: str | None = None
-    """Where it arrives, if it is sent."""
+    """The receiver, if something was sent."""
 
 
 class History:
-    """The happenings of one world, and the digest of all that happened."""
+    """The readable events of one world, and the digest of everything that happened."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         """`now_ns` returns the nanoseconds since the world began."""
@@ -33,21 +33,21 @@ class History:
         self.happenings: list[RecordedHappening] = []
 
     def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = (), to: str | None = None) -> None:
-        """Keeps a happening, and mixes it into the digest."""
+        """Records a readable event, and adds it to the digest."""
         at_ns = self._now_ns()
         self.happenings.append(RecordedHappening(at_ns, process, kind, text, keys, to))
         self._hash.update(f"{at_ns}|{process}|{kind}|{text}|{keys}|{to}\n".encode())
 
     def mix(self, *parts: str | int | bytes) -> None:
-        """Mixes an event that nobody reads into the digest, with its time."""
+        """Adds an event to the digest only, with its time."""
         self._hash.update(f"{self._now_ns()}|{parts}\n".encode())
 
     def mix_data(self, place: str, data: bytes) -> None:
-        """Mixes data that arrives somewhere into the digest, with its time."""
+        """Adds received data to the digest, with its time."""
         self._hash.update(f"{self._now_ns()}|{place}|{len(data)}\n".encode())
         self._hash.update(data)
 
     @property
     def digest(self) -> str:
-        """The digest of everything so far, in hexadecimal digits."""
+        """The digest of everything so far, in hexadecimal."""
         return self._hash.hexdigest()

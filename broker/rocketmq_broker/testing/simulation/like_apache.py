@@ -1,4 +1,4 @@
-"""A broker of a simulated world that behaves like Apache's, as `RocketMQ.as_apache` has it, across the broker's deaths."""
+"""Makes a broker of a simulated world behave like Apache's (see `RocketMQ.as_apache`), across its restarts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rocketmq_broker.remoting.connections.connection import RequestHandler
 from rocketmq_broker.remoting.network import Listener, Network
 from rocketmq_broker.testing.apache import LikeApache
 from rocketmq_broker.testing.apache.release import release_named
-from rocketmq_broker.testing.door import Door, Faults
+from rocketmq_broker.testing.interceptor import Faults, Interceptor
 from rocketmq_broker.testing.journal import EventKind, Journal
 from rocketmq_broker.testing.memory_network import ServedConnection, Tap
 from rocketmq_broker.testing.simulation.history import History
@@ -22,22 +22,22 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class HistoryJournal(Journal):
-    """A journal whose faults stand in the history of a world."""
+    """A journal that records faults in the history of a world."""
 
     def __init__(self, history: History, name: str, now_s: Callable[[], float]) -> None:
-        """`name` is the broker's."""
+        """`name` is the broker's name."""
         super().__init__(now_s)
         self._history = history
         self._name = name
 
     def note(self, kind: EventKind, text: str, keys: Iterable[str | None] = ()) -> None:
-        """Notes what differs from this broker. The frames tell the rest."""
+        """Records faults in the history. Other events are recorded from the frames."""
         if kind is EventKind.FAULT:
             self._history.note(self._name, "fault", text, tuple(key for key in keys if key))
 
 
 class TappedNetwork:
-    """A process's network whose servers show each connection to a tap."""
+    """A process's network that taps the connections of its servers."""
 
     def __init__(self, network: Network, tap: Tap) -> None:
         """`tap` wraps the transport of each connection of a server."""
@@ -53,42 +53,48 @@ class TappedNetwork:
         return await self._network.connect(new_protocol, host, port, tls)
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Returns a protocol that lets its transport be tapped."""
+        """Wraps a server's protocol, to tap its transport."""
         return ServedConnection(protocol, {}, self._tap)
 
 
-class LikeApacheDoors:
-    """The doors of one broker, one for each of its processes; what they know of half messages outlives a process."""
+class LikeApacheInterceptors:
+    """The interceptors of one broker, one for each of its processes. Their state of half messages survives restarts."""
 
     def __init__(self, history: History, name: str, release: int, elapsed_s: Callable[[], float]) -> None:
-        """`release` is 4 for 4.9.7, 5 for 5.3.3; `elapsed_s` the world's time. Raises ValueError for another release."""
+        """`release` is 4 for 4.9.7 or 5 for 5.3.3.
+
+        `elapsed_s` returns the world's time. Raises ValueError for another release.
+        """
         self._release = release_named(release)
         self._elapsed_s = elapsed_s
         self._died_s: float | None = None
         self._faults = Faults()
         self._journal = HistoryJournal(history, name, elapsed_s)
-        self._door: Door | None = None
+        self._interceptor: Interceptor | None = None
 
     def network(self, network: Network) -> Network:
-        """Returns the network of a process that begins, with its frames shown to the door."""
-        return TappedNetwork(network, lambda transport: self._the_door.tap(transport))
+        """Returns the network for a new process, with its frames passed through the interceptor."""
+        return TappedNetwork(network, lambda transport: self._active_interceptor.tap(transport))
 
     def before(self, broker: RequestHandler, process: SimulatedProcess, settings: BrokerSettings) -> RequestHandler:
-        """Returns the door of a process that begins. Call it in the process: what the door does later dies with it."""
-        door = self._door = Door(broker, self._faults, self._journal)
+        """Returns the interceptor for a new process.
+
+        Call it in the process, so that the interceptor's timers end with the process.
+        """
+        interceptor = self._interceptor = Interceptor(broker, self._faults, self._journal)
         like_apache = self._faults.like_apache
         if like_apache is None:
-            door.become_like_apache(self._new(door, settings))
+            interceptor.imitate_apache(self._new(interceptor, settings))
         else:
-            like_apache.ends(is_killed=True)
+            like_apache.broker_stopped(is_killed=True)
             self._died_s = None
-            like_apache.served_by(door)
+            like_apache.broker_restarted(interceptor)
         process.on_death(self._note_death)
-        return door
+        return interceptor
 
-    def _new(self, door: Door, settings: BrokerSettings) -> LikeApache:
+    def _new(self, interceptor: Interceptor, settings: BrokerSettings) -> LikeApache:
         return LikeApache(
-            door,
+            interceptor,
             self._journal,
             now_s=self._now_s,
             release=self._release,
@@ -97,13 +103,13 @@ class LikeApacheDoors:
         )
 
     def _now_s(self) -> float:
-        """Returns the world's time. While a process begins this is the death of the one before: no batch was written since."""
+        """Returns the world's time. While a process begins, returns the time of the last death: no op batch was written since."""
         return self._elapsed_s() if self._died_s is None else self._died_s
 
     def _note_death(self) -> None:
         self._died_s = self._elapsed_s()
 
     @property
-    def _the_door(self) -> Door:
-        assert self._door is not None, "a connection was made before the broker began"
-        return self._door
+    def _active_interceptor(self) -> Interceptor:
+        assert self._interceptor is not None, "a connection was made before the broker began"
+        return self._interceptor

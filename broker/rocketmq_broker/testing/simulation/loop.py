@@ -1,4 +1,4 @@
-"""The event loop of a simulated world: it has no sockets, and time passes only when nothing else can happen."""
+"""The event loop of a simulated world. It has no sockets, and time advances only when no callback is ready."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from typing import Any, Final, Protocol
 NS_IN_S: Final = 1_000_000_000
 _BEGINS_S: Final = 1_000_000
 _MIN_CANCELLED: Final = 100
-"""So many cancelled timers may wait before they are taken out."""
+"""The minimum number of cancelled timers before they are removed."""
 
 
 class Owner(Protocol):
-    """The process that a callback belongs to."""
+    """The process that owns a callback."""
 
     is_running: bool
-    """False while it is stopped, and after its death."""
+    """False while the process is stopped, and after its death."""
 
     def keep(self, handle: asyncio.Handle) -> None:
-        """Keeps a callback that it cannot run now."""
+        """Keeps a callback that cannot run now."""
 
     def start_thread(self, function: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
-        """Runs a function that may wait."""
+        """Runs a function that may block."""
 
 
 OWNER: Final[contextvars.ContextVar[Owner | None]] = contextvars.ContextVar("simulated process", default=None)
-"""The process in whose context a callback runs; None for the world itself."""
+"""The process of the running callback; None for the world itself."""
 
 
 class NothingLeft(Exception):
-    """No callback and no timer is left: the awaited event cannot come."""
+    """No callback and no timer is left, so the awaited event cannot occur."""
 
 
 class _LoopCallback(asyncio.Handle):
-    """A callback that runs at the loop's next turn. It has what the loop reads, and nothing for asyncio's debug mode."""
+    """A callback for the loop's next turn. It has only the attributes that the loop reads, without those of debug mode."""
 
     __slots__ = ()
 
-    def __init__(  # the constructor of asyncio.Handle would cost as much as the callback
+    def __init__(  # the constructor of asyncio.Handle would take as long as the callback
         self, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context
     ) -> None:
         self._context = context
@@ -53,12 +53,12 @@ class _LoopCallback(asyncio.Handle):
         self._cancelled = False
 
     def cancel(self) -> None:
-        """Lets the loop pass over it."""
+        """Makes the loop skip the callback."""
         self._cancelled = True
 
 
 class _LoopTimer(asyncio.TimerHandle):
-    """A callback that runs at its time."""
+    """A callback that runs at a given time."""
 
     __slots__ = ()
     _loop: SimulatedLoop
@@ -80,7 +80,7 @@ class _LoopTimer(asyncio.TimerHandle):
         self._scheduled = True
 
     def cancel(self) -> None:
-        """Lets the loop pass over it, and frees what it holds."""
+        """Makes the loop skip the callback, and releases its references."""
         if not self._cancelled:
             self._cancelled = True
             self._callback = self._args = None  # type: ignore[assignment]
@@ -89,23 +89,23 @@ class _LoopTimer(asyncio.TimerHandle):
 
 
 _Due = tuple[float, int, _LoopTimer]
-"""The time of a timer, its number, and the timer. Of two with the same time the earlier made one comes first."""
+"""The time of a timer, its sequence number, and the timer. Timers with the same time run in order of creation."""
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """asyncio's own loop without a selector. Callbacks run in the order in which asyncio runs them, each by its process."""
+    """asyncio's event loop without a selector. Callbacks run in asyncio's order, each in its process."""
 
     def __init__(self) -> None:
-        """Starts at time 0."""
+        """Begins at time 0."""
         super().__init__()
         self._now_ns = 0
         self._now_s: float = _BEGINS_S
         self.turns = 0
-        """How often the loop looked for work."""
+        """The number of turns of the loop."""
         self._timers_made = 0
         self._cancelled_timers = 0
         self.on_error: Callable[[dict[str, Any]], None] = lambda context: None
-        """Gets the errors that no code has handled, as asyncio's exception handler does."""
+        """The handler of unhandled errors, like asyncio's exception handler."""
 
     def time(self) -> float:
         """Returns seconds since a fixed moment."""
@@ -116,7 +116,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return self._now_ns
 
     def steady_ns(self) -> int:
-        """Returns nanoseconds since a fixed moment, the same as that of `time`."""
+        """Returns nanoseconds since the same fixed moment as `time`."""
         return _BEGINS_S * NS_IN_S + self._now_ns
 
     def call_soon(self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None) -> asyncio.Handle:  # type: ignore[override]
@@ -128,20 +128,20 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """Schedules the callback for so many seconds later."""
+        """Schedules the callback `delay` seconds from now."""
         return self.call_at(self._now_s + delay, callback, *args, context=context)
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """Schedules the callback for a time of `time`."""
+        """Schedules the callback at a time of `time`."""
         timer = _LoopTimer(when, callback, args, self, contextvars.copy_context() if context is None else context)
         self._timers_made += 1
         heapq.heappush(self._scheduled, (when, self._timers_made, timer))  # type: ignore[attr-defined]
         return timer
 
     def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:  # type: ignore[override]
-        """Runs the function in a simulated thread of the current process; at once if there is none."""
+        """Runs the function in a simulated thread of the current process, or immediately outside of processes."""
         owner = OWNER.get()
         if owner is not None:
             return owner.start_thread(func, *args)
@@ -153,23 +153,23 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         return done
 
     async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> Any:
-        """Returns the address itself: machines here have no names."""
+        """Returns the address itself: simulated machines have no host names."""
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port or 0))]
 
     def call_soon_threadsafe(self, callback: Callable[..., Any], *args: Any, context: Any = None) -> asyncio.Handle:  # type: ignore[override]
-        """Schedules the callback: there is one thread only."""
+        """Schedules the callback like `call_soon`: there is only one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Passes an error that no code has handled to `on_error`."""
+        """Passes an unhandled error to `on_error`."""
         self.on_error(context)
 
     def give_back(self, handles: list[asyncio.Handle]) -> None:
-        """Schedules callbacks again that a process has kept."""
+        """Schedules the callbacks that a process has kept."""
         self._ready.extend(handles)  # type: ignore[attr-defined]
 
     def clear(self) -> None:
-        """Ends all tasks and closes, after the world's end. What they do in a `finally` has no effect."""
+        """Ends all tasks and closes the loop, after the world's end. What tasks do in a `finally` has no effect."""
         asyncio._set_running_loop(self)
         try:
             for task in asyncio.all_tasks(self):
@@ -209,27 +209,27 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             except (SystemExit, KeyboardInterrupt):
                 raise
             except BaseException as error:
-                self._tell(error, handle)
+                self._report(error, handle)
 
-    def _tell(self, error: BaseException, handle: Any) -> None:
-        """Tells an error of a callback as asyncio's handles do."""
+    def _report(self, error: BaseException, handle: Any) -> None:
+        """Reports an error of a callback like asyncio's handles do."""
         callback = format_helpers._format_callback_source(handle._callback, handle._args)
         self.call_exception_handler({"message": f"Exception in callback {callback}", "exception": error, "handle": handle})
 
     def _pass_time(self, timers: list[_Due]) -> None:
-        """Passes the time to the next timer."""
+        """Advances the time to the next timer."""
         while timers and timers[0][2]._cancelled:
             heapq.heappop(timers)[2]._scheduled = False
             self._cancelled_timers -= 1
         if not timers:
-            raise NothingLeft("nothing is left to happen in this world, and its end has not come")
+            raise NothingLeft("no callback and no timer is left, but the world has not ended")
         when_s = timers[0][0]
         if when_s > self._now_s:
             self._now_s = when_s
             self._now_ns = round((when_s - _BEGINS_S) * NS_IN_S)
 
     def note_cancelled(self) -> None:
-        """Notes that a timer was cancelled. Takes all cancelled ones out when they are many."""
+        """Counts a cancelled timer. Removes all cancelled timers when there are too many."""
         self._cancelled_timers += 1
         timers: list[_Due] = self._scheduled  # type: ignore[attr-defined]
         if self._cancelled_timers > max(_MIN_CANCELLED, len(timers) // 2):
@@ -240,10 +240,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             self._cancelled_timers = 0
 
     def _check_closed(self) -> None:
-        """Lets what is left of a world end after it, without effect."""
+        """Does nothing, so that remaining code of a world may run after its end without effect."""
 
     def _process_events(self, event_list: Any) -> None:
-        """Has no sockets."""
+        """Does nothing: there are no sockets."""
 
     def _write_to_self(self) -> None:
-        """Has nobody to wake."""
+        """Does nothing: there is no other thread."""

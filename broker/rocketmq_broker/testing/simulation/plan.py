@@ -1,6 +1,6 @@
-"""A plan: everything that a simulated world is played from, as data that can be kept, changed and compared.
+"""The plan of a simulated world: all its input, as data that can be stored, modified and compared.
 
-Its text is JSON with one event a line:
+Its text is JSON with one event per line:
 
     {
       "ends_s": 120.0,
@@ -25,109 +25,109 @@ from typing import Any, TypeAlias
 import msgspec
 
 Setting: TypeAlias = bool | int | float | str | None
-"""A value of a plan's shape."""
+"""A value in the shape of a plan."""
 
 
 class UnreadablePlan(ValueError):
-    """A text is no plan, or an event of a plan lacks what its kind needs; the text says where."""
+    """The text is not a plan, or an event has missing or invalid parameters. The message has the details."""
 
 
 class PlannedEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A customer's action or a fault. Raises ValueError for a time that is negative or not finite, and for an empty name."""
+    """A customer's action or a fault. Raises ValueError for a negative or infinite time, and for an empty name."""
 
     at_s: float
-    """Seconds since the world began."""
+    """The seconds since the world began."""
     what: str
-    """Its kind, such as "process.kill"."""
+    """The kind of the event, such as "process.kill"."""
     where: str
-    """Its target: "broker-a", or "orders-1>broker-a" for a link in one direction."""
+    """The target, such as "broker-a", or "orders-1>broker-a" for a link in one direction."""
     for_s: float = 0.0
-    """The seconds that it lasts; 0 if it has no duration."""
+    """The duration in seconds; 0 for an event without duration."""
     parameters: dict[str, Any] = {}
-    """What else its kind needs: values that JSON can hold."""
+    """Further parameters of the kind, as JSON values."""
 
     def __post_init__(self) -> None:
         _check_seconds("at_s", self.at_s)
         _check_seconds("for_s", self.for_s)
         if not self.what:
-            raise ValueError("`what` is empty")
+            raise ValueError("`what` must not be empty")
         _check_json("parameters", self.parameters)
 
     @property
     def ends_s(self) -> float:
-        """The seconds since the world began at which it is over."""
+        """The end of the event, in seconds since the world began."""
         return self.at_s + self.for_s
 
     def number(self, name: str) -> float:
-        """Returns a parameter that is a number. Raises UnreadablePlan."""
+        """Returns a number parameter. Raises UnreadablePlan."""
         value = self.parameters.get(name)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self._wrong(name, "a number")
         return float(value)
 
     def whole(self, name: str) -> int:
-        """Returns a parameter that is a whole number. Raises UnreadablePlan."""
+        """Returns an integer parameter. Raises UnreadablePlan."""
         value = self.parameters.get(name)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise self._wrong(name, "a whole number")
+            raise self._wrong(name, "an integer")
         return value
 
     def text(self, name: str) -> str:
-        """Returns a parameter that is a text. Raises UnreadablePlan."""
+        """Returns a string parameter. Raises UnreadablePlan."""
         value = self.parameters.get(name)
         if not isinstance(value, str):
-            raise self._wrong(name, "a text")
+            raise self._wrong(name, "a string")
         return value
 
     def claim(self, name: str) -> bool:
-        """Returns a parameter that is true or false; False where it is not given. Raises UnreadablePlan."""
+        """Returns a boolean parameter, False by default. Raises UnreadablePlan."""
         value = self.parameters.get(name, False)
         if not isinstance(value, bool):
             raise self._wrong(name, "true or false")
         return value
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the event as values that JSON can hold."""
+        """Returns the event as JSON values."""
         return {**msgspec.structs.asdict(self), "at_s": float(self.at_s), "for_s": float(self.for_s)}
 
-    def told(self) -> str:
-        """Returns the event in one line for people."""
+    def described(self) -> str:
+        """Returns a readable line for the event."""
         lasting = f" for {self.for_s:g} s" if self.for_s else ""
-        details = ", ".join(f"{name} {_told_value(value)}" for name, value in sorted(self.parameters.items()))
+        details = ", ".join(f"{name} {_value_text(value)}" for name, value in sorted(self.parameters.items()))
         return f"{self.at_s:g} s: {self.what} {self.where}{lasting}{f' ({details})' if details else ''}"
 
     def _wrong(self, name: str, wanted: str) -> UnreadablePlan:
         given = json.dumps(self.parameters[name]) if name in self.parameters else "nothing"
-        return UnreadablePlan(f"{self.what} at {self.at_s:g} s needs the parameter {name}, {wanted}: {given} is given")
+        return UnreadablePlan(f"{self.what} at {self.at_s:g} s: parameter {name} must be {wanted}, not {given}")
 
 
 class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A world's plan. Raises ValueError if events are not in the order of their times, or begin after the end."""
+    """The plan of a world. Raises ValueError if events are not ordered by time, or begin after the end."""
 
     seed: int
-    """It chooses what the plan leaves open, such as latencies."""
+    """The seed for everything that the plan does not define, such as latencies."""
     shape: dict[str, Setting]
-    """The settings of the world: how many brokers it has, and the like."""
+    """The settings of the world, such as the number of brokers."""
     events: tuple[PlannedEvent, ...]
-    """In the order of their times."""
+    """The events, ordered by time."""
     ends_s: float
-    """Seconds since the world began: customers act no more, faults are over, and what is left must come right."""
+    """The end of actions and faults, in seconds since the world began. The world must then become consistent."""
 
     def __post_init__(self) -> None:
         _check_seconds("ends_s", self.ends_s)
         _check_json("shape", self.shape)
         for earlier, later in zip(self.events, self.events[1:], strict=False):
             if later.at_s < earlier.at_s:
-                raise ValueError(f"events are not in the order of their times: {later.at_s:g} s follows {earlier.at_s:g} s")
+                raise ValueError(f"events must be ordered by time: {later.at_s:g} s follows {earlier.at_s:g} s")
         if self.events and self.events[-1].at_s > self.ends_s:
-            raise ValueError(f"an event begins at {self.events[-1].at_s:g} s, after the end at {self.ends_s:g} s")
+            raise ValueError(f"events must begin before the end at {self.ends_s:g} s, not at {self.events[-1].at_s:g} s")
 
     def with_events(self, events: Iterable[PlannedEvent]) -> Plan:
-        """Returns the plan with these events in place of its own, in the order of their times. Equal times keep their order."""
+        """Returns a copy of the plan with these events, ordered by time. Events with equal times keep their order."""
         return msgspec.structs.replace(self, events=tuple(sorted(events, key=lambda event: event.at_s)))
 
     def written(self) -> str:
-        """Returns the plan as JSON: sorted keys, one event a line. Equal plans give equal texts."""
+        """Returns the plan as JSON, with sorted keys and one event per line. Equal plans give equal texts."""
         events = ",\n".join(f"    {_json(event.as_json())}" for event in self.events)
         shape = ",\n".join(f"    {json.dumps(name)}: {_json(value)}" for name, value in sorted(self.shape.items()))
         return (
@@ -137,11 +137,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_plan(text: str | bytes) -> Plan:
-    """Returns the plan that a text holds. Raises UnreadablePlan."""
+    """Parses a plan. Raises UnreadablePlan."""
     try:
         return msgspec.json.decode(text, type=Plan)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise UnreadablePlan(f"this is no plan: {error}") from None
+        raise UnreadablePlan(f"not a plan: {error}") from None
 
 
 def _block(lines: str, brackets: str) -> str:
@@ -152,17 +152,17 @@ def _json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _told_value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return value if isinstance(value, str) else _json(value)
 
 
 def _check_seconds(name: str, seconds: float) -> None:
     if not (math.isfinite(seconds) and seconds >= 0):
-        raise ValueError(f"`{name}` is {seconds}: it must be a number of seconds, 0 or more")
+        raise ValueError(f"`{name}` must be 0 or more seconds, not {seconds}")
 
 
 def _check_json(name: str, values: Mapping[str, Any]) -> None:
     try:
         _json(values)
     except (TypeError, ValueError):
-        raise ValueError(f"`{name}` holds a value that JSON cannot hold") from None
+        raise ValueError(f"`{name}` must contain JSON values only") from None

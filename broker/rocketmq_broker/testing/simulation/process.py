@@ -1,4 +1,4 @@
-"""One process of the simulated operating system: what runs in it, its clocks, and its end."""
+"""A process of the simulated operating system, with its threads, clocks and death."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from rocketmq_broker.world import World, live_in
 T = TypeVar("T")
 
 _LATEST_START_S: Final = 0.002
-"""A thread begins to work at most so long after it is asked for."""
+"""The maximum delay before a new thread starts."""
 
 
 class Killed(BaseException):
-    """The process is dead: the code that raises this is the last that runs in it."""
+    """The process was killed. No code of the process runs after the one that raises this."""
 
 
 class WallClock:
-    """The wall clock of one machine. Its steady clock is the world's.
+    """The wall clock of one machine. Its steady clock is the world's clock.
 
-    Its faults may overlap, and each ends by itself. Of several wrong rates the latest counts.
+    Faults of the clock may overlap, and end separately. Of several wrong rates the latest one applies.
     """
 
     def __init__(self, loop: SimulatedLoop, starts_ms: int) -> None:
-        """`starts_ms` is the date at which the world began, in milliseconds since the epoch."""
+        """`starts_ms` is the initial time of the world, in milliseconds since the epoch."""
         self._loop = loop
         self._starts_ns = starts_ms * 1_000_000
         self._shown_ns = self._starts_ns + loop.elapsed_ns()
-        """What it showed at `_since_ns`, without its leaps."""
+        """The clock's time at `_since_ns`, without its jumps."""
         self._since_ns = loop.elapsed_ns()
         self._rate = 1.0
         self._leapt_ns = 0
         self._faults = 0
         self._leaps: dict[int, int] = {}
-        """Nanoseconds of each leap, by the number of its fault."""
+        """The nanoseconds of each jump, by the number of the fault."""
         self._rates: dict[int, float] = {}
         self._unread: dict[int, Fired] = {}
 
@@ -56,7 +56,7 @@ class WallClock:
         return self._leapt_ns + self._without_leaps_ns()
 
     def leap(self, seconds: float, fired: Fired | None = None) -> Callable[[], None]:
-        """Sets the clock forward or back. Returns what leaps back. `fired` is called when somebody reads it before that."""
+        """Sets the clock forward or back. Returns a function that undoes it. `fired` is called when the clock is read before."""
         number = self._new_fault(fired)
         self._leaps[number] = round(seconds * NS_IN_S)
         self._leapt_ns = sum(self._leaps.values())
@@ -69,10 +69,10 @@ class WallClock:
         return leap_back
 
     def run_at(self, rate: float, fired: Fired | None = None) -> Callable[[], None]:
-        """Lets the clock run at that rate: 1 is right, 0 stands still. Returns what ends this.
+        """Makes the clock run at a rate: 1 is correct, 0 stops it. Returns a function that ends the fault.
 
-        After the last of its ends the clock shows the right time again, but for its leaps. `fired` is called when somebody reads
-        the clock before the end.
+        When the last such fault ends, the clock is correct again except for jumps. `fired` is called when the clock is read
+        before the end.
         """
         number = self._new_fault(fired)
         self._rates[number] = rate
@@ -90,7 +90,7 @@ class WallClock:
         return end
 
     def set_right(self) -> None:
-        """Shows the right time again, and runs at the right rate: ends everything that is wrong with it."""
+        """Ends all faults of the clock. It then has the correct time and rate."""
         self._leaps.clear()
         self._rates.clear()
         self._unread.clear()
@@ -114,7 +114,7 @@ class WallClock:
 
 
 class SimulatedProcess:
-    """A process from its start to its death. A new start is a new object."""
+    """A process from its start to its death. Each restart creates a new object."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class SimulatedProcess:
         clock: WallClock,
         network: Callable[[SimulatedProcess], Network],
     ) -> None:
-        """`number` tells its starts apart; `network` returns the network by which this process connects."""
+        """`number` is unique for each start. `network` returns the network for this process."""
         self.name = name
         self.address = address
         self.clock = clock
@@ -140,7 +140,7 @@ class SimulatedProcess:
         self._at_death: list[Callable[[], object]] = []
         self._remains: list[object] = []
         self.context = contextvars.copy_context()
-        """Everything that runs in the process runs in a copy of it."""
+        """The context of the process. All its code runs in copies of it."""
         self.chance = stream(seed, "process", name, number)
         self.threads = SimulatedThreads(loop, self.context, self.chance, _LATEST_START_S)
         self.world = World(
@@ -171,57 +171,57 @@ class SimulatedProcess:
         return self._loop.create_task(work, context=self.context.copy())
 
     def run_and_wait(self, work: Coroutine[Any, Any, T], timeout_s: float | None = None) -> T:
-        """Runs a coroutine in the process for a thread of it, and waits for its result. Raises its error, CannotWaitHere.
+        """Runs a coroutine for a thread of the process, and waits for its result. Raises its error, CannotWaitHere.
 
-        Cancels it after `timeout_s`, and raises TimeoutError. Raises NotRunning if it was cancelled by others.
+        After `timeout_s` it cancels the coroutine and raises TimeoutError. Raises NotRunning if the coroutine was cancelled.
         """
         task = self.run(work)
         self.threads.wait_for(asyncio.wait([task], timeout=timeout_s))
         if not task.done():
             task.cancel()
-            raise TimeoutError(f"no result within {timeout_s:g} s: what was to be done is cancelled")
+            raise TimeoutError(f"no result within {timeout_s:g} s: the coroutine was cancelled")
         if task.cancelled():
-            raise NotRunning("what was to be done was cancelled")
+            raise NotRunning("the coroutine was cancelled")
         return task.result()
 
     def start_thread(self, function: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Runs a function in a thread of the process. It may wait by its world's `sleep` and by `threads.wait_for`."""
+        """Runs a function in a thread of the process. It may block in the world's `sleep` and in `threads.wait_for`."""
         return self.threads.start(function, *args)
 
     def call(self, function: Callable[..., T], *args: Any) -> T:
-        """Calls a function that does not wait, as the process would."""
+        """Calls a function that does not block, in the context of the process."""
         return self.context.copy().run(function, *args)
 
     # end
 
     def on_death(self, callback: Callable[[], object]) -> None:
-        """Calls it when the process dies: its connections, files and sessions end then."""
+        """Adds a callback for the death of the process, to end its connections, files and sessions."""
         self._at_death.append(callback)
 
     def kill(self) -> None:
-        """Ends the process as kill -9 does: nothing of it goes on, not even a `finally`."""
+        """Ends the process like kill -9: none of its code runs any longer, not even a `finally`."""
         if not self.is_alive:
             return
         self.is_alive = self.is_running = False
         self._history.note(self.name, "death", f"{self.name} dies")
-        # What still waits is kept: the end of a coroutine that nobody refers to would run its `finally`.
+        # Keeps references to waiting tasks: collecting an unreferenced coroutine would run its `finally`.
         self._remains.append(asyncio.all_tasks(self._loop))
         for callback in self._at_death:
             callback()
 
     def freeze(self) -> None:
-        """Stops the process, as SIGSTOP does."""
+        """Stops the process like SIGSTOP."""
         if self.is_running:
             self.is_running = False
             self._history.note(self.name, "fault", f"{self.name} is stopped")
 
     @property
     def has_missed_work(self) -> bool:
-        """Whether something came due while it stood still."""
+        """Whether callbacks were due while the process was stopped."""
         return bool(self._kept)
 
     def thaw(self) -> None:
-        """Lets the process go on, as SIGCONT does."""
+        """Continues the process like SIGCONT."""
         if self.is_alive and not self.is_running:
             self.is_running = True
             self._history.note(self.name, "fault", f"{self.name} goes on")
@@ -229,10 +229,10 @@ class SimulatedProcess:
             self._loop.give_back(kept)
 
     def clear(self) -> None:
-        """Ends what is left of it after the world's end."""
+        """Ends the remaining threads after the world's end."""
         self.is_running = self.is_alive = False
         self.threads.clear()
 
     def keep(self, handle: asyncio.Handle) -> None:
-        """Keeps a callback that comes due while it does not run."""
+        """Keeps a callback that is due while the process is stopped or dead."""
         (self._kept if self.is_alive else self._remains).append(handle)

@@ -1,4 +1,4 @@
-"""Name servers and brokers as programs of a simulated world: the real ones, each in its process."""
+"""Real name servers and brokers as programs of a simulated world, each in its own process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rocketmq_broker.config import load_settings
 from rocketmq_broker.nameserver.server import NameServer
 from rocketmq_broker.remoting.connections.connection import RequestHandler
 from rocketmq_broker.remoting.network import connect_by, current_network
-from rocketmq_broker.testing.simulation.like_apache import LikeApacheDoors
+from rocketmq_broker.testing.simulation.like_apache import LikeApacheInterceptors
 from rocketmq_broker.testing.simulation.process import SimulatedProcess
 from rocketmq_broker.testing.simulation.world import Program, SimulatedWorld
 from rocketmq_broker.testing.transactions import Inspection
@@ -35,7 +35,7 @@ _SETTINGS: Final[Mapping[str, str]] = {
 
 
 def name_server(world: SimulatedWorld, name: str = "names") -> Program:
-    """Adds a machine with a name server, not started."""
+    """Adds a machine with a name server, without starting it."""
 
     async def begin(process: SimulatedProcess) -> None:
         server = NameServer(
@@ -51,7 +51,7 @@ def name_server(world: SimulatedWorld, name: str = "names") -> Program:
 
 
 class BrokerProgram(Program):
-    """A broker on its machine."""
+    """A broker on its own machine."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class BrokerProgram(Program):
         settings: Mapping[str, str] | None = None,
         as_apache: int | None = None,
     ) -> None:
-        """`settings` are those of broker.conf, by RocketMQ's names, `as_apache` the release of Apache's broker to behave like."""
+        """`settings` are settings of broker.conf. `as_apache` is the release of Apache's broker to imitate, or None."""
         machine = world.machine(name)
         super().__init__(world, name, machine, self._serve)
         self._properties = {
@@ -73,11 +73,13 @@ class BrokerProgram(Program):
             **(settings or {}),
         }
         self._handler: RequestHandler | None = None
-        self._doors = None if as_apache is None else LikeApacheDoors(world.history, name, as_apache, lambda: world.elapsed_s)
+        self._interceptors = (
+            None if as_apache is None else LikeApacheInterceptors(world.history, name, as_apache, lambda: world.elapsed_s)
+        )
 
     @property
     def inspection(self) -> Inspection:
-        """What asks the running broker as an operator does."""
+        """The inspection of the running broker."""
         assert self._handler is not None, f"{self.name} has never started"
         return Inspection(self._handler, self.name)
 
@@ -87,16 +89,16 @@ class BrokerProgram(Program):
 
         def keep(handler: RequestHandler) -> RequestHandler:
             self._handler = handler
-            return handler if self._doors is None else self._doors.before(handler, process, settings)
+            return handler if self._interceptors is None else self._interceptors.before(handler, process, settings)
 
-        if self._doors is not None:
-            connect_by(self._doors.network(current_network()))
+        if self._interceptors is not None:
+            connect_by(self._interceptors.network(current_network()))
         server = Broker(settings, pace=PACE, files=files, new_flushing=self.machine.disk.new_flushing(files), requests_to=keep)
         await server.start()
         process.run(self._end_with(server))
 
     async def _end_with(self, server: Broker) -> None:
-        """Ends the process as its command line does, once the broker cannot go on. The supervisor starts it again."""
+        """Ends the process once the broker cannot continue, like its command line does. The supervisor restarts it."""
         process = self.process
         await server.cannot_go_on.wait()
         await server.stop()
@@ -111,8 +113,8 @@ def broker(
     settings: Mapping[str, str] | None = None,
     as_apache: int | None = None,
 ) -> BrokerProgram:
-    """Adds a machine with a broker, not started. `settings` are those of broker.conf, by RocketMQ's names.
+    """Adds a machine with a broker, without starting it. `settings` are settings of broker.conf.
 
-    With `as_apache` the broker behaves like Apache's where that is worse: like 4.9.7 for 4, like 5.3.3 for 5.
+    With `as_apache` the broker behaves like Apache's where that is worse: 4 means 4.9.7, 5 means 5.3.3.
     """
     return world.add(BrokerProgram(world, name, name_servers, settings, as_apache))

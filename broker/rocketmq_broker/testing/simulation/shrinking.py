@@ -1,8 +1,8 @@
-"""Shrinks a plan that fails to a smaller one that fails as well: fewer events, simpler settings, shorter times.
+"""Shrinks a failing plan to a smaller one that also fails, with fewer events, simpler settings and shorter times.
 
-Events are taken out as delta debugging does (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input"): in
-large parts first, then in ever smaller ones, until no single event can go. One pass may make room for another, so that all are
-repeated until none finds anything.
+Events are removed by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input"): first in
+large parts, then in smaller ones, until no single event can be removed. All passes are repeated until none of them shrinks
+the plan further.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _NO_SETTINGS: Final[Mapping[str, Setting]] = {}
 
 
 class PlanDoesNotFail(ValueError):
-    """The plan that is to be shrunk does not fail."""
+    """The plan to shrink does not fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShrinkingProgress:
-    """How far the shrinking has come."""
+    """The progress of shrinking."""
 
     tried: int
-    """Plans that were tried."""
+    """The number of tried plans."""
     budget: int
-    """The most plans that are tried."""
+    """The maximum number of plans to try."""
     smallest: Plan
-    """The smallest plan so far that fails."""
+    """The smallest failing plan so far."""
 
 
 def shrink(
@@ -45,10 +45,10 @@ def shrink(
     simplest: Mapping[str, Setting] = _NO_SETTINGS,
     on_progress: Callable[[ShrinkingProgress], None] | None = None,
 ) -> Plan:
-    """Returns the smallest plan found that fails; equal arguments give equal results.
+    """Returns the smallest failing plan found. Equal arguments give equal results. Raises PlanDoesNotFail.
 
-    Calls `fails` at most `budget` times, and at least once. If the budget suffices, the plan fails no longer without any one of
-    its events. `simplest` has settings that the shape shall get where it still fails with them. Raises PlanDoesNotFail.
+    Calls `fails` at least once and at most `budget` times. If the budget suffices, the returned plan no longer fails if any one
+    of its events is removed. `simplest` has simpler settings to try in the plan's shape.
     """
     shrinking = _Shrinking(plan, fails, budget, on_progress or (lambda progress: None))
     if not shrinking.fails_as_given():
@@ -59,7 +59,7 @@ def shrink(
 
 
 class _BudgetSpent(Exception):
-    """No further plan may be tried."""
+    """The maximum number of plans was tried."""
 
 
 class _Shrinking:
@@ -71,7 +71,7 @@ class _Shrinking:
         self._budget = budget
         self._on_progress = on_progress
         self._known: set[str] = set()
-        """The texts of the plans that were tried."""
+        """The texts of the tried plans."""
         self._tried = 0
 
     def fails_as_given(self) -> bool:
@@ -98,7 +98,7 @@ class _Shrinking:
             part = max(1, part // 2)
 
     def _take_out_parts(self, part: int) -> bool:
-        """Tries to take out each part of so many events, the last ones first. Returns whether one could go."""
+        """Tries to remove each part of `part` events, from the last one. Returns whether one was removed."""
         count = len(self.smallest.events)
         end = count
         while end > 0:
@@ -121,7 +121,7 @@ class _Shrinking:
             self._lower(self.smallest.events[number].for_s, partial(self._with_length, number))
 
     def _close_gaps(self) -> None:
-        """Moves each event, and with it all later ones, closer to the one before."""
+        """Moves each event, with all later ones, closer to the previous event."""
         for number in range(len(self.smallest.events)):
             before_s = self.smallest.events[number - 1].at_s if number else 0.0
             self._lower(self.smallest.events[number].at_s - before_s, partial(self._with_gap, number))
@@ -134,7 +134,7 @@ class _Shrinking:
                     self._try(self._with(number, parameters={**parameters, name: parameters[name][:1]}))
 
     def _lower(self, value: float, plan_with: Callable[[float], Plan]) -> None:
-        """Tries lower values, the boldest first, and again from each one that fails."""
+        """Tries lower values, from the lowest, and repeats this from each value with which the plan fails."""
         lowered: float | None = value
         while lowered is not None:
             value, lowered = lowered, None
@@ -161,7 +161,7 @@ class _Shrinking:
         self._try(replace(self.smallest, events=tuple(events)))
 
     def _try(self, plan: Plan) -> bool:
-        """Returns whether a plan that was not tried yet fails; then it is the smallest. Raises _BudgetSpent."""
+        """Returns whether a plan fails that was not tried yet. A failing plan becomes the smallest one. Raises _BudgetSpent."""
         if plan.written() in self._known:
             return False
         if self._tried >= self._budget:
@@ -179,7 +179,7 @@ class _Shrinking:
 
 
 def _lower_values(value: float) -> Iterator[float]:
-    """Yields values below this one: 0, 1, its half as a whole number, and its rounder ones."""
+    """Yields lower values: 0, 1, the half as an integer, and rounded values."""
     rounder = [0.0, 1.0, float(value // 2)] if value > 1 else [0.0]
     if value > 0:
         leading = 10.0 ** math.floor(math.log10(value))

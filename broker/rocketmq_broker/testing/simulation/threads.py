@@ -1,6 +1,6 @@
-"""Threads of a simulated process: functions that wait in the world's time, and go on at a moment that chance chooses.
+"""Threads of a simulated process: functions that block in the world's time, and start after a random delay.
 
-Each is a greenlet on the one real thread. It gives way only where it waits, so that the same seed gives the same order.
+Each is a greenlet on the one real thread. It switches only where it blocks, so that equal seeds give equal orders.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from rocketmq_broker.world import Chance
 T = TypeVar("T")
 
 _SLICE_S: Final = 0.5
-"""How late a wait notices, at most, that what it waits for has come."""
+"""The maximum delay until a wait notices its event."""
 
 
 _MAX_WAITS_AT_END: Final = 10
-"""So often a thread that ends may try to wait in a `finally`."""
+"""The maximum number of waits in a `finally` of a thread that is ended."""
 
 
 class CannotWaitHere(RuntimeError):
-    """A callback of the event loop waits as only a thread may: in a real process it would stop everything."""
+    """A callback of the event loop blocks, which is allowed only in threads. In a real process it would block the loop."""
 
 
 class SimulatedThreads:
@@ -34,7 +34,7 @@ class SimulatedThreads:
     def __init__(
         self, loop: asyncio.AbstractEventLoop, context: contextvars.Context, chance: Chance, latest_start_s: float
     ) -> None:
-        """`context` is the process's; a thread starts within `latest_start_s` after it is asked for."""
+        """`context` is the process's context. A thread starts within `latest_start_s` after its creation."""
         self._loop = loop
         self._context = context
         self._chance = chance
@@ -67,11 +67,11 @@ class SimulatedThreads:
         return await self.start(function)
 
     def wait_for(self, awaitable: Awaitable[T]) -> T:
-        """Waits in a thread for a coroutine or future, which runs on the event loop. Raises CannotWaitHere."""
+        """Blocks a thread until a coroutine or future on the event loop is done. Raises CannotWaitHere."""
         thread = getcurrent()
         hub = thread.parent
         if hub is None:
-            raise CannotWaitHere("this code waits, and no thread runs it")
+            raise CannotWaitHere("this code blocks outside of a thread")
         future = asyncio.ensure_future(awaitable, loop=self._loop)
         future.add_done_callback(lambda _: self._go_on(thread), context=self._context.copy())
         while not future.done():
@@ -79,14 +79,14 @@ class SimulatedThreads:
         return future.result()
 
     def sleep(self, seconds: float) -> None:
-        """Waits in a thread for so many seconds of the world's time. Raises CannotWaitHere."""
+        """Blocks a thread for `seconds` of the world's time. Raises CannotWaitHere."""
         loop = self._loop
         over: asyncio.Future[None] = loop.create_future()
         loop.call_later(seconds, _settle, over, None, None, context=self._context.copy())
         self.wait_for(over)
 
     def acquire(self, try_it: Callable[[], bool], timeout_s: float) -> bool:
-        """Waits in a thread until `try_it`, which must not wait, returns True. Returns False after `timeout_s`."""
+        """Blocks a thread until `try_it`, which must not block, returns True. Returns False after `timeout_s`."""
         loop = self._loop
         end_s = loop.time() + timeout_s
         while not try_it():
@@ -96,7 +96,7 @@ class SimulatedThreads:
         return True
 
     def _go_on(self, thread: greenlet) -> None:
-        """Switches to a thread. As in a real one, no event loop runs in it."""
+        """Switches to a thread. No event loop runs in it, as in a real thread."""
         asyncio._set_running_loop(None)
         try:
             thread.switch()
@@ -104,9 +104,9 @@ class SimulatedThreads:
             asyncio._set_running_loop(self._loop)
 
     def clear(self) -> None:
-        """Ends all threads after the world's end, also those of a killed process.
+        """Ends all threads after the world's end, including those of a killed process.
 
-        Left to the garbage collector, a greenlet would be unwound in the middle of other work.
+        Otherwise the garbage collector would unwind a greenlet in the middle of other work.
         """
         for thread in list(self._alive):
             for _ in range(_MAX_WAITS_AT_END):
@@ -116,13 +116,13 @@ class SimulatedThreads:
         self._alive.clear()
 
     def work_begins(self) -> None:
-        """Needs no notice."""
+        """Does nothing."""
 
     def work_ends(self) -> None:
-        """Needs no notice."""
+        """Does nothing."""
 
     def pause(self, wait: Callable[[float | None], bool], seconds: float | None) -> bool:
-        """Waits in a thread for so many seconds of the world's time, or until `wait` returns True."""
+        """Blocks a thread for `seconds` of the world's time, or until `wait` returns True. Returns whether it did."""
         loop = self._loop
         end_s = None if seconds is None else loop.time() + seconds
         while not wait(0):

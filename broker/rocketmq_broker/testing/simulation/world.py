@@ -1,4 +1,4 @@
-"""A simulated world: its machines, the programs on them, and the end of its time."""
+"""A simulated world: its machines and the programs on them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ T = TypeVar("T")
 P = TypeVar("P", bound="Program")
 
 STARTS_MS: Final = 1_767_225_600_000
-"""2026-01-01T00:00:00Z: when each world begins."""
+"""2026-01-01T00:00:00Z: the initial time of each world."""
 _START_AGAIN_S: Final = (1.0, 5.0)
-"""The seconds after which a program whose start failed is started again."""
+"""The range of seconds before a program is restarted after a failed start."""
 
 Begin = Callable[[SimulatedProcess], Coroutine[Any, Any, Any]]
-"""Starts a program inside a new process; it serves when the coroutine returns."""
+"""A coroutine function that starts a program in a new process. The program is ready when it returns."""
 
 
 class SimulatedMachine:
-    """A machine: a clock, a disk and an address. It outlives its processes."""
+    """A machine with a clock, a disk and an address. It outlives its processes."""
 
     def __init__(self, world: SimulatedWorld, name: str, address: str) -> None:
         """Use `SimulatedWorld.machine`."""
@@ -42,7 +42,7 @@ class SimulatedMachine:
 
 
 class Program:
-    """A program that is started again after each death, as an operating system's supervisor does."""
+    """A program that is restarted after each death, as by a process supervisor."""
 
     def __init__(self, world: SimulatedWorld, name: str, machine: SimulatedMachine, begin: Begin) -> None:
         """Use `SimulatedWorld.program`."""
@@ -53,23 +53,23 @@ class Program:
         self._chance = world.chance("supervisor", name)
         self._starts = 0
         self.process: SimulatedProcess | None = None
-        """Its process; None while it is down."""
+        """The program's process; None while it is down."""
         self.is_ready = asyncio.Event()
-        """Set while it serves."""
+        """Set while the program is ready."""
         self.on_ready: list[Callable[[], object]] = []
-        """Called after each start, once it serves."""
+        """Callbacks for each time that the program becomes ready."""
 
     def begin(self) -> None:
-        """Starts it."""
+        """Starts the program."""
         self._begin_process()
 
     async def start(self) -> None:
-        """Starts it, and returns when it serves."""
+        """Starts the program, and returns when it is ready."""
         self.begin()
         await self.is_ready.wait()
 
     def kill(self, down_s: float = 0.0, *, is_power: bool = False) -> None:
-        """Ends it as kill -9 does, or as a power failure of its machine does. It starts again after so many seconds."""
+        """Kills the program like kill -9, or by a power failure of its machine. Restarts it after `down_s` seconds."""
         process = self.process
         if process is None:
             return
@@ -106,10 +106,10 @@ class Program:
 
 
 class SimulatedWorld:
-    """One world, from its seed. Everything in it lives on its loop; use it once, by `run`, or by `play` and `end`."""
+    """One world, created from a seed. Everything runs on its event loop. Use it once, with `run`, or with `play` and `end`."""
 
     def __init__(self, seed: int) -> None:
-        """`seed` chooses everything that a plan does not say."""
+        """`seed` determines everything that a plan does not define."""
         self.seed = seed
         self.loop = SimulatedLoop()
         self.history = History(self.loop.elapsed_ns)
@@ -118,17 +118,17 @@ class SimulatedWorld:
         self.programs: dict[str, Program] = {}
         self.is_over = False
         self.errors: list[str] = []
-        """Errors that no code has handled: in a real process each would be a traceback."""
+        """The unhandled errors. In a real process each would print a traceback."""
         self.loop.on_error = self._note_error
         self._processes: list[SimulatedProcess] = []
         self._context = contextvars.copy_context()
 
     def chance(self, *names: str | int) -> Chance:
-        """Returns the source of chance of that name."""
+        """Returns the random stream of that name."""
         return stream(self.seed, *names)
 
     def later(self, seconds: float, callback: Callable[[], object]) -> None:
-        """Calls it after so many seconds, whatever happens to the process that asks for it."""
+        """Calls `callback` after `seconds`, even if the calling process dies."""
         self.loop.call_later(seconds, callback, context=self._context.copy())
 
     @property
@@ -142,16 +142,16 @@ class SimulatedWorld:
         return machine
 
     def program(self, name: str, machine: SimulatedMachine, begin: Begin) -> Program:
-        """Adds a program, not started."""
+        """Adds a program without starting it."""
         return self.add(Program(self, name, machine, begin))
 
     def add(self, program: P) -> P:
-        """Adds a program of another kind."""
+        """Adds a program of a subclass without starting it."""
         self.programs[program.name] = program
         return program
 
     def new_process(self, name: str, machine: SimulatedMachine, start: int) -> SimulatedProcess:
-        """Returns a process that runs nothing yet; `start` counts the starts of its program."""
+        """Returns a new process without running code. `start` is the number of the program's start."""
         process = SimulatedProcess(
             name, machine.address, loop=self.loop, history=self.history, seed=self.seed, number=len(self._processes) + 1,
             clock=machine.clock, network=self.network.at,
@@ -160,14 +160,14 @@ class SimulatedWorld:
         return process
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs the world until `work` returns; nothing is left of it afterwards. Raises NothingLeft."""
+        """Runs the world until `work` returns, then ends it. Raises NothingLeft."""
         try:
             return self.play(work)
         finally:
             self.end()
 
     def play(self, work: Coroutine[Any, Any, T]) -> T:
-        """Runs the world until `work` returns, and leaves it as it is then: call `end` later. Raises NothingLeft."""
+        """Runs the world until `work` returns, and keeps its state. Call `end` later. Raises NothingLeft."""
         was_collecting = gc.isenabled()
         gc.disable()
         asyncio.set_event_loop(self.loop)
@@ -179,7 +179,7 @@ class SimulatedWorld:
                 gc.enable()
 
     def end(self) -> None:
-        """Drops everything that still waits."""
+        """Ends all processes and closes the event loop."""
         self.is_over = True
         self.loop.on_error = lambda context: None
         for process in self._processes:
@@ -188,7 +188,7 @@ class SimulatedWorld:
         asyncio.set_event_loop(None)
 
     def do(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[None]:
-        """Runs a coroutine of the world itself, outside all processes. Its error is told."""
+        """Runs a coroutine of the world itself, outside of all processes. Records its error in `errors`."""
         return self.loop.create_task(self._done(work), context=self._context.copy())
 
     async def _done(self, work: Coroutine[Any, Any, Any]) -> None:

@@ -10,13 +10,13 @@ from rocketmq_broker.message.record import decode_records
 from rocketmq_broker.protocol.codes import RequestCode, ResponseCode
 from rocketmq_broker.protocol.command import RemotingCommand
 from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader, EndTransactionRequestHeader, SendHeader
-from rocketmq_broker.testing.simulation.page import ToldKind
+from rocketmq_broker.testing.simulation.page import ReportedKind
 
 _DECISIONS: Final = {
-    sysflag.TRANSACTION_COMMIT: (ToldKind.COMMIT, "COMMIT"),
-    sysflag.TRANSACTION_ROLLBACK: (ToldKind.ROLLBACK, "ROLLBACK"),
+    sysflag.TRANSACTION_COMMIT: (ReportedKind.COMMIT, "COMMIT"),
+    sysflag.TRANSACTION_ROLLBACK: (ReportedKind.ROLLBACK, "ROLLBACK"),
 }
-_UNKNOWN: Final = (ToldKind.ANSWER, "UNKNOWN")
+_UNKNOWN: Final = (ReportedKind.ANSWER, "UNKNOWN")
 
 
 class NoteFrame(Protocol):
@@ -37,7 +37,7 @@ class FrameTelling:
     def tell_sent(self, sender: str, receiver: str, header: SendHeader, keys: tuple[str, ...]) -> None:
         """Tells a message, or a half message, on its way to the broker."""
         is_half = properties.find(header.properties.encode(), properties.TRANSACTION_PREPARED) == "true"
-        kind, word = (ToldKind.HALF, "half message") if is_half else (ToldKind.SEND, "message")
+        kind, word = (ReportedKind.HALF, "half message") if is_half else (ReportedKind.SEND, "message")
         self._tell(sender, receiver, kind, f"{word} for {header.topic}", keys)
 
     def tell_decision(self, sender: str, receiver: str, header: EndTransactionRequestHeader) -> None:
@@ -50,7 +50,7 @@ class FrameTelling:
         """Tells a check-back on its way to a producer. Other requests of a broker are no part of the story."""
         if command.code == RequestCode.CHECK_TRANSACTION_STATE:
             header = command.decode_header(CheckTransactionStateRequestHeader)
-            self._tell(sender, receiver, ToldKind.CHECK, "check-back", tuple(filter(None, (header.transaction_id,))))
+            self._tell(sender, receiver, ReportedKind.CHECK, "check-back", tuple(filter(None, (header.transaction_id,))))
 
     def tell_pulled(self, sender: str, receiver: str, command: RemotingCommand) -> None:
         """Tells each message in the answer to a consumer's pull."""
@@ -59,7 +59,7 @@ class FrameTelling:
         for record in decode_records(command.body):
             keys = (record.get_property(properties.UNIQUE_KEY), *(record.get_property(properties.KEYS) or "").split())
             text = f"message of {record.topic.decode(errors='replace')}"
-            self._tell(sender, receiver, ToldKind.DELIVERY, text, tuple(filter(None, keys)))
+            self._tell(sender, receiver, ReportedKind.DELIVERY, text, tuple(filter(None, keys)))
 
-    def _tell(self, sender: str, receiver: str, kind: ToldKind, text: str, keys: tuple[str, ...]) -> None:
+    def _tell(self, sender: str, receiver: str, kind: ReportedKind, text: str, keys: tuple[str, ...]) -> None:
         self._note(self._name_of(sender), kind.value, text, keys, self._name_of(receiver))

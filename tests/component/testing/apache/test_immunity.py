@@ -11,7 +11,7 @@ from rocketmq_broker.client import LocalTransactionState, Message
 from rocketmq_broker.message import properties as props
 from rocketmq_broker.message import topics
 from rocketmq_broker.testing import RocketMQ
-from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, looked_at_every, looks_until_asked
+from rocketmq_broker.testing.apache.immunity import Immunity, find_immunity, scans_until_check, with_check_interval
 from tests.unit.testing.listeners import COMMIT, UNKNOWN, Transactions, order
 
 NAME = props.CHECK_IMMUNITY_TIME_IN_SECONDS
@@ -57,17 +57,17 @@ def test_an_immunity_ends_after_its_seconds() -> None:
     ids=["minute", "2 s", "2.9 s", "half a second"],
 )
 def test_the_broker_looks_at_each_interval_and_the_other_properties_stay(interval_s: float, expected: str) -> None:
-    encoded = looked_at_every(interval_s, props.encode({"KEYS": "order-1", NAME: "1800", "color": "red"}))
+    encoded = with_check_interval(interval_s, props.encode({"KEYS": "order-1", NAME: "1800", "color": "red"}))
     assert props.decode(encoded) == {"KEYS": "order-1", NAME: expected, "color": "red"}
 
 
-@pytest.mark.parametrize(("first_look_s", "looks"), [(2.0, 2), (4.0, 1), (5.0, 0), (6.0, 0)])
-def test_an_immune_message_is_asked_about_at_the_first_look_after_its_immunity(first_look_s: float, looks: int) -> None:
-    assert looks_until_asked(Immunity(begun_s=0, seconds=5), first_look_s, interval_s=2.0) == looks
+@pytest.mark.parametrize(("first_scan_s", "looks"), [(2.0, 2), (4.0, 1), (5.0, 0), (6.0, 0)])
+def test_an_immune_message_is_asked_about_at_the_first_look_after_its_immunity(first_scan_s: float, looks: int) -> None:
+    assert scans_until_check(Immunity(begun_s=0, seconds=5), first_scan_s, interval_s=2.0) == looks
 
 
 def test_a_message_that_is_not_immune_is_asked_about_at_once() -> None:
-    assert looks_until_asked(None, 1.0, interval_s=2.0) == 0
+    assert scans_until_check(None, 1.0, interval_s=2.0) == 0
 
 
 class TestLookedAtEveryTwoSeconds:

@@ -132,7 +132,7 @@ def test_a_failure_tells_seed_plan_story_page_and_how_to_play_it_again(tmp_path:
     assert re.search(r"shop -> broker +half message to orders  \[order-1\]", text)
     assert re.search(r"broker -> bank +a message for its consumer  \[order-1\]", text)
     assert f"Page: {tmp_path}/world-1.html" in text
-    assert """Again: @explore(plan='{"seed":1,"ends_s":4.0,"shape":{},"events":[{"at_s":2.0,"what":"process.kill",""" in text
+    assert """Repeat: @explore(plan='{"seed":1,"ends_s":4.0,"shape":{},"events":[{"at_s":2.0,"what":"process.kill",""" in text
     assert "order-1 is credited" in (tmp_path / "world-1.html").read_text()
 
 
@@ -158,7 +158,7 @@ def test_an_error_in_a_program_is_told_with_its_cause(tmp_path: Path) -> None:
         world.run(shop=shop)
 
     failed = failure_of(has_a_mistake, tmp_path)
-    assert "ProgramFailed: the program shop ended by KeyError: 'order'" in str(failed)
+    assert "ProgramFailed: the program shop ended with KeyError: 'order'" in str(failed)
     assert isinstance(failed.__cause__, ProgramFailed)
     assert isinstance(failed.__cause__.__cause__, KeyError)
 
@@ -174,7 +174,7 @@ def test_an_error_in_a_task_that_nobody_awaits_is_told(tmp_path: Path) -> None:
 
         world.run(shop=shop)
 
-    assert "an error that no code handles: KeyError: 'order'" in str(failure_of(has_a_mistake, tmp_path))
+    assert "unhandled error: KeyError: 'order'" in str(failure_of(has_a_mistake, tmp_path))
 
 
 def test_a_listener_that_changes_its_mind_breaks_a_rule(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_a_listener_that_changes_its_mind_breaks_a_rule(tmp_path: Path) -> None:
     plan = with_fault('{"at_s": 2.9, "what": "network.cut_half_way", "where": "shop>broker", "parameters": {"nth": 2}}')
     failed = failure_of(listener_forgets, tmp_path, plan)
     assert isinstance(failed.__cause__, RuleBroken)
-    assert "shop told the broker COMMIT, and then ROLLBACK" in str(failed)
+    assert "shop sent COMMIT, then ROLLBACK" in str(failed)
 
 
 def test_a_program_that_ends_each_time_is_named_with_its_error(tmp_path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_world_that_does_not_come_to_rest_says_what_it_waits_for(tmp_path: Pat
 
         world.run(shop=shop, bank=bank)
 
-    assert "the consumer group bank has not handled 1 message of orders" in str(failure_of(never_knows, tmp_path))
+    assert "the consumer group bank has not consumed 1 message of orders" in str(failure_of(never_knows, tmp_path))
 
 
 def test_a_condition_of_the_test_is_waited_for_and_named(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_a_passed_exploration_tells_what_fired_and_what_never_did(capsys: pytest
 
     explore(plan=with_fault('{"at_s": 2, "what": "process.kill", "where": "shop", "for_s": 1}'))(holds)()
     told = capsys.readouterr().out
-    assert told.startswith("1 world held, ")
+    assert told.startswith("1 world passed, ")
     assert "fired: process.kill 1\n" in told
     assert "never fired: process.kill_at_frame, process.kill_at_disk," in told
     assert "process.kill_at_point" not in told
@@ -311,7 +311,7 @@ def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[
 
 def test_without_the_extra_the_import_says_what_to_install() -> None:
     done = run_python("import sys; sys.modules['greenlet'] = None; import rocketmq_broker.testing.exploring")
-    assert "ImportError: the simulated world needs the package greenlet: pip install 'rocketmq-broker[simulation]'" in done.stderr
+    assert "ImportError: the simulation needs the package greenlet: pip install 'rocketmq-broker[simulation]'" in done.stderr
 
 
 def test_a_world_does_not_depend_on_the_seed_of_hashes() -> None:

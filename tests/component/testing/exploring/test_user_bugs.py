@@ -43,10 +43,10 @@ def test_a_bug_of_a_user_is_found_and_shrunk_to_a_plan_that_fails_again(bug: str
     with pytest.raises(WorldFailed) as found:
         explore(seeds=ENOUGH, output=tmp_path, shrinking_s=600, shrinking_tries=60)(explored)()
     text = str(found.value)
-    plan = re.search(r"^Again: @explore\(plan='(.*)'\)$", text, re.MULTILINE)
+    plan = re.search(r"^Repeat: @explore\(plan='(.*)'\)$", text, re.MULTILINE)
     page = re.search(r"^Page: (.*)$", text, re.MULTILINE)
     assert "of seed" in text
-    assert "What happened at last:" in text
+    assert "The last events:" in text
     assert page is not None
     assert "<html" in Path(page[1]).read_text()
     assert plan is not None

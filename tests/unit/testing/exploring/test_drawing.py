@@ -50,10 +50,10 @@ def test_a_plan_in_one_line_is_read_as_the_same_plan() -> None:
     [
         (
             PlannedEvent(1, "process.kill", "store"),
-            "process.kill at 1 s hits store, and this world has bank, broker, names, shop",
+            "process.kill at 1 s has an unknown target store: must be bank or broker or names or shop",
         ),
-        (PlannedEvent(1, "process.tickle", "shop"), "no world knows process.tickle"),
-        (PlannedEvent(1, REQUEST, "customer"), "needs the parameter number"),
+        (PlannedEvent(1, "process.tickle", "shop"), "unknown kind of event: process.tickle"),
+        (PlannedEvent(1, REQUEST, "customer"), "parameter number must be an integer"),
     ],
 )
 def test_a_plan_of_another_world_is_refused(event: PlannedEvent, complaint: str) -> None:

@@ -33,9 +33,9 @@ def needs_two(one: object, other: object) -> None:
 @pytest.mark.parametrize(
     ("test", "complaint"),
     [
-        (an_async_test, "an_async_test is async: an explored test is a plain function"),
+        (an_async_test, "an_async_test is async: an explored test must be a plain function"),
         (a_test_without_world, "has no parameter `world`: write def a_test_without_world"),
-        (3, "an explored test is a function"),
+        (3, "an explored test must be a function"),
     ],
 )
 def test_a_function_that_cannot_be_explored_is_refused_when_it_is_decorated(test: Any, complaint: str) -> None:
@@ -57,9 +57,9 @@ def test_a_test_that_never_runs_its_world_is_told() -> None:
     ("programs", "complaint"),
     [
         ({}, "a world needs programs"),
-        ({"broker": shop}, "broker is in each world"),
-        ({"shop": 3}, "shop is int: a program is a function"),
-        ({"shop": needs_two}, "shop needs arguments"),
+        ({"broker": shop}, "the name broker is reserved"),
+        ({"shop": 3}, "shop is int, not a function"),
+        ({"shop": needs_two}, "shop has required parameters"),
     ],
 )
 def test_programs_that_cannot_run_are_refused(programs: dict[str, Any], complaint: str) -> None:
@@ -68,7 +68,7 @@ def test_programs_that_cannot_run_are_refused(programs: dict[str, Any], complain
 
 
 def test_a_coroutine_in_place_of_its_function_is_refused() -> None:
-    with pytest.raises(UnusableTest, match="give the function, shop=shop"):
+    with pytest.raises(UnusableTest, match="pass the function itself, shop=shop"):
         ExploredWorld(1).run(shop=shop())  # type: ignore[arg-type]
 
 

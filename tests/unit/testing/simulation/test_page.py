@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, ToldKind, ToldWorld, page_of
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, ReportedKind, WorldReport, page_of
 from tests.unit.testing.simulation.read_page import read_page, shown_rows, text_of
-from tests.unit.testing.simulation.told_worlds import LAST_FAULT, ORDER, at, failed_world, others, world_without_the_last_fault
+from tests.unit.testing.simulation.world_reports import LAST_FAULT, ORDER, at, failed_world, others, world_without_the_last_fault
 
 
-def empty_world(*happenings: ToldHappening, lanes: tuple[str, ...] = ("a", "b", "c")) -> ToldWorld:
-    return ToldWorld(seed=1, title="small", lanes=lanes, happenings=happenings)
+def empty_world(*happenings: ReportedEvent, lanes: tuple[str, ...] = ("a", "b", "c")) -> WorldReport:
+    return WorldReport(seed=1, title="small", lanes=lanes, happenings=happenings)
 
 
 def test_the_first_sentences_say_which_promise_broke_for_which_order_and_after_which_faults() -> None:
@@ -111,14 +111,14 @@ HOSTILE = "</script><script>alert(1)</script><img src=x onerror='a()'>\"&\x1b[31
 
 def test_no_text_of_a_world_becomes_a_tag_or_an_attribute() -> None:
     happenings = tuple(
-        ToldHappening(number, process, kind, HOSTILE, (HOSTILE,), to)
+        ReportedEvent(number, process, kind, HOSTILE, (HOSTILE,), to)
         for number, (process, kind, to) in enumerate(
             [(HOSTILE, HOSTILE, HOSTILE), ("a", "fault", HOSTILE), (HOSTILE, "row", None)]
         )
     )
     broken = BrokenPromise(HOSTILE, HOSTILE, 5, (HOSTILE,)), BrokenPromise(HOSTILE, HOSTILE, 6)
     lanes, told = (HOSTILE, "a"), (*happenings, at(9, HOSTILE, HOSTILE, "of others"))
-    world = ToldWorld(1, HOSTILE, lanes, told, broken, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE)
+    world = WorldReport(1, HOSTILE, lanes, told, broken, HOSTILE, {HOSTILE: HOSTILE}, HOSTILE)
     plain = replace(world, title="t")
     text = page_of(world, plain)
     page = read_page(text)
@@ -187,7 +187,7 @@ def test_a_page_ends_with_command_digest_and_plan() -> None:
     assert '"kind": "lose_commit",' in text
 
 
-@pytest.mark.parametrize("kind", [*ToldKind, "something new"])
+@pytest.mark.parametrize("kind", [*ReportedKind, "something new"])
 def test_a_happening_of_each_kind_has_a_colour(kind: str) -> None:
     page = read_page(page_of(empty_world(at(1, "a", kind, "it happens"))))
     (row,) = shown_rows(page)

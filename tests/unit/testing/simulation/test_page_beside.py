@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, page_of
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, page_of
 from rocketmq_broker.testing.simulation.page.comparing import Pair, pairs_of
 from tests.unit.testing.simulation.read_page import read_page, shown_rows, text_of
-from tests.unit.testing.simulation.told_worlds import LAST_FAULT, ORDER, at, failed_world, world_without_the_last_fault
+from tests.unit.testing.simulation.world_reports import LAST_FAULT, ORDER, at, failed_world, world_without_the_last_fault
 
 
 def pairs_in(text: str, class_name: str = "differs") -> list[str]:
@@ -37,7 +37,7 @@ def test_a_page_without_a_world_beside_marks_nothing() -> None:
 
 def test_what_both_worlds_share_is_folded_into_a_count() -> None:
     text = page_of(failed_world(), world_without_the_last_fault())
-    assert "… the same in both worlds: 16 happenings …" in text
+    assert "… 16 events in both worlds …" in text
 
 
 def test_the_verdict_names_the_fault_that_makes_the_difference() -> None:
@@ -58,7 +58,7 @@ def test_the_columns_end_with_the_verdict_of_each_world() -> None:
 
 
 def test_a_shift_of_time_makes_no_difference() -> None:
-    late = ToldHappening(2_000_000_000, "a", "row", "stored")
+    late = ReportedEvent(2_000_000_000, "a", "row", "stored")
     assert pairs_of([replace(late, at_ns=1)], [late]) == [Pair(replace(late, at_ns=1), late, True)]
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from rocketmq_broker.testing.simulation.page import ToldHappening, ToldWorld, page_of
+from rocketmq_broker.testing.simulation.page import ReportedEvent, WorldReport, page_of
 from rocketmq_broker.testing.simulation.page.grid import Grid, grid_of
 from tests.unit.testing.simulation.read_page import PageTag, read_page, shown_rows, text_of
-from tests.unit.testing.simulation.told_worlds import at, failed_world
+from tests.unit.testing.simulation.world_reports import at, failed_world
 
 LANES = Grid(("a", "b", "c"))
 
 
-def world_of(*happenings: ToldHappening) -> ToldWorld:
-    return ToldWorld(seed=1, title="small", lanes=("a", "b"), happenings=happenings)
+def world_of(*happenings: ReportedEvent) -> WorldReport:
+    return WorldReport(seed=1, title="small", lanes=("a", "b"), happenings=happenings)
 
 
 def arrow_of(name: str) -> PageTag:
@@ -80,4 +80,4 @@ def test_the_line_of_a_dead_process_is_struck_until_it_starts_again() -> None:
 
 
 def test_lanes_without_a_happening_are_named_below_the_picture() -> None:
-    assert "Nothing of this happened in names and inventory." in page_of(failed_world())
+    assert "No events in names and inventory." in page_of(failed_world())

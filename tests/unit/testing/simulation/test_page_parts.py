@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from rocketmq_broker.testing.simulation.history import History
-from rocketmq_broker.testing.simulation.page import ToldHappening, told_happenings
+from rocketmq_broker.testing.simulation.page import ReportedEvent, reported_events
 from rocketmq_broker.testing.simulation.page.connecting import MAX_NEIGHBOURS, connected_keys
 from rocketmq_broker.testing.simulation.page.markup import counted, listed, moment_text, wait_text
-from tests.unit.testing.simulation.told_worlds import at
+from tests.unit.testing.simulation.world_reports import at
 
 
-def about(*keys: str) -> ToldHappening:
+def about(*keys: str) -> ReportedEvent:
     return at(1, "a", "row", "it happens", *keys)
 
 
@@ -66,18 +66,18 @@ def test_numbers_and_lists_read_as_in_a_sentence() -> None:
 def test_a_link_of_a_history_is_an_arrow_and_its_fault_a_fault() -> None:
     history = History(lambda: 7)
     history.note("orders-1 -> broker-a", "frame-lost", "a COMMIT is lost", ("tx-1",))
-    assert told_happenings(history.happenings, {"frame-lost"}) == (
-        ToldHappening(7, "orders-1", "fault", "a COMMIT is lost", ("tx-1",), "broker-a"),
+    assert reported_events(history.happenings, {"frame-lost"}) == (
+        ReportedEvent(7, "orders-1", "fault", "a COMMIT is lost", ("tx-1",), "broker-a"),
     )
 
 
 def test_a_happening_of_a_process_keeps_its_kind_and_where_it_arrives() -> None:
     history = History(lambda: 7)
     history.note("orders-1", "half", "half message", ("tx-1",), to="broker-a")
-    assert told_happenings(history.happenings) == (ToldHappening(7, "orders-1", "half", "half message", ("tx-1",), "broker-a"),)
+    assert reported_events(history.happenings) == (ReportedEvent(7, "orders-1", "half", "half message", ("tx-1",), "broker-a"),)
 
 
 def test_what_the_world_notes_itself_concerns_all_lanes() -> None:
     history = History(lambda: 7)
     history.note("world", "error", "a task failed")
-    assert [one.process for one in told_happenings(history.happenings)] == [""]
+    assert [one.process for one in reported_events(history.happenings)] == [""]

@@ -2,13 +2,13 @@
 
 from xml.etree import ElementTree
 
-from rocketmq_broker.testing.simulation.page import BrokenPromise, ToldHappening, ToldKind, ToldWorld, picture_of
+from rocketmq_broker.testing.simulation.page import BrokenPromise, ReportedEvent, ReportedKind, WorldReport, picture_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 LANES = ("ana", "orders-1", "broker-a")
-HALF = ToldHappening(1_000_000_000, "orders-1", ToldKind.HALF, "half message for orders", ("order-1",), "broker-a")
-CHECK = ToldHappening(4_000_000_000, "broker-a", ToldKind.CHECK, "check-back", ("order-1",), "orders-1")
-OTHER = ToldHappening(2_000_000_000, "ana", ToldKind.ACTION, "place another order", ("order-2",))
+HALF = ReportedEvent(1_000_000_000, "orders-1", ReportedKind.HALF, "half message for orders", ("order-1",), "broker-a")
+CHECK = ReportedEvent(4_000_000_000, "broker-a", ReportedKind.CHECK, "check-back", ("order-1",), "orders-1")
+OTHER = ReportedEvent(2_000_000_000, "ana", ReportedKind.ACTION, "place another order", ("order-2",))
 BROKEN = BrokenPromise("A transaction has one outcome.", "COMMIT after <ROLLBACK>", 5_000_000_000, ("order-1",))
 
 
@@ -17,7 +17,7 @@ def texts(picture: str) -> list[str]:
 
 
 def test_the_picture_has_what_belongs_to_the_broken_promise_and_nothing_else() -> None:
-    told = texts(picture_of(ToldWorld(1, "one outcome", LANES, (HALF, OTHER, CHECK), (BROKEN,))))
+    told = texts(picture_of(WorldReport(1, "one outcome", LANES, (HALF, OTHER, CHECK), (BROKEN,))))
     assert "half message for orders" in told
     assert "check-back" in told
     assert "“A transaction has one outcome”: COMMIT after <ROLLBACK>" in told
@@ -25,17 +25,17 @@ def test_the_picture_has_what_belongs_to_the_broken_promise_and_nothing_else() -
 
 
 def test_a_wait_is_told_by_its_length() -> None:
-    assert "… 3 s …" in texts(picture_of(ToldWorld(1, "", LANES, (HALF, CHECK))))
+    assert "… 3 s …" in texts(picture_of(WorldReport(1, "", LANES, (HALF, CHECK))))
 
 
 def test_only_lanes_in_which_something_happens_have_a_head() -> None:
-    heads = texts(picture_of(ToldWorld(1, "", LANES, (HALF, CHECK))))
+    heads = texts(picture_of(WorldReport(1, "", LANES, (HALF, CHECK))))
     assert [name for name in heads if name in LANES] == ["orders-1", "broker-a"]
 
 
 def test_an_arrow_points_to_the_lane_where_it_arrives() -> None:
-    def tip(happening: ToldHappening) -> tuple[float, float]:
-        root = ElementTree.fromstring(picture_of(ToldWorld(1, "", LANES, (happening,))))
+    def tip(happening: ReportedEvent) -> tuple[float, float]:
+        root = ElementTree.fromstring(picture_of(WorldReport(1, "", LANES, (happening,))))
         line = next(node for node in root.iter(f"{SVG}line") if node.get("class") == "way")
         return float(line.get("x1", "")), float(line.get("x2", ""))
 
@@ -46,7 +46,7 @@ def test_an_arrow_points_to_the_lane_where_it_arrives() -> None:
 
 
 def test_the_height_follows_from_what_happened() -> None:
-    def height(*happenings: ToldHappening) -> int:
-        return int(ElementTree.fromstring(picture_of(ToldWorld(1, "", LANES, happenings))).get("viewBox", "").split()[3])
+    def height(*happenings: ReportedEvent) -> int:
+        return int(ElementTree.fromstring(picture_of(WorldReport(1, "", LANES, happenings))).get("viewBox", "").split()[3])
 
     assert height(HALF, OTHER, CHECK) > height(HALF) > height(OTHER)

@@ -1,4 +1,4 @@
-"""The links between the processes of a simulated world, and what goes wrong on them."""
+"""The network between the processes of a simulated world, with its faults."""
 
 from rocketmq_broker.testing.simulation.network.simulated_network import SimulatedNetwork
 

@@ -1,4 +1,4 @@
-"""An attempt to connect: the first half of TCP's handshake, which the kernels of both machines do."""
+"""A connection attempt: the first half of TCP's handshake between the kernels of both machines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rocketmq_broker.testing.simulation.network.simulated_port import SimulatedP
 
 CONNECT_TIMEOUT_S: Final = 20.0
 _FIRST_WAIT_S: Final = 1.0
-"""Linux asks again after 1 s, 3 s, 7 s and 15 s."""
+"""The delay before the first retry. Like Linux, it retries after 1 s, 3 s, 7 s and 15 s."""
 
 
 class ConnectionAttempt:
-    """Asks a machine for a connection, again and again while nobody answers. A frozen process's kernel answers, too."""
+    """Requests a connection, and retries while there is no answer. The kernel of a frozen process answers as well."""
 
     def __init__(
         self,
@@ -29,7 +29,10 @@ class ConnectionAttempt:
         port_there: Callable[[], SimulatedPort | None],
         is_dark: Callable[[], bool],
     ) -> None:
-        """`context` is the kernel's. `port_there` returns the listening port, or None; `is_dark` whether no machine is there."""
+        """`context` is the kernel's context.
+
+        `port_there` returns the listening port or None, `is_dark` whether no machine runs.
+        """
         self._there = there
         self._back = back
         self._context = context
@@ -41,7 +44,7 @@ class ConnectionAttempt:
         self._answer: asyncio.Future[SimulatedPort] = self._loop.create_future()
 
     async def port(self) -> SimulatedPort:
-        """Returns the port that accepts. Raises ConnectionRefusedError, and TimeoutError after 20 s."""
+        """Returns the port that accepts the connection. Raises ConnectionRefusedError, and TimeoutError after 20 s."""
         self._ask()
         try:
             return await self._answer

@@ -1,7 +1,7 @@
-"""One connection between two simulated processes: its two ends, and what is under way in each direction.
+"""One connection between two simulated processes: its two ends, and the data in transit in each direction.
 
-Each direction has the bytes that are under way in a queue, and one timer for the first of them. So they arrive in order,
-whatever their latencies, and a link that is held stops the queue, not each delivery.
+Each direction has a queue of the data in transit, and one timer for the first item. So data arrives in order, whatever the
+latencies, and a held link stops the whole queue.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ from rocketmq_broker.testing.simulation.network.link import Link
 from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
 
 SocketName = tuple[str, int]
-"""Address and port."""
+"""An address and a port."""
 
 
 class Signal(StrEnum):
-    """What arrives that is no data."""
+    """A signal that arrives in place of data."""
 
     ACCEPTED = "accepted"
-    """The connection is made."""
+    """The connection is established."""
     END = "end"
     """The other end has written its last byte."""
 
 
 Parcel = bytes | Signal | OSError
-"""What arrives: data, a signal, or the error by which the connection breaks."""
+"""An item in transit: data, a signal, or the error that breaks the connection."""
 
 
 class Direction:
-    """One direction of a connection. Bytes stay in order; none is lost unless a fault says so, or the connection ends."""
+    """One direction of a connection. Bytes stay in order, and are lost only through a fault or the connection's end."""
 
     def __init__(self, link: Link, receiver: SimulatedTransport) -> None:
-        """All that arrives is delivered in the context of the receiver's process."""
+        """Begins empty. Items are delivered in the context of the receiver's process."""
         self.link = link
         self.is_over = False
-        """Whether nothing more can be sent: the connection is broken, or the receiver has closed it."""
+        """Whether nothing can be sent any longer: the connection is broken, or the receiver has closed it."""
         self.unanswered: Callable[[], None] | None = None
-        """Called at each write to a machine without power."""
+        """A callback for each write to a machine without power."""
         self._faults = link.write_faults
         self._receiver = receiver
         self._loop = receiver.loop
         self._context = receiver.owner.context
-        self._ends = receiver.told_name("peername"), receiver.told_name("sockname")
+        self._ends = receiver.address_text("peername"), receiver.address_text("sockname")
         self._under_way: deque[tuple[float, Parcel]] = deque()
         self._last_s = 0.0
         self._is_broken = False
         self._timer: asyncio.TimerHandle | None = None
 
     def write(self, data: bytes) -> None:
-        """Sends data, with the faults of the link."""
+        """Sends data, subject to the faults of the link."""
         if self.is_over:
             return
         for observe in self.link.observers:
@@ -66,7 +66,7 @@ class Direction:
             self.unanswered()
 
     def send(self, parcel: Parcel) -> None:
-        """Sends something that arrives after the link's latency, and not before what was sent earlier."""
+        """Sends an item. It arrives after the link's latency, and after all items sent earlier."""
         when_s = self._loop.time() + self.link.latency_s()
         if when_s < self._last_s:
             when_s = self._last_s
@@ -80,37 +80,37 @@ class Direction:
             self._arrive_at(when_s)
 
     def send_last(self, parcel: Parcel) -> None:
-        """Sends something after which nothing follows."""
+        """Sends the last item of the direction."""
         if not self.is_over:
             self.send(parcel)
             self.is_over = True
 
     def go_on(self, after_s: float) -> None:
-        """Delivers what was held, after so many seconds at the earliest."""
+        """Resumes deliveries after at least `after_s` seconds."""
         if self._under_way and self._timer is None and not self._is_held() and self.unanswered is None:
             self._arrive_at(max(self._under_way[0][0], self._loop.time() + after_s))
 
     def stop(self) -> None:
-        """Drops all that is under way; nothing follows."""
+        """Drops all data in transit, and ends the direction."""
         self.is_over = True
         self._under_way.clear()
         self._cancel_timer()
 
     def power_failed_there(self, unanswered: Callable[[], None]) -> None:
-        """Delivers nothing more, because the receiver's machine is dark. Calls `unanswered` for what waits, now and later."""
+        """Stops deliveries, because the receiver's machine has no power. Calls `unanswered` for waiting and later data."""
         self.unanswered = unanswered
         self._cancel_timer()
         if self._under_way:
             unanswered()
 
     def power_failed_here(self) -> None:
-        """Sends nothing more, because the sender's machine is dark. What has left it arrives, but not what a link holds."""
+        """Stops sending, because the sender's machine has no power. Sent data still arrives, unless its link holds it."""
         self.is_over = True
         if self.link.is_blocked:
             self.stop()
 
     def break_now(self, error: OSError) -> None:
-        """Breaks the connection for the receiver at once, even if the link is blocked."""
+        """Breaks the connection for the receiver immediately, even if the link is blocked."""
         self.stop()
         self._is_broken = True
         self._under_way.append((0.0, error))
@@ -157,7 +157,7 @@ class Direction:
             self._receiver.failed(parcel)
 
     def _joined(self, data: bytes, now_s: float) -> bytes:
-        """Returns the data with all that has arrived after it: the receiver reads late, because it or the link was held."""
+        """Returns the data joined with the data that has also arrived since, because the receiver or the link was held."""
         under_way, pieces = self._under_way, [data]
         while under_way and under_way[0][0] <= now_s and isinstance(piece := under_way[0][1], bytes):
             pieces.append(piece)
@@ -171,13 +171,13 @@ class Direction:
 
 
 class SimulatedTransport(MemoryTransport):
-    """One end of a connection. Written data arrives at the other end after the latency of the link between the processes."""
+    """One end of a connection. Written data arrives at the other end after the link's latency."""
 
     peer: SimulatedTransport
     outgoing: Direction
     incoming: Direction
     client_end: SimulatedTransport
-    """The end that connected: it stands for the connection."""
+    """The end that initiated the connection. It identifies the connection."""
 
     def __init__(
         self,
@@ -186,35 +186,35 @@ class SimulatedTransport(MemoryTransport):
         names: tuple[SocketName, SocketName],
         lost: Callable[[SimulatedTransport], object],
     ) -> None:
-        """`names` has this end's address and the other's; `lost` is called when this end is."""
+        """`names` has this end's address and the other's. `lost` is called when this end is lost."""
         super().__init__(loop, owner.context, {"sockname": names[0], "peername": names[1]})
         self.owner = owner
         self.process = owner.name
         self.listener: MemoryListener | None = None
-        """The listener that has not accepted the connection yet."""
-        self._tell_lost = lost
+        """The listener, until it accepts the connection."""
+        self._lost = lost
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """Returns the event loop."""
         return self._loop
 
-    def told_name(self, which: str) -> str:
+    def address_text(self, which: str) -> str:
         """Returns this end's address ("sockname") or the other's ("peername"), as "10.0.0.3:50001"."""
         host, port = self.get_extra_info(which)
         return f"{host}:{port}"
 
     @property
     def is_lost(self) -> bool:
-        """Whether its protocol has been told the end, or never will be."""
+        """Whether the connection has ended for this end's protocol."""
         return self._is_lost
 
     def expect(self, count: int) -> None:
-        """Notes that so many bytes are under way: they count against the sender's high-water mark."""
+        """Adds bytes in transit, which count against the sender's high-water mark."""
         self._incoming_bytes += count
 
     def arrived(self, data: bytes) -> None:
-        """Passes data to the protocol, or keeps it until the protocol reads."""
+        """Passes data to the protocol, or keeps it while the protocol does not read."""
         if self._is_closing:
             return
         if self._is_reading and not self._incoming:
@@ -237,27 +237,27 @@ class SimulatedTransport(MemoryTransport):
         self._lose(error)
 
     def break_off(self) -> None:
-        """Breaks the connection: both ends see a reset after what is under way to them."""
+        """Breaks the connection: both ends see a reset after the data in transit."""
         self.incoming.send_last(connection_reset())
         self.outgoing.send_last(connection_reset())
 
     def break_now(self, error: OSError) -> None:
-        """Breaks the connection for this end at once. All that is under way to it is lost."""
+        """Breaks the connection for this end immediately. All data in transit to it is lost."""
         if not self._is_lost:
             self._is_closing = True
             self.incoming.break_now(error)
 
     def reset_by_kernel(self) -> None:
-        """Ends without a word to the protocol, whose process is gone. The other end sees a reset after all that was written."""
+        """Ends without notifying the protocol, whose process is dead. The other end sees a reset after all written data."""
         self.outgoing.send_last(connection_reset())
         self.incoming.stop()
         self.vanish()
 
     def vanish(self) -> None:
-        """Ends without a word to anybody."""
+        """Ends without notifying either end."""
         self._is_closing = self._is_lost = True
         self._incoming.clear()
-        self._tell_lost(self)
+        self._lost(self)
 
     def _accept(self) -> None:
         listener, self.listener = self.listener, None
@@ -282,7 +282,7 @@ class SimulatedTransport(MemoryTransport):
         if self._is_lost:
             return
         self.incoming.stop()
-        self._tell_lost(self)
+        self._lost(self)
         if self.listener is None:
             super()._lose(error)
         else:
@@ -290,7 +290,7 @@ class SimulatedTransport(MemoryTransport):
 
 
 def connect_ends(client: SimulatedTransport, server: SimulatedTransport, there: Direction, back: Direction) -> None:
-    """Connects two ends by the directions from client to server and back."""
+    """Connects two ends with the directions from client to server and back."""
     client.peer, server.peer = server, client
     client.client_end = server.client_end = client
     client.outgoing = server.incoming = there

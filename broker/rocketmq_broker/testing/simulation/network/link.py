@@ -1,4 +1,4 @@
-"""The link from one process to another: its latency, whether it is held, and its faults. The way back is another link."""
+"""The link from one process to another: its latency and its faults. The opposite direction is another link."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch, 
 
 
 class Link:
-    """The way from process `sender` to process `receiver`, for all their connections."""
+    """The link from process `sender` to process `receiver`, shared by all their connections."""
 
     def __init__(
         self,
@@ -21,7 +21,7 @@ class Link:
         watches: list[FrameWatch],
         latency_s: tuple[float, float],
     ) -> None:
-        """`watches` are those of the sender; `latency_s` has the usual limits of the time of one delivery."""
+        """`watches` are the sender's frame watches. `latency_s` is the normal range of the latency."""
         self.name = link_name(sender, receiver)
         self.sender = sender
         self.receiver = receiver
@@ -29,11 +29,11 @@ class Link:
         self.mix_data = history.mix_data
         self.write_faults = WriteFaults(self.name, chance, history, watches)
         self.observers: list[Observer] = []
-        """They see each write before any fault does."""
+        """Observers of each write, before any faults."""
         self.is_blocked = False
         self.is_frozen = False
         self.is_held = False
-        """Whether nothing arrives: the link is blocked, or the receiver is frozen."""
+        """Whether deliveries are held, because the link is blocked or the receiver is frozen."""
         self._chance = chance
         self._usual_latency_s = latency_s
         self._slow_fired: Fired | None = None
@@ -41,47 +41,47 @@ class Link:
         self.speed_up()
 
     def speed_up(self) -> None:
-        """Sets the usual limits of the latency."""
+        """Restores the normal latency."""
         self._set_latency(*self._usual_latency_s)
         self._slow_fired = None
 
-    def slow_down(self, least_s: float, most_s: float, fired: Fired) -> None:
-        """Sets the shortest and the longest latency. Raises ValueError for a negative or reversed range."""
-        if not 0 <= least_s <= most_s:
-            raise ValueError(f"{self.name}: no latency lies between {least_s} s and {most_s} s")
-        self._set_latency(least_s, most_s)
+    def slow_down(self, min_s: float, max_s: float, fired: Fired) -> None:
+        """Sets the range of the latency. Raises ValueError for a negative or reversed range."""
+        if not 0 <= min_s <= max_s:
+            raise ValueError(f"{self.name}: latency must be a range of 0 s or more, not {min_s} s to {max_s} s")
+        self._set_latency(min_s, max_s)
         self._slow_fired = fired
 
     def latency_s(self) -> float:
-        """Returns the latency of one delivery, by chance."""
+        """Returns a random latency for one delivery."""
         if self._slow_fired is not None:
             fired, self._slow_fired = self._slow_fired, None
             fired()
-        return self._least_s + self._spread_s * self._chance.random()
+        return self._min_s + self._spread_s * self._chance.random()
 
     def block(self, fired: Fired) -> None:
-        """Holds everything on the link."""
+        """Holds all deliveries."""
         self._block_fired = fired
         self._hold(True, self.is_frozen)
 
     def unblock(self) -> None:
-        """Lets everything through, unless the receiver is frozen."""
+        """Stops holding deliveries, unless the receiver is frozen."""
         self._block_fired = None
         self._hold(False, self.is_frozen)
 
     def freeze(self, is_frozen: bool) -> None:
-        """Sets whether the receiver is frozen."""
+        """Sets whether the receiver is frozen. Deliveries to a frozen receiver are held."""
         self._hold(self.is_blocked, is_frozen)
 
     def held_back(self) -> None:
-        """Notes that the link has held something back."""
+        """Records that the link has held a delivery."""
         if self.is_blocked and self._block_fired is not None:
             fired, self._block_fired = self._block_fired, None
             fired()
 
-    def _set_latency(self, least_s: float, most_s: float) -> None:
-        self._least_s = least_s
-        self._spread_s = most_s - least_s
+    def _set_latency(self, min_s: float, max_s: float) -> None:
+        self._min_s = min_s
+        self._spread_s = max_s - min_s
 
     def _hold(self, is_blocked: bool, is_frozen: bool) -> None:
         self.is_blocked, self.is_frozen = is_blocked, is_frozen
@@ -89,5 +89,5 @@ class Link:
 
 
 def link_name(sender: str, receiver: str) -> str:
-    """Returns the name of the link, which is also the name of its stream of chance."""
+    """Returns the name of the link, which is also the name of its random stream."""
     return f"{sender} -> {receiver}"

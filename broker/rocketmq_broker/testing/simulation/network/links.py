@@ -1,4 +1,4 @@
-"""All links of a simulated network. A link is made when it is first asked for."""
+"""All links of a simulated network. A link is created when it is first used."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rocketmq_broker.testing.simulation.network.write_faults import FrameWatch
 
 
 class LinkTable:
-    """The link from each process to each other, by their names."""
+    """The links between processes, by the names of sender and receiver."""
 
     def __init__(
         self, history: NetworkHistory, chance_of: Callable[[str], random.Random], latency_s: tuple[float, float]
     ) -> None:
-        """`chance_of` returns the source of chance of a link by its name; `latency_s` has the usual limits of the latency."""
+        """`chance_of` returns the random stream of a link by its name. `latency_s` is the normal range of the latency."""
         self._history = history
         self._chance_of = chance_of
         self._latency_s = latency_s
@@ -25,7 +25,7 @@ class LinkTable:
         self._watches: dict[str, list[FrameWatch]] = {}
         self._frozen: dict[str, None] = {}
         self.observers: list[Observer] = []
-        """All links show them what is written."""
+        """The observers of all links."""
 
     def link(self, sender: str, receiver: str) -> Link:
         """Returns the link from one process to another."""
@@ -39,7 +39,7 @@ class LinkTable:
         return link
 
     def freeze(self, name: str, is_frozen: bool) -> None:
-        """Sets whether a process is frozen, for all links to it."""
+        """Sets whether a process is frozen, on all links to it."""
         self._frozen.pop(name, None)
         if is_frozen:
             self._frozen[name] = None

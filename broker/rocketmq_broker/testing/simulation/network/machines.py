@@ -1,4 +1,4 @@
-"""The machines of a simulated network: their addresses, their power, and the ports of their processes."""
+"""The machines of a simulated network: their addresses, their power state, and the ports of their processes."""
 
 from __future__ import annotations
 
@@ -24,55 +24,55 @@ class Machines:
 
     def __init__(self) -> None:
         self._addresses: dict[str, str] = {}
-        """By name of the process."""
+        """The addresses, by the name of the process."""
         self._newest: dict[str, str] = {}
-        """The process that was started last, by address."""
+        """The most recently started process, by address."""
         self._dark: dict[str, None] = {}
         self._ports: dict[tuple[str, int], SimulatedPort] = {}
         self._last_port: dict[str, int] = {}
         self._last_client_port: dict[str, int] = {}
 
     def started(self, endpoint: NetworkEndpoint) -> None:
-        """Takes note of a process: its machine has power."""
+        """Registers a process. Its machine has power."""
         self._addresses[endpoint.name] = endpoint.address
         self._newest[endpoint.address] = endpoint.name
         self._dark.pop(endpoint.address, None)
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> None:
-        """Closes the ports of a process; without power its machine answers nothing until a process starts there."""
+        """Closes the ports of a process. After a power failure its machine does not answer until a process starts there."""
         for port in [port for port in self._ports.values() if port.owner is endpoint]:
             port.stop()
         if is_power:
             self._dark[endpoint.address] = None
 
     def is_dark(self, address: str) -> bool:
-        """Whether no machine with power has the address."""
+        """Whether no running machine has the address."""
         return address in self._dark or address not in self._newest
 
     def address(self, owner: NetworkEndpoint, host: str) -> str:
-        """Returns the address that a process means by a host: an address, or the name of a process. Raises socket.gaierror."""
+        """Resolves a host, which is an address or the name of a process. Raises socket.gaierror."""
         if host in LOOPBACK_HOSTS:
             return owner.address
         if host in self._addresses:
             return self._addresses[host]
         if not host.replace(".", "").isdecimal():
-            raise socket.gaierror(socket.EAI_NONAME, f"no process has the name {host}")
+            raise socket.gaierror(socket.EAI_NONAME, f"unknown process name: {host}")
         return host
 
     def process_at(self, address: str, port: int) -> str:
-        """Returns the process that has the port; the newest one of the machine if none has it."""
+        """Returns the process that has bound the port, or the newest process of the machine."""
         bound = self._ports.get((address, port))
         return bound.owner.name if bound is not None else self._newest.get(address, address)
 
     def port_for(self, owner: NetworkEndpoint, address: str, port: int) -> SimulatedPort | None:
-        """Returns the port if it accepts connections of that process."""
+        """Returns the port if it accepts connections from that process, otherwise None."""
         bound = self._ports.get((address, port))
         if bound is None or not bound.is_listening or (bound.is_local and owner.address != address):
             return None
         return bound
 
     def bind(self, owner: NetworkEndpoint, new_protocol: NewProtocol, host: str, port: int) -> SimulatedPort:
-        """Binds a port of the process, any free one for 0. Raises OSError."""
+        """Binds a port of the process; 0 selects a free port. Raises OSError."""
         address = owner.address
         if host not in _ALL_ADDRESSES and self.address(owner, host) != address:
             raise OSError(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
@@ -84,7 +84,7 @@ class Machines:
         return bound
 
     def new_client_port(self, address: str) -> int:
-        """Returns the port of a new connection from that machine."""
+        """Returns the client port for a new connection from that machine."""
         port = self._last_client_port[address] = self._last_client_port.get(address, _FIRST_CLIENT_PORT) + 1
         return port
 

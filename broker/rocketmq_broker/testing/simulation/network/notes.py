@@ -1,4 +1,4 @@
-"""What the network notes, and how a fault says that it has had an effect."""
+"""The kinds of events that the network records, and the callbacks of observers and faults."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from enum import StrEnum
 
 
 class NetworkNote(StrEnum):
-    """The kinds of happenings that the network notes."""
+    """The kinds of events that the network records."""
 
     CUT = "cut"
     CUT_HALF_WAY = "cut-half-way"
     HALF_WRITTEN = "half-written"
-    """A frame was cut half-way."""
+    """A frame was cut in the middle."""
     BLOCKED = "blocked"
     UNBLOCKED = "unblocked"
     LOSE_FRAMES = "lose-frames"
@@ -27,11 +27,11 @@ class NetworkNote(StrEnum):
 
 
 Observer = Callable[[str, str, bytes], object]
-"""Gets the two ends of the connection, as "10.0.0.3:50001", the writing one first, and what is written."""
+"""A callback with the addresses of the writing and the reading end, such as "10.0.0.3:50001", and the written bytes."""
 
 Fired = Callable[[], object]
-"""Called once, when a fault has its first effect."""
+"""A callback for the first effect of a fault."""
 
 
 def nothing() -> None:
-    """Takes no note of a fault's effect."""
+    """Ignores the effect of a fault."""

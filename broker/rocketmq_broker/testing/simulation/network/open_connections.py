@@ -1,4 +1,4 @@
-"""The connections of a simulated network: how they are made, found, and ended by the death of a process."""
+"""The open connections of a simulated network: establishes them, and ends them at the death of a process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class OpenConnections:
-    """The ends of all connections that live."""
+    """The ends of all open connections."""
 
     def __init__(self, links: LinkTable, machines: Machines) -> None:
         self._links = links
         self._machines = machines
         self._kernel = contextvars.Context()
-        """What machines do themselves runs in it: it goes on when a process dies."""
+        """The context of the machines' kernels, which outlive processes."""
         self._ends: dict[SimulatedTransport, None] = {}
 
     async def connect(self, owner: NetworkEndpoint, new_protocol: Callable[[], P], host: str, port: int) -> P:
@@ -53,7 +53,7 @@ class OpenConnections:
         return protocol
 
     def cut(self, a: str, b: str) -> int:
-        """Resets all connections between both processes at once. Returns how many there were."""
+        """Resets all connections between both processes immediately. Returns their number."""
         client_ends: dict[SimulatedTransport, None] = {}
         for end in list(self._ends):
             if (end.process, end.peer.process) in ((a, b), (b, a)):
@@ -62,19 +62,19 @@ class OpenConnections:
         return len(client_ends)
 
     def unblocked(self, link: Link) -> None:
-        """Delivers what was held on a link, after its latency."""
+        """Delivers the held data of a link, after its latency."""
         for end in self._ends:
             if end.incoming.link is link:
                 end.incoming.go_on(link.latency_s())
 
     def thawed(self, name: str) -> None:
-        """Delivers what waits for a process, at once."""
+        """Delivers the waiting data of a process immediately."""
         for end in self._ends:
             if end.process == name:
                 end.incoming.go_on(0.0)
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> int:
-        """Ends the connections of a dead process. Returns how many it had."""
+        """Ends the connections of a dead process. Returns their number."""
         ends = [end for end in self._ends if end.owner is endpoint]
         for end in ends:
             if is_power:
@@ -102,7 +102,7 @@ class OpenConnections:
         self._ends.pop(end, None)
 
     def _lose_power(self, end: SimulatedTransport) -> None:
-        """Lets an end whose machine is dark fall silent."""
+        """Ends an end whose machine has lost power, without a reset to the other end."""
         there, back = end.incoming.link, end.outgoing.link
         address = end.owner.address
         end.vanish()

@@ -1,4 +1,4 @@
-"""What the simulated network needs from the rest of the world."""
+"""The interfaces that the simulated network requires."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Protocol
 
 
 class NetworkEndpoint(Protocol):
-    """A process that binds ports and makes connections."""
+    """A process that binds ports and connects to them."""
 
     @property
     def name(self) -> str:
-        """Returns the name by which faults mean it: "broker-a". A restarted process has it again."""
+        """Returns the name of the process for faults, such as "broker-a". A restarted process has the same name."""
 
     @property
     def address(self) -> str:
-        """Returns the address of its machine: "10.0.0.3"."""
+        """Returns the address of the process's machine, such as "10.0.0.3"."""
 
     @property
     def context(self) -> contextvars.Context:
@@ -23,13 +23,13 @@ class NetworkEndpoint(Protocol):
 
 
 class NetworkHistory(Protocol):
-    """The record of what happens."""
+    """The history of a world."""
 
     def note(self, process: str, kind: str, text: str, keys: tuple[str, ...] = ()) -> None:
-        """Keeps a happening that a person may read."""
+        """Records a readable event."""
 
     def mix(self, *parts: str | int | bytes) -> None:
-        """Mixes an event that nobody reads into the digest."""
+        """Adds an event to the digest only."""
 
     def mix_data(self, place: str, data: bytes) -> None:
-        """Mixes data that arrives on a link into the digest."""
+        """Adds data that arrives on a link to the digest."""

@@ -1,4 +1,4 @@
-"""The patience of a TCP kernel whose peer is silent."""
+"""TCP's retransmission to a peer that does not answer."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from rocketmq_broker.testing.simulation.network.connection import SimulatedTrans
 _FIRST_WAIT_S: Final = 0.2
 _MAX_WAIT_S: Final = 120.0
 _MAX_TRIES: Final = 15
-"""Linux's tcp_retries2: after 924.6 s the connection fails."""
+"""The maximum number of retransmissions, as Linux's tcp_retries2. The connection fails after 924.6 s."""
 
 
 def timed_out() -> TimeoutError:
-    """Returns the error of a connection whose peer is silent for too long."""
+    """Returns the error for a connection whose peer did not answer in time."""
     return TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
 
 
 class Retransmission:
-    """Sends again what nobody has acknowledged, each time after twice the wait, until somebody answers or patience ends.
+    """Retransmits unacknowledged data with exponential backoff, until the peer answers or the connection times out.
 
-    A machine that lost power answers nothing. Once it runs again, its kernel does not know the connection and resets it.
+    A machine without power does not answer. Once it runs again, its kernel does not know the connection and resets it.
     """
 
     def __init__(self, end: SimulatedTransport, context: contextvars.Context, is_answered: Callable[[], bool]) -> None:
-        """`end` is the living end; `context` is the kernel's; `is_answered` returns whether something would come back now."""
+        """`end` is the end that retransmits, `context` its kernel's context.
+
+        `is_answered` returns whether the peer would answer.
+        """
         self._end = end
         self._context = context
         self._is_answered = is_answered
@@ -37,7 +40,7 @@ class Retransmission:
         self._has_begun = False
 
     def begin(self) -> None:
-        """Sends for the first time; later calls do nothing."""
+        """Begins retransmitting. Later calls do nothing."""
         if not self._has_begun:
             self._has_begun = True
             self._try_in(self._end.outgoing.link.latency_s())

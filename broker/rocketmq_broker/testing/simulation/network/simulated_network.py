@@ -1,11 +1,11 @@
-"""All links between the processes of a simulated world, and the faults on them.
+"""The network between the processes of a simulated world, with its faults.
 
-TCP's promises hold. Within one direction of a connection bytes stay in order, and none is lost while the connection lives;
-`lose_frames` is the exception: it stands for a proxy that forgets, or a peer that does not answer. What TCP does not promise is
-left to chance and to faults: when data arrives, in what pieces, and whether the connection lives.
+TCP's guarantees hold: in one direction of a connection bytes stay in order, and are not lost while the connection is open.
+`lose_frames` is the exception. It simulates a faulty proxy, or a peer that does not answer. Randomness and faults decide when
+data arrives, in what pieces, and whether the connection stays open.
 
-Not modelled: acknowledgements (a link that is blocked in one direction stops data in that direction only), a bound of waiting
-connections, TLS, and the end of one direction alone.
+Not modelled are acknowledgements (a link blocked in one direction stops data in that direction only), the listen backlog, TLS,
+and half-closed connections.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class SimulatedNetwork:
-    """The network of a simulated world. Faults name processes, and stay for those that are started again under the name."""
+    """The network of a simulated world. Faults refer to processes by name, and remain when a process restarts."""
 
     def __init__(
         self,
@@ -39,91 +39,91 @@ class SimulatedNetwork:
         *,
         latency_s: tuple[float, float] = (0.0002, 0.003),
     ) -> None:
-        """`chance_of` returns the source of chance of a link by its name; `latency_s` has the limits of one delivery's time."""
+        """`chance_of` returns the random stream of a link by its name. `latency_s` is the normal range of the latency."""
         self._history = history
         self._links = LinkTable(history, chance_of, latency_s)
         self._machines = Machines()
         self._connections = OpenConnections(self._links, self._machines)
 
     def at(self, endpoint: NetworkEndpoint) -> Network:
-        """Returns the network by which this process binds and connects. Its machine has power from now on."""
+        """Returns the network for a process to bind and connect. Marks its machine as powered on."""
         self._machines.started(endpoint)
         return _NetworkOfProcess(endpoint, self._machines, self._connections)
 
     def observe(self, observer: Observer) -> None:
-        """Shows an observer each frame that is written, before anything can happen to it."""
+        """Adds an observer of all writes, before any faults."""
         self._links.observers.append(observer)
 
-    # Faults: `a` and `b` are names of processes, and the fault is on the way from `a` to `b`. `fired` is called once, when the
-    # fault has its first effect; a fault that replaces another one of its kind takes over.
+    # Faults: `a` and `b` are names of processes, and the fault is on the link from `a` to `b`. `fired` is called once, at the
+    # fault's first effect. A fault replaces an earlier one of the same kind.
 
     def cut(self, a: str, b: str) -> int:
-        """Resets all connections between both at once; what is under way is lost. Returns how many there were."""
+        """Resets all connections between both immediately. Data in transit is lost. Returns their number."""
         count = self._connections.cut(a, b)
         self._note(NetworkNote.CUT, a, b, f"{count} connections are reset")
         return count
 
     def cut_half_way(self, a: str, b: str, *, nth: int = 1, fired: Fired = nothing) -> None:
-        """Lets the `nth` of the next frames arrive in part only; then both ends see a reset."""
+        """Delivers only a part of the `nth` next frame, then resets the connection."""
         self._links.link(a, b).write_faults.cut(nth, fired)
         self._note(NetworkNote.CUT_HALF_WAY, a, b, f"the connection will break in the middle of frame {nth}")
 
     def block(self, a: str, b: str, *, fired: Fired = nothing) -> None:
-        """Holds data, in this direction only. Attempts to connect, from either side, get no answer."""
+        """Holds data in this direction only. Connection attempts from either side are not answered."""
         self._links.link(a, b).block(fired)
         self._note(NetworkNote.BLOCKED, a, b, "nothing arrives")
 
     def unblock(self, a: str, b: str) -> None:
-        """Lets data through again. What was held arrives, in order."""
+        """Ends `block`. Held data arrives in order."""
         freed = self._links.link(a, b)
         freed.unblock()
         self._note(NetworkNote.UNBLOCKED, a, b, "what was held arrives")
         self._connections.unblocked(freed)
 
     def lose_frames(self, a: str, b: str, count: int, *, fired: Fired = nothing) -> None:
-        """Loses the next `count` whole frames of RocketMQ; their connections live."""
+        """Loses the next `count` complete RocketMQ frames. Their connections stay open."""
         self._links.link(a, b).write_faults.lose(count, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"the next {count} frames will be lost")
 
     def lose_frames_by_chance(self, a: str, b: str, rate: float, *, fired: Fired = nothing) -> None:
-        """Loses each frame with that probability until it is set to 0; the connections live. Raises ValueError."""
+        """Loses each frame with probability `rate`, until it is set to 0. The connections stay open. Raises ValueError."""
         self._links.link(a, b).write_faults.lose_by_chance(rate, fired)
         self._note(NetworkNote.LOSE_FRAMES, a, b, f"{rate:.0%} of the frames will be lost")
 
     def slow_down(self, a: str, b: str, min_s: float, max_s: float, *, fired: Fired = nothing) -> None:
-        """Sets the limits of the latency of what is written from now on. Raises ValueError for a negative or reversed range."""
+        """Sets the range of the latency for later writes. Raises ValueError for a negative or reversed range."""
         self._links.link(a, b).slow_down(min_s, max_s, fired)
         self._note(NetworkNote.SLOW, a, b, f"each delivery takes from {min_s:g} s to {max_s:g} s")
 
     def speed_up(self, a: str, b: str) -> None:
-        """Sets the usual limits of the latency again. What is under way is not overtaken."""
+        """Restores the normal latency. Later data does not overtake data in transit."""
         self._links.link(a, b).speed_up()
         self._note(NetworkNote.FAST, a, b, "the usual latency")
 
-    def in_pieces(self, a: str, b: str, is_on: bool, *, most_bytes: int = SMALL_PIECE_BYTES, fired: Fired = nothing) -> None:
-        """Sets whether each write arrives in pieces of 1 to `most_bytes`, each in a callback.
+    def in_pieces(self, a: str, b: str, is_on: bool, *, max_bytes: int = SMALL_PIECE_BYTES, fired: Fired = nothing) -> None:
+        """Sets whether each write arrives in pieces of 1 to `max_bytes`, each in its own callback.
 
-        A write of more than 48 pieces ends in some 16 larger ones: every byte on its own would take hours.
+        After 48 pieces the rest of a write arrives in about 16 larger ones, because many small pieces would take hours.
         """
-        self._links.link(a, b).write_faults.divide(most_bytes if is_on else 0, fired)
+        self._links.link(a, b).write_faults.divide(max_bytes if is_on else 0, fired)
         kind, text = (NetworkNote.IN_PIECES, "small pieces") if is_on else (NetworkNote.IN_ONE_PIECE, "one piece")
         self._note(kind, a, b, f"each write arrives in {text}")
 
     def at_frame(self, name: str, nth: int, act: Callable[[], object], *, is_after: bool) -> None:
-        """Calls `act` once, before or after the process sends the `nth` of its next frames, to whomever.
+        """Calls `act` once, before or after the process sends its `nth` next frame to any receiver.
 
-        `act` may kill the process. If it raises, the rest of the write is lost, and its writer gets the error.
+        `act` may kill the process. If it raises an error, the rest of the write is lost, and the writer receives the error.
         """
         self._links.watch(name, FrameWatch(nth, act, is_after))
 
     def died(self, endpoint: NetworkEndpoint, *, is_power: bool) -> None:
-        """Takes away the ports and connections of a dead process.
+        """Removes the ports and connections of a dead process.
 
-        After a kill its kernel still sends what was written, and then resets each connection.
+        After a kill its kernel still sends written data, then resets each connection.
 
-        A power failure is silent. What the other end has sent or sends without an acknowledgement is sent again, as Linux does:
-        after 0.2 s, and each time after twice the wait, up to 120 s. A machine that has power again answers by a reset. After
-        15 tries in vain, 924.6 s, the connection fails with ETIMEDOUT.
+        After a power failure its machine does not answer. The other end retransmits unacknowledged data like Linux: after 0.2 s,
+        then with doubled delays of up to 120 s. Once the machine runs again, it answers with a reset. After 15 retries, 924.6 s,
+        the connection fails with ETIMEDOUT.
         """
         self._machines.died(endpoint, is_power=is_power)
         count = self._connections.died(endpoint, is_power=is_power)
@@ -132,15 +132,15 @@ class SimulatedNetwork:
         self._history.note(endpoint.name, NetworkNote.CONNECTIONS_OF_DEAD, text)
 
     def freeze(self, name: str) -> None:
-        """Holds what is sent to a stopped process. Its kernel still accepts connections.
+        """Holds data sent to a stopped process. Its kernel still accepts connections.
 
-        A core that keeps the callbacks of the stopped process keeps the order of data and timers, too. Stop it as well.
+        Stop the process as well (`SimulatedProcess.freeze`), which keeps the order of data and timers.
         """
         self._links.freeze(name, True)
         self._history.note(name, NetworkNote.FROZEN, "what is sent to it waits")
 
     def thaw(self, name: str) -> None:
-        """Delivers what waits for a process that goes on, in order."""
+        """Ends `freeze`. Held data arrives in order."""
         self._links.freeze(name, False)
         self._connections.thawed(name)
         self._history.note(name, NetworkNote.THAWED, "what waited arrives")
@@ -150,7 +150,7 @@ class SimulatedNetwork:
 
 
 class _NetworkOfProcess:
-    """The network as one process sees it."""
+    """The network of one process."""
 
     def __init__(self, owner: NetworkEndpoint, machines: Machines, connections: OpenConnections) -> None:
         self._owner = owner
@@ -158,15 +158,15 @@ class _NetworkOfProcess:
         self._connections = connections
 
     async def bind(self, new_protocol: NewProtocol, host: str, port: int, backlog: int) -> Listener:
-        """Binds a port of the process, any free one for 0. Raises OSError."""
+        """Binds a port of the process; 0 selects a free port. Raises OSError."""
         return self._machines.bind(self._owner, new_protocol, host, port)
 
     async def connect(self, new_protocol: Callable[[], P], host: str, port: int, tls: ssl.SSLContext | None) -> P:
-        """Makes a connection. Raises OSError, and ValueError with TLS, which the simulated network does not have."""
+        """Connects to a port. Raises OSError, and ValueError for TLS, which is not simulated."""
         if tls is not None:
-            raise ValueError("the simulated network has no TLS")
+            raise ValueError("the simulated network does not support TLS")
         return await self._connections.connect(self._owner, new_protocol, host, port)
 
     def served(self, protocol: asyncio.Protocol) -> asyncio.Protocol:
-        """Returns the server's own protocol."""
+        """Returns the protocol unchanged."""
         return protocol

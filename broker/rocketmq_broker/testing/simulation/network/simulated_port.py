@@ -9,12 +9,12 @@ from rocketmq_broker.testing.simulation.network.ports import NetworkEndpoint
 
 
 class SimulatedPort(MemoryListener):
-    """A bound port, and the process that holds it."""
+    """A bound port of a process."""
 
     def __init__(
         self, owner: NetworkEndpoint, port: int, new_protocol: NewProtocol, is_local: bool, gone: Callable[[], object]
     ) -> None:
-        """`is_local` means that it accepts connections of its own machine only."""
+        """With `is_local` the port accepts connections from its own machine only."""
         super().__init__(port, new_protocol, None, gone)
         self.owner = owner
         self.is_local = is_local

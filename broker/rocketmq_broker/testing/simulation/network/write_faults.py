@@ -1,7 +1,7 @@
-"""What happens to single writes on a link: frames lost, cut or watched, and bytes that arrive in pieces.
+"""The faults of writes on a link: lost, cut and watched frames, and data that arrives in pieces.
 
-Frames are RocketMQ's: 4 bytes of length, and so many bytes. They are only looked for while a fault needs them. Each write begins
-with a frame's first byte, as those of `rocketmq_broker.remoting` do.
+Frames are RocketMQ's: a length of 4 bytes, followed by as many bytes. They are parsed only while a fault needs them. Each write
+must begin with a frame, as the writes of `rocketmq_broker.remoting` do.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _KNOWN_CODES: Final = frozenset(RequestCode)
 
 @dataclass(slots=True)
 class FrameWatch:
-    """A watch for one of the next frames that a process sends, to whomever."""
+    """A watch for the n-th next frame that a process sends to any receiver."""
 
     left: int
-    """Frames to come, the awaited one included."""
+    """The number of frames up to the awaited one; 1 for the next frame."""
     act: Callable[[], object]
     is_after: bool
-    """Whether the frame leaves before `act` is called."""
+    """Whether the frame is sent before `act` is called."""
 
 
 class WriteFaults:
-    """The faults of the writes on one link."""
+    """The faults of writes on one link."""
 
     def __init__(self, link: str, chance: random.Random, history: NetworkHistory, watches: list[FrameWatch]) -> None:
-        """`link` is its name; `watches` are those of the sending process: all its links share them."""
+        """`link` is the link's name. `watches` are the sender's frame watches, which all its links share."""
         self._link = link
         self._chance = chance
         self._history = history
@@ -49,44 +49,44 @@ class WriteFaults:
         self._loss_fired: Fired = nothing
         self._cut_in = 0
         self._cut_fired: Fired = nothing
-        self._most_bytes = 0
+        self._max_bytes = 0
         self._pieces_fired: Fired = nothing
         self.are_any = False
-        """Whether `passed` must see each write."""
+        """Whether writes must go through `passed`."""
         self.changed()
 
     def lose(self, count: int, fired: Fired) -> None:
-        """Loses so many frames more."""
+        """Loses `count` more frames."""
         self._lost += count
         self._loss_fired = fired
         self.changed()
 
     def lose_by_chance(self, rate: float, fired: Fired) -> None:
-        """Loses each frame with that probability. Raises ValueError for a rate that is none."""
+        """Loses each frame with probability `rate`. Raises ValueError for an invalid rate."""
         if not 0 <= rate <= 1:
-            raise ValueError(f"{self._link}: {rate} is no probability")
+            raise ValueError(f"{self._link}: rate must be between 0 and 1, not {rate}")
         self._lost_rate = rate
         self._loss_fired = fired
         self.changed()
 
     def cut(self, nth: int, fired: Fired) -> None:
-        """Breaks the connection in the middle of the `nth` of the next frames."""
+        """Breaks the connection in the middle of the `nth` next frame."""
         self._cut_in = nth
         self._cut_fired = fired
         self.changed()
 
-    def divide(self, most_bytes: int, fired: Fired = nothing) -> None:
-        """Lets each write arrive in pieces of so many bytes at most; whole again for 0."""
-        self._most_bytes = most_bytes
+    def divide(self, max_bytes: int, fired: Fired = nothing) -> None:
+        """Makes each write arrive in pieces of at most `max_bytes`; 0 ends that."""
+        self._max_bytes = max_bytes
         self._pieces_fired = fired
         self.changed()
 
     def changed(self) -> None:
-        """Notes that faults or watches have come or gone."""
-        self.are_any = self._are_about_frames() or self._most_bytes > 0
+        """Updates `are_any` after a change of faults or watches."""
+        self.are_any = self._are_about_frames() or self._max_bytes > 0
 
     def passed(self, data: bytes) -> Iterator[bytes | None]:
-        """Yields what arrives of one write, piece by piece; None last if the connection breaks."""
+        """Yields the pieces of a write that arrive; None at the end if the connection breaks."""
         if not self._are_about_frames():
             yield from self._pieces(data)
             return
@@ -97,11 +97,11 @@ class WriteFaults:
                 kept.clear()
                 act()
             if self._is_lost():
-                self._note(NetworkNote.FRAME_LOST, f"{_told(frame)} is lost")
+                self._note(NetworkNote.FRAME_LOST, f"{_described(frame)} is lost")
                 continue
             if self._is_cut():
                 arriving = self._chance.randrange(1, len(frame)) if len(frame) > 1 else 0
-                self._note(NetworkNote.HALF_WRITTEN, f"{_told(frame)} is cut after {arriving} bytes: the connection breaks")
+                self._note(NetworkNote.HALF_WRITTEN, f"{_described(frame)} is cut after {arriving} bytes: the connection breaks")
                 yield from self._pieces(b"".join(kept) + frame[:arriving])
                 self.changed()
                 yield None
@@ -137,7 +137,7 @@ class WriteFaults:
         return True
 
     def _due(self, *, is_after: bool) -> Iterator[Callable[[], object]]:
-        """Yields what the watches do before, or after, the next frame."""
+        """Yields the actions of watches that are due before, or after, the next frame."""
         for watch in [watch for watch in self._watches if watch.is_after == is_after]:
             watch.left -= 1
             if not watch.left:
@@ -145,9 +145,9 @@ class WriteFaults:
                 yield watch.act
 
     def _pieces(self, data: bytes) -> Iterator[bytes]:
-        """Yields pieces of a few bytes, and larger ones of a long write's rest: it would else take thousands."""
-        most_bytes = self._most_bytes
-        if not most_bytes:
+        """Splits data into pieces of a few bytes. The rest of a long write is split into larger ones, to limit their number."""
+        max_bytes = self._max_bytes
+        if not max_bytes:
             if data:
                 yield data
             return
@@ -156,8 +156,8 @@ class WriteFaults:
         begin = count = 0
         while begin < len(data):
             if count == _SMALL_PIECES:
-                most_bytes = max(most_bytes, 2 * (len(data) - begin) // _LARGE_PIECES)
-            end = begin + self._chance.randint(1, most_bytes)
+                max_bytes = max(max_bytes, 2 * (len(data) - begin) // _LARGE_PIECES)
+            end = begin + self._chance.randint(1, max_bytes)
             yield data[begin:end]
             begin, count = end, count + 1
 
@@ -165,8 +165,8 @@ class WriteFaults:
         self._history.note(self._link, kind, text)
 
 
-def _told(frame: bytes) -> str:
-    """Tells a frame to a person."""
+def _described(frame: bytes) -> str:
+    """Returns a readable description of a frame."""
     try:
         command = FrameDecoder().feed(frame)[0]
     except (ProtocolError, IndexError):

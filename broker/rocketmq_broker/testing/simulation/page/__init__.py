@@ -1,8 +1,8 @@
-"""One simulated world as one HTML page: which promise broke, after which faults, and the order's way between the processes."""
+"""Renders a simulated world as an HTML page: the first broken promise, the faults before it, and the related events."""
 
-from rocketmq_broker.testing.simulation.page.from_history import told_happenings
+from rocketmq_broker.testing.simulation.page.from_history import reported_events
 from rocketmq_broker.testing.simulation.page.page import page_of
 from rocketmq_broker.testing.simulation.page.picture import picture_of
-from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import BrokenPromise, ReportedEvent, ReportedKind, WorldReport
 
-__all__ = ["BrokenPromise", "ToldHappening", "ToldKind", "ToldWorld", "page_of", "picture_of", "told_happenings"]
+__all__ = ["BrokenPromise", "ReportedEvent", "ReportedKind", "WorldReport", "page_of", "picture_of", "reported_events"]

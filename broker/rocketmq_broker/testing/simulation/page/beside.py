@@ -1,4 +1,4 @@
-"""Two worlds in two columns: with the last fault and without it. What happens in both is folded into a count."""
+"""Two worlds in two columns, with and without the last fault. Events that occur in both are folded into a count."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rocketmq_broker.testing.simulation.page.comparing import Pair
 from rocketmq_broker.testing.simulation.page.kinds import kind_class, tag
 from rocketmq_broker.testing.simulation.page.lanes import who_text
 from rocketmq_broker.testing.simulation.page.markup import counted, escaped, moment_text
-from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, WorldReport
 
 _AROUND: Final = 2
-"""How many happenings of both worlds stay before and after those of one."""
-_LONGEST: Final = 120
-"""Characters of a text in a column."""
+"""The number of common events shown before and after events of only one world."""
+_MAX_LENGTH: Final = 120
+"""The maximum length of a text in a column, in characters."""
 
 
-def columns_of(here: ToldWorld, beside: ToldWorld, pairs: Sequence[Pair]) -> str:
+def columns_of(here: WorldReport, beside: WorldReport, pairs: Sequence[Pair]) -> str:
     """Returns both columns as HTML."""
     return (
         '<div class="pairs">\n<div class="pair heads"><h3>With the last fault</h3><h3>Without it</h3></div>\n'
@@ -43,7 +43,7 @@ def _runs(pairs: Sequence[Pair]) -> Iterator[str]:
 def _fold(run: Sequence[Pair]) -> str:
     if len(run) <= 1:
         return "".join(map(_pair, run))
-    summary = f"<summary>… the same in both worlds: {counted(len(run), 'happening')} …</summary>"
+    summary = f"<summary>… {counted(len(run), 'event')} in both worlds …</summary>"
     return f"<details>{summary}\n{''.join(map(_pair, run))}</details>\n"
 
 
@@ -52,22 +52,22 @@ def _pair(pair: Pair) -> str:
     return f'<div class="pair{mark}">{_cell(pair.here)}{_cell(pair.beside)}</div>\n'
 
 
-def _cell(happening: ToldHappening | None) -> str:
+def _cell(happening: ReportedEvent | None) -> str:
     if happening is None:
         return '<p class="none">nothing</p>'
     who = f"<b>{who_text(happening)}</b> " if happening.process else ""
     return (
         f'<p class="{kind_class(happening.kind)}"><span class="at">{moment_text(happening.at_ns)}</span> {who}'
-        f"{tag(happening.kind)}{escaped(happening.text, _LONGEST)}</p>"
+        f"{tag(happening.kind)}{escaped(happening.text, _MAX_LENGTH)}</p>"
     )
 
 
-def _end(world: ToldWorld) -> str:
+def _end(world: WorldReport) -> str:
     if not world.violations:
         return '<p class="good">Every promise holds.</p>'
     return f'<p class="bad">{counted(len(world.violations), "broken promise")}.</p>'
 
 
-def only_in(pairs: Iterable[Pair]) -> frozenset[ToldHappening]:
-    """Returns the happenings that the world beside lacks."""
+def only_in(pairs: Iterable[Pair]) -> frozenset[ReportedEvent]:
+    """Returns the events that do not occur in the other world."""
     return frozenset(pair.here for pair in pairs if pair.here is not None and not pair.is_same)

@@ -1,4 +1,4 @@
-"""Two worlds side by side: what happens in both, and what in one of them."""
+"""Compares two worlds: events that occur in both, and events that occur in one of them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import zip_longest
 
-from rocketmq_broker.testing.simulation.page.told import ToldHappening
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What happens at one place of two stories. One of both is None if a happening has no partner."""
+    """The events at one position of two histories. One is None if the other has no counterpart."""
 
-    here: ToldHappening | None
-    beside: ToldHappening | None
+    here: ReportedEvent | None
+    beside: ReportedEvent | None
     is_same: bool
-    """True if both tell of one event, though perhaps at another time."""
+    """Whether both are the same event, possibly at different times."""
 
 
-def pairs_of(here: Sequence[ToldHappening], beside: Sequence[ToldHappening]) -> list[Pair]:
-    """Returns both stories in one order, with partners in one pair. Times and keys alone make no difference."""
+def pairs_of(here: Sequence[ReportedEvent], beside: Sequence[ReportedEvent]) -> list[Pair]:
+    """Aligns both histories, with equal events in one pair. Times and keys are not compared."""
     return list(_pairs(here, beside))
 
 
-def _pairs(here: Sequence[ToldHappening], beside: Sequence[ToldHappening]) -> Iterator[Pair]:
+def _pairs(here: Sequence[ReportedEvent], beside: Sequence[ReportedEvent]) -> Iterator[Pair]:
     matcher = SequenceMatcher(None, [_event(one) for one in here], [_event(one) for one in beside], autojunk=False)
     for operation, begin, end, beside_begin, beside_end in matcher.get_opcodes():
         is_same = operation == "equal"
@@ -33,8 +33,8 @@ def _pairs(here: Sequence[ToldHappening], beside: Sequence[ToldHappening]) -> It
             yield Pair(one, other, is_same)
 
 
-def _event(happening: ToldHappening) -> tuple[str, str, str, str]:
-    """Returns what two worlds have in common at an event, though their ids differ."""
+def _event(happening: ReportedEvent) -> tuple[str, str, str, str]:
+    """Returns the parts of an event to compare, with ids replaced, because these differ between worlds."""
     text = happening.text
     for key in sorted(happening.keys, key=len, reverse=True):
         if key:

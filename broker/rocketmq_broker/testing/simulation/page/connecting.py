@@ -1,4 +1,4 @@
-"""Which names belong to a broken promise: those of its order, of the order's transaction, and of the transaction's messages."""
+"""Finds the keys related to a broken promise: those of its order, of its transaction, and of the transaction's messages."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rocketmq_broker.testing.simulation.page.told import ToldHappening
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 MAX_NEIGHBOURS: Final = 8
-"""A name beside more names than this is common to many orders (a customer, a queue). It leads no further."""
+"""A key with more neighbours than this is shared by many orders, such as a customer or a queue. It is not followed."""
 
 
-def connected_keys(happenings: Sequence[ToldHappening], keys: Iterable[str]) -> frozenset[str]:
-    """Returns the keys, and all names that happenings connect with them, over any number of steps.
+def connected_keys(happenings: Sequence[ReportedEvent], keys: Iterable[str]) -> frozenset[str]:
+    """Returns the keys, and all keys connected with them through events, over any number of steps.
 
-    The given keys lead further however common they are.
+    The given keys are always followed, whatever the number of their neighbours.
     """
     neighbours: dict[str, set[str]] = defaultdict(set)
     for happening in happenings:

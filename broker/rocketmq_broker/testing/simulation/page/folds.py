@@ -1,4 +1,4 @@
-"""What a page does not show at once: a wait is a mark with its length, and other happenings are a count that opens to a list."""
+"""The folded parts of a page: waits with their length, and other events as a count that opens to a list."""
 
 from __future__ import annotations
 
@@ -7,35 +7,35 @@ from collections.abc import Sequence
 from typing import Final
 
 from rocketmq_broker.testing.simulation.page.markup import escaped, moment_text, wait_text
-from rocketmq_broker.testing.simulation.page.told import ToldHappening
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 LONG_WAIT_NS: Final = 1_000_000_000
-"""A wait of this length gets a mark."""
+"""The minimum length of a wait that is marked."""
 MAX_BYTES: Final = 400_000
-"""The space on a page for the lines of all folds together."""
+"""The maximum total size of the lines in all folds of a page."""
 _MAX_LINE_LENGTH: Final = 160
 _MAX_KINDS: Final = 4
 
 
 class Folds:
-    """Writes the folds of one page. It lists happenings while there is space, and counts the others."""
+    """Renders the folds of one page. Lists events up to the size limit, and counts the others."""
 
-    def __init__(self, most_bytes: int = MAX_BYTES) -> None:
-        """`most_bytes` is the space for lines."""
-        self._left = most_bytes
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        """`max_bytes` is the maximum total size of the lines."""
+        self._left = max_bytes
 
-    def fold(self, waited_ns: int, skipped: Sequence[ToldHappening], beside: str = "") -> str:
-        """Returns the HTML between two shown happenings; empty if nothing lies between them. `beside` is HTML for its row."""
+    def fold(self, waited_ns: int, skipped: Sequence[ReportedEvent], beside: str = "") -> str:
+        """Returns the HTML between two shown events; empty if nothing was left out. `beside` is further HTML for the row."""
         wait = f'<b class="at">… {wait_text(waited_ns)} …</b>' if waited_ns >= LONG_WAIT_NS else ""
         if not (wait or skipped):
             return ""
         return f'<li class="fold{" wait" if wait else ""}">{wait}{beside}{self._list(skipped) if skipped else ""}</li>\n'
 
-    def _list(self, skipped: Sequence[ToldHappening]) -> str:
+    def _list(self, skipped: Sequence[ReportedEvent]) -> str:
         others = f"{len(skipped):,} other{'' if len(skipped) == 1 else 's'} ({_kinds(skipped)})"
         return f'<details><summary>{others}</summary><pre tabindex="0">{self._lines(skipped)}</pre></details>'
 
-    def _lines(self, skipped: Sequence[ToldHappening]) -> str:
+    def _lines(self, skipped: Sequence[ReportedEvent]) -> str:
         lines: list[str] = []
         for happening in skipped:
             line = _line(happening)
@@ -48,15 +48,15 @@ class Folds:
         return "\n".join(lines)
 
 
-def _line(happening: ToldHappening) -> str:
+def _line(happening: ReportedEvent) -> str:
     way = f"{happening.process} → {happening.to}" if happening.to else happening.process
     return f"{moment_text(happening.at_ns)}  {escaped(f'{way}: {happening.text}', _MAX_LINE_LENGTH)}"
 
 
-def _kinds(happenings: Sequence[ToldHappening]) -> str:
+def _kinds(happenings: Sequence[ReportedEvent]) -> str:
     counts = Counter(happening.kind for happening in happenings)
     if len(counts) == 1:
         return escaped(next(iter(counts)))
     most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    told = [f"{escaped(kind)} {count:,}" for kind, count in most[:_MAX_KINDS]]
-    return ", ".join(told) + (", …" if len(most) > _MAX_KINDS else "")
+    listed = [f"{escaped(kind)} {count:,}" for kind, count in most[:_MAX_KINDS]]
+    return ", ".join(listed) + (", …" if len(most) > _MAX_KINDS else "")

@@ -1,4 +1,4 @@
-"""Where a happening stands in the picture of lanes: columns of a grid with two for each lane, so that a lane's line has a middle.
+"""The grid of the lanes, for the positions of events. Each lane has two columns, with the lane's line between them.
 
 column   1      2     3     4     5   …
        times |  lane 0   |  lane 1  | …
@@ -12,15 +12,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rocketmq_broker.testing.simulation.page.told import ToldHappening
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent
 
 _NOTE_WIDTH: Final = 5
-"""Columns of a text at a lane, if there are so many."""
+"""The maximum width of a text at a lane, in columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The lines of the grid between which a part of a row stands."""
+    """The grid lines at the begin and the end of an item."""
 
     begin: int
     end: int
@@ -31,17 +31,17 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The lanes that a picture shows."""
+    """The shown lanes."""
 
     lanes: tuple[str, ...]
 
     @property
     def end(self) -> int:
-        """The last line."""
+        """The last grid line."""
         return 2 + 2 * len(self.lanes)
 
     def line(self, lane: str) -> int:
-        """Returns the line that a lane's happenings stand at."""
+        """Returns the grid line of a lane."""
         return 3 + 2 * self.lanes.index(lane)
 
     def head(self, lane: str) -> Columns:
@@ -49,30 +49,30 @@ class Grid:
         return Columns(self.line(lane) - 1, self.line(lane) + 1)
 
     def arrow(self, process: str, to: str) -> Columns:
-        """Returns the columns of an arrow, whichever direction it has."""
+        """Returns the columns of an arrow in either direction."""
         first, last = sorted((self.line(process), self.line(to)))
         return Columns(first, last)
 
     def above_arrow(self, process: str, to: str) -> Columns:
-        """Returns the columns of an arrow's text: half a lane wider on each side."""
+        """Returns the columns of an arrow's text, which is half a lane wider on each side."""
         arrow = self.arrow(process, to)
         return Columns(arrow.begin - 1, arrow.end + 1)
 
     def note(self, process: str) -> Columns:
-        """Returns the columns of a text at a lane: to the right of its line, and in the last lanes to the left."""
+        """Returns the columns of a text at a lane: to the right of the lane's line, or to the left in the last lanes."""
         line = self.line(process)
         if self.is_noted_left(process):
             return Columns(max(2, line - _NOTE_WIDTH), line)
         return Columns(line, min(line + _NOTE_WIDTH, self.end))
 
     def is_noted_left(self, process: str) -> bool:
-        """Returns True for a lane that has more space to its left than a text would find to its right."""
+        """Returns whether a lane has more space to the left than a text would have to the right."""
         line = self.line(process)
         return self.end - line < min(_NOTE_WIDTH, line - 2)
 
 
-def grid_of(lanes: Sequence[str], happenings: Iterable[ToldHappening]) -> Grid:
-    """Returns the lanes in which something happens, in their order; lanes that nobody announced stand at the end."""
+def grid_of(lanes: Sequence[str], happenings: Iterable[ReportedEvent]) -> Grid:
+    """Returns the grid of the lanes with events, in the given order. Lanes not in `lanes` are added at the end."""
     used = dict.fromkeys(name for one in happenings for name in (one.process, one.to) if name)
     announced = [lane for lane in dict.fromkeys(lanes) if lane in used]
     return Grid((*announced, *(name for name in used if name not in set(announced))))

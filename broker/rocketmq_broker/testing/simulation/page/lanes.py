@@ -1,4 +1,4 @@
-"""The picture of a world: a lane for each process, time downwards, an arrow for each message. On a phone it is a list."""
+"""Renders a world as lanes: one for each process, with time running downwards and an arrow for each message."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from rocketmq_broker.testing.simulation.page.grid import Grid, grid_of
 from rocketmq_broker.testing.simulation.page.kinds import KINDS, kind_class, tag
 from rocketmq_broker.testing.simulation.page.markup import escaped, listed, moment_text
 from rocketmq_broker.testing.simulation.page.scene import Scene
-from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldKind, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, ReportedKind, WorldReport
 
 
-def lanes_of(world: ToldWorld, scene: Scene, anchors: Sequence[str], only_here: Collection[ToldHappening]) -> str:
-    """Returns the picture as HTML. `anchors` are the ids of its rows.
+def lanes_of(world: WorldReport, scene: Scene, anchors: Sequence[str], only_here: Collection[ReportedEvent]) -> str:
+    """Returns the lanes as HTML. `anchors` are the ids of the rows.
 
-    It marks the happenings that the world beside lacks: `only_here`.
+    Events in `only_here`, which do not occur in the other world, are marked.
     """
     grid = grid_of(world.lanes, scene.happenings)
     heads = "".join(f'<b style="grid-column:{grid.head(lane)}">{escaped(lane)}</b>' for lane in grid.lanes)
     lives = "".join(f'<i style="grid-column:{grid.line(lane)}"></i>' for lane in grid.lanes)
     return (
         f"{_legend(scene, bool(only_here))}\n"
-        '<div class="scroll" tabindex="0" role="group" aria-label="What happened, from top to bottom">\n'
+        '<div class="scroll" tabindex="0" role="group" aria-label="Events, from top to bottom">\n'
         f'<div class="lanes" style="--halves:{2 * len(grid.lanes)}">\n'
         f'<div class="heads" aria-hidden="true"><span>time</span>{heads}</div>\n'
         f'<div class="lives" aria-hidden="true">{lives}</div>\n'
@@ -30,28 +30,28 @@ def lanes_of(world: ToldWorld, scene: Scene, anchors: Sequence[str], only_here: 
     )
 
 
-def who_text(happening: ToldHappening) -> str:
-    """Returns as HTML where a happening happens: `orders-1`, or `orders-1 → broker-a`."""
+def who_text(happening: ReportedEvent) -> str:
+    """Returns the HTML of an event's process and receiver: `orders-1`, or `orders-1 → broker-a`."""
     if happening.to and happening.to != happening.process:
         return f"{escaped(happening.process)} → {escaped(happening.to)}"
     return escaped(happening.process)
 
 
-def _rows(scene: Scene, grid: Grid, anchors: Sequence[str], only_here: Collection[ToldHappening]) -> Iterator[str]:
+def _rows(scene: Scene, grid: Grid, anchors: Sequence[str], only_here: Collection[ReportedEvent]) -> Iterator[str]:
     folds = Folds()
     down: set[str] = set()
     for one, anchor in zip(scene.shown, anchors, strict=True):
         happening = one.happening
         yield folds.fold(one.waited_ns, one.skipped, _down(grid, down))
-        if happening.kind == ToldKind.START:
+        if happening.kind == ReportedKind.START:
             down.discard(happening.process)
         yield _row(happening, grid, anchor, happening in only_here, _down(grid, down))
-        if happening.kind == ToldKind.DEATH:
+        if happening.kind == ReportedKind.DEATH:
             down.add(happening.process)
     yield folds.fold(0, scene.skipped_after, _down(grid, down))
 
 
-def _row(happening: ToldHappening, grid: Grid, anchor: str, is_only_here: bool, down: str) -> str:
+def _row(happening: ReportedEvent, grid: Grid, anchor: str, is_only_here: bool, down: str) -> str:
     marks = f"{kind_class(happening.kind)}{' only' if is_only_here else ''}"
     moment = f'<a class="at" href="#{anchor}">{moment_text(happening.at_ns)}</a>'
     who = f'<span class="who">{who_text(happening)}</span>'
@@ -62,7 +62,7 @@ def _down(grid: Grid, down: Collection[str]) -> str:
     return "".join(f'<i class="down" style="grid-column:{grid.line(lane)}"></i>' for lane in grid.lanes if lane in down)
 
 
-def _drawn(happening: ToldHappening, grid: Grid) -> str:
+def _drawn(happening: ReportedEvent, grid: Grid) -> str:
     text = f"<span>{tag(happening.kind)}{escaped(happening.text)}</span>"
     process, to = happening.process, happening.to
     if not process:
@@ -81,10 +81,10 @@ def _legend(scene: Scene, has_marks: bool) -> str:
     found = {happening.kind for happening in scene.happenings}
     items = [f'<li class="{kind_class(kind)}">{name}</li>' for kind, name in KINDS.items() if kind in found]
     if has_marks:
-        items.append('<li class="only">only in this world, not in the one beside it</li>')
+        items.append('<li class="only">only in this world, not in the other one</li>')
     return f'<ul class="legend" aria-label="Colours">{"".join(items)}</ul>'
 
 
-def _silent(world: ToldWorld, grid: Grid) -> str:
+def _silent(world: WorldReport, grid: Grid) -> str:
     silent = [escaped(lane) for lane in world.lanes if lane not in grid.lanes]
-    return f'<p class="faint">Nothing of this happened in {listed(silent)}.</p>\n' if silent else ""
+    return f'<p class="faint">No events in {listed(silent)}.</p>\n' if silent else ""

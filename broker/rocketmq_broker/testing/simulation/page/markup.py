@@ -1,4 +1,4 @@
-"""Text of a world as text of an HTML page."""
+"""Formats texts of a world for an HTML page."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Final
 from rocketmq_broker.message.text.printable import printable
 
 _NS_PER_MS: Final = 1_000_000
-_LONGEST: Final = 240
-"""Characters of a text that a row shows."""
+_MAX_LENGTH: Final = 240
+"""The maximum length of a text in a row, in characters."""
 
 
-def escaped(text: str, longest: int | None = _LONGEST) -> str:
-    """Returns the text as HTML, for elements and attributes: its tags have no effect, and unprintable characters are visible."""
-    return escape(printable(text, longest))
+def escaped(text: str, max_length: int | None = _MAX_LENGTH) -> str:
+    """Escapes a text for HTML elements and attributes, and makes unprintable characters visible."""
+    return escape(printable(text, max_length))
 
 
 def moment_text(at_ns: int) -> str:
-    """Formats a time since the world began in minutes and seconds: `1:21.204`, or in hours: `2:05:03.100`."""
+    """Formats a time since the world began as `1:21.204` (minutes and seconds), or with hours as `2:05:03.100`."""
     seconds, milliseconds = divmod(at_ns // _NS_PER_MS, 1000)
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)
@@ -27,7 +27,7 @@ def moment_text(at_ns: int) -> str:
 
 
 def wait_text(wait_ns: int) -> str:
-    """Formats a wait in full seconds, and a longer one in its two largest units: `57 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Formats a duration in its two largest units, down to seconds: `57 s`, `3 min 20 s`, `2 h 5 min`."""
     minutes, seconds = divmod(wait_ns // (1000 * _NS_PER_MS), 60)
     hours, minute = divmod(minutes, 60)
     if hours:
@@ -38,10 +38,10 @@ def wait_text(wait_ns: int) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """Returns a number with its noun: `1 fault`, `1,234 faults`."""
+    """Formats a number with its noun: `1 fault`, `1,234 faults`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def listed(parts: list[str]) -> str:
-    """Joins parts as a sentence does: `a, b and c`."""
+    """Joins parts for a sentence: `a, b and c`."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

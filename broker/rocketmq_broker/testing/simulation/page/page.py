@@ -1,4 +1,4 @@
-"""The page of a world, from the first sentence to the plan: one file without a network."""
+"""Renders the page of a world: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rocketmq_broker.testing.simulation.page.lanes import lanes_of
 from rocketmq_broker.testing.simulation.page.markup import counted, escaped, moment_text
 from rocketmq_broker.testing.simulation.page.scene import scene_of
 from rocketmq_broker.testing.simulation.page.summary import beside_sentence, broken_sentence, faults_sentence
-from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldKind, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, ReportedKind, WorldReport
 
 _HERE: Final = Path(__file__).parent
 _MAX_PLAN_LENGTH: Final = 60_000
@@ -24,26 +24,26 @@ BROKEN: Final = "broken"
 """The id of the first broken promise."""
 
 
-def page_of(told: ToldWorld, beside: ToldWorld | None = None) -> str:
-    """Returns one HTML file that tells a world. `beside` is the same world without its last fault.
+def page_of(world: WorldReport, beside: WorldReport | None = None) -> str:
+    """Returns the HTML page of a world. `beside` is the same world without its last fault.
 
-    The same values give the same text. Its size is bounded, however much happened.
+    Equal arguments give equal pages. The size of the page is bounded, whatever the number of events.
     """
-    scene = scene_of(told, told.first_broken)
+    scene = scene_of(world, world.first_broken)
     anchors = _anchors(scene.happenings)
     links = dict(zip(scene.happenings, anchors, strict=True))
-    pairs = [] if beside is None else pairs_of(scene.happenings, scene_of(beside, told.first_broken).happenings)
+    pairs = [] if beside is None else pairs_of(scene.happenings, scene_of(beside, world.first_broken).happenings)
     script = (_HERE / "page.js").read_text(encoding="utf-8")
     return (
-        f"{_head(told, script)}<body>\n<main>\n<h1>{escaped(told.title)} <small>world {told.seed}</small></h1>\n"
-        f"{_verdict(told, beside, links)}"
-        f'<div class="bar"><h2 id="story">What happened</h2>{_switch(told, len(scene.shown))}</div>\n'
-        f"{lanes_of(told, scene, anchors, only_in(pairs))}"
-        f"{_beside(told, beside, pairs)}{_others(told)}{_origin(told)}</main>\n<script>{script}</script>\n</body>\n</html>\n"
+        f"{_head(world, script)}<body>\n<main>\n<h1>{escaped(world.title)} <small>world {world.seed}</small></h1>\n"
+        f"{_verdict(world, beside, links)}"
+        f'<div class="bar"><h2 id="story">Events</h2>{_switch(world, len(scene.shown))}</div>\n'
+        f"{lanes_of(world, scene, anchors, only_in(pairs))}"
+        f"{_beside(world, beside, pairs)}{_others(world)}{_origin(world)}</main>\n<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def _head(told: ToldWorld, script: str) -> str:
+def _head(world: WorldReport, script: str) -> str:
     style = (_HERE / "page.css").read_text(encoding="utf-8")
     script_hash = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script_hash}'"
@@ -51,48 +51,48 @@ def _head(told: ToldWorld, script: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>World {told.seed}: {escaped(told.title)}</title>\n<style>\n{style}</style>\n</head>\n"
+        f"<title>World {world.seed}: {escaped(world.title)}</title>\n<style>\n{style}</style>\n</head>\n"
     )
 
 
-def _anchors(happenings: list[ToldHappening]) -> list[str]:
+def _anchors(happenings: list[ReportedEvent]) -> list[str]:
     anchors = [f"h{number}" for number in range(len(happenings))]
-    first = next((place for place, happening in enumerate(happenings) if happening.kind == ToldKind.VIOLATION), None)
+    first = next((place for place, happening in enumerate(happenings) if happening.kind == ReportedKind.VIOLATION), None)
     if first is not None:
         anchors[first] = BROKEN
     return anchors
 
 
-def _verdict(told: ToldWorld, beside: ToldWorld | None, links: Mapping[ToldHappening, str]) -> str:
-    ways = [f'<a href="#{BROKEN}">Go to the moment</a>'] if told.violations else []
+def _verdict(world: WorldReport, beside: WorldReport | None, links: Mapping[ReportedEvent, str]) -> str:
+    ways = [f'<a href="#{BROKEN}">Go to the moment</a>'] if world.violations else []
     compared = ""
     if beside is not None:
-        compared = f"<p>{beside_sentence(told, beside)}</p>\n"
+        compared = f"<p>{beside_sentence(world, beside)}</p>\n"
         ways.append('<a href="#beside">Compare both worlds</a>')
-    ways.append('<a href="#repeat">Play it again</a>')
+    ways.append('<a href="#repeat">Repeat this run</a>')
     return (
-        f'<div class="verdict {"bad" if told.violations else "good"}">\n<p>{broken_sentence(told)}</p>\n'
-        f"<p>{faults_sentence(told, links)}</p>\n{compared}"
+        f'<div class="verdict {"bad" if world.violations else "good"}">\n<p>{broken_sentence(world)}</p>\n'
+        f"<p>{faults_sentence(world, links)}</p>\n{compared}"
         f'<p class="ways">{" ".join(ways)}</p>\n</div>\n'
     )
 
 
-def _switch(told: ToldWorld, shown: int) -> str:
-    count = f"{shown:,} of {counted(max(shown, len(told.happenings)), 'happening')}"
+def _switch(world: WorldReport, shown: int) -> str:
+    count = f"{shown:,} of {counted(max(shown, len(world.happenings)), 'event')}"
     return (
         f'<span class="faint">{count}; times in minutes:seconds since the world began</span>'
         '<label hidden><input type="checkbox" id="everything"> Show everything</label>'
     )
 
 
-def _beside(told: ToldWorld, beside: ToldWorld | None, pairs: list[Pair]) -> str:
+def _beside(world: WorldReport, beside: WorldReport | None, pairs: list[Pair]) -> str:
     if beside is None:
         return ""
-    return f'<h2 id="beside">The same world without the last fault</h2>\n{columns_of(told, beside, pairs)}'
+    return f'<h2 id="beside">The same world without the last fault</h2>\n{columns_of(world, beside, pairs)}'
 
 
-def _others(told: ToldWorld) -> str:
-    others = sorted(told.violations, key=lambda broken: broken.at_ns)[1:]
+def _others(world: WorldReport) -> str:
+    others = sorted(world.violations, key=lambda broken: broken.at_ns)[1:]
     if not others:
         return ""
     items = [f"<li>{moment_text(one.at_ns)} “{escaped(one.promise)}”: {escaped(one.text)}</li>\n" for one in others[:_MAX_OTHERS]]
@@ -101,18 +101,18 @@ def _others(told: ToldWorld) -> str:
     return f"<h2>Promises that broke after the first one</h2>\n<ul>\n{''.join(items)}</ul>\n"
 
 
-def _origin(told: ToldWorld) -> str:
-    command = f'<pre class="command" tabindex="0">{_lines(told.how_to_repeat)}</pre>\n' if told.how_to_repeat else ""
-    digest = f"<p>Digest of the whole history: <code>{escaped(told.digest)}</code>. An equal run has an equal digest.</p>\n"
-    plan = json.dumps(told.plan, indent=2, ensure_ascii=False)
+def _origin(world: WorldReport) -> str:
+    command = f'<pre class="command" tabindex="0">{_lines(world.how_to_repeat)}</pre>\n' if world.how_to_repeat else ""
+    digest = f"<p>Digest of the whole history: <code>{escaped(world.digest)}</code>. A repeated run has the same digest.</p>\n"
+    plan = json.dumps(world.plan, indent=2, ensure_ascii=False)
     return (
-        f'<h2 id="repeat">Play it again</h2>\n{command}{digest if told.digest else ""}'
-        f"<details><summary>The plan: what customers do, and what goes wrong</summary>\n"
+        f'<h2 id="repeat">Repeat this run</h2>\n{command}{digest if world.digest else ""}'
+        f"<details><summary>The plan: the customers' actions and the faults</summary>\n"
         f'<pre class="plan" tabindex="0">{_lines(plan, _MAX_PLAN_LENGTH)}</pre></details>\n'
     )
 
 
-def _lines(text: str, longest: int | None = None) -> str:
-    cut = text[:longest]
+def _lines(text: str, max_length: int | None = None) -> str:
+    cut = text[:max_length]
     more = f"\n… and {len(text) - len(cut):,} more characters" if len(cut) < len(text) else ""
     return "\n".join(escaped(line, None) for line in cut.split("\n")) + more

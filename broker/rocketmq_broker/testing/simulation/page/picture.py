@@ -1,6 +1,6 @@
-"""The picture of a world as SVG, for documents: the lanes of its page alone, with nothing to open.
+"""Renders the lanes of a world as an SVG picture, for documents.
 
-Coordinates are pixels. The height follows from what happened; texts have the width that a usual sans-serif font gives them.
+Coordinates are pixels. The height depends on the number of events. Text widths are estimated for a common sans-serif font.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rocketmq_broker.testing.simulation.page.grid import Grid, grid_of
 from rocketmq_broker.testing.simulation.page.kinds import KINDS, kind_class
 from rocketmq_broker.testing.simulation.page.markup import escaped, moment_text, wait_text
 from rocketmq_broker.testing.simulation.page.scene import ShownHappening, scene_of
-from rocketmq_broker.testing.simulation.page.told import ToldHappening, ToldKind, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import ReportedEvent, ReportedKind, WorldReport
 
 _WIDTH: Final = 1000
 _TIMES: Final = 112
@@ -24,19 +24,19 @@ _TIMES: Final = 112
 _HEAD: Final = 34
 _LINE: Final = 19
 _LETTER: Final = 7.9
-"""The width of a letter of the broken promises' bold text."""
+"""The estimated width of a letter in the bold text of broken promises."""
 _MARGIN: Final = 12
 
 
-def picture_of(told: ToldWorld) -> str:
-    """Returns an SVG file with what belongs to the first broken promise; all happenings of a short world without one."""
-    scene = scene_of(told, told.first_broken)
-    drawing = _Drawing(grid_of(told.lanes, scene.happenings), _HEAD + _MARGIN)
+def picture_of(world: WorldReport) -> str:
+    """Returns an SVG file with the events related to the first broken promise, or all events of a short world without one."""
+    scene = scene_of(world, world.first_broken)
+    drawing = _Drawing(grid_of(world.lanes, scene.happenings), _HEAD + _MARGIN)
     style = Path(__file__).with_name("picture.css").read_text(encoding="utf-8")
     body = "".join(drawing.row(one) for one in scene.shown)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {drawing.bottom + _MARGIN}" role="img">\n'
-        f"<title>{escaped(told.title, None)}</title>\n<style>\n{style}</style>\n"
+        f"<title>{escaped(world.title, None)}</title>\n<style>\n{style}</style>\n"
         f'<rect class="ground" width="{_WIDTH}" height="{drawing.bottom + _MARGIN}" rx="8"/>\n'
         f"{drawing.heads()}{body}</svg>\n"
     )
@@ -44,14 +44,14 @@ def picture_of(told: ToldWorld) -> str:
 
 @dataclass(slots=True)
 class _Drawing:
-    """Rows from top to bottom."""
+    """The rows drawn so far, from top to bottom."""
 
     grid: Grid
     bottom: int
-    """Where the next row begins."""
+    """The y coordinate of the next row."""
 
     def heads(self) -> str:
-        """Returns the names of the lanes and their lines. Use it after all rows."""
+        """Returns the names and lines of the lanes. Call it after all rows."""
         return "".join(
             f'<text class="head middle" x="{self._x(lane)}" y="24">{escaped(lane)}</text>'
             f'<line class="life" x1="{self._x(lane)}" x2="{self._x(lane)}" y1="{_HEAD}" y2="{self.bottom}"/>\n'
@@ -59,7 +59,7 @@ class _Drawing:
         )
 
     def row(self, one: ShownHappening) -> str:
-        """Returns a happening, and the wait before it."""
+        """Returns an event and the wait before it."""
         return "".join([*self._gap(one), *self._happening(one.happening)])
 
     def _gap(self, one: ShownHappening) -> Iterator[str]:
@@ -67,9 +67,9 @@ class _Drawing:
             yield f'<text class="at end" x="{_TIMES - 8}" y="{self.bottom + 14}">… {wait_text(one.waited_ns)} …</text>\n'
             self.bottom += _LINE + 4
 
-    def _happening(self, happening: ToldHappening) -> Iterator[str]:
+    def _happening(self, happening: ReportedEvent) -> Iterator[str]:
         kind = kind_class(happening.kind)
-        if happening.kind == ToldKind.VIOLATION or not happening.process:
+        if happening.kind == ReportedKind.VIOLATION or not happening.process:
             yield from self._for_all(happening)
             return
         yield f'<text class="at end" x="{_TIMES - 8}" y="{self.bottom + 14}">{moment_text(happening.at_ns)}</text>\n'
@@ -77,25 +77,25 @@ class _Drawing:
         yield from (self._arrow(happening) if happening.to and happening.to != happening.process else self._note(happening))
         yield "</g>\n"
 
-    def _arrow(self, happening: ToldHappening) -> Iterator[str]:
+    def _arrow(self, happening: ReportedEvent) -> Iterator[str]:
         begin, end = self._x(happening.process), self._x(happening.to or "")
         back = -9 if end > begin else 9
         y = self.bottom + _LINE + 3
-        lost = " lost" if happening.kind == ToldKind.FAULT else ""
+        lost = " lost" if happening.kind == ReportedKind.FAULT else ""
         yield f'<text class="middle halo" x="{(begin + end) // 2}" y="{self.bottom + 14}">{escaped(happening.text, 75)}</text>'
         yield f'<line class="way{lost}" x1="{begin}" x2="{end + back}" y1="{y}" y2="{y}"/>'
         yield f'<path class="tip" d="M{end} {y}l{back} -5v10z"/>'
         self.bottom += _LINE + 13
 
-    def _note(self, happening: ToldHappening) -> Iterator[str]:
+    def _note(self, happening: ReportedEvent) -> Iterator[str]:
         x, is_left = self._x(happening.process), self.grid.is_noted_left(happening.process)
-        wrong = " wrong" if happening.kind in (ToldKind.FAULT, ToldKind.DEATH) else ""
+        wrong = " wrong" if happening.kind in (ReportedKind.FAULT, ReportedKind.DEATH) else ""
         yield f'<rect class="tip" x="{x - 2}" y="{self.bottom}" width="4" height="{_LINE}"/>'
         side = f'class="halo{wrong} end" x="{x - 9}"' if is_left else f'class="halo{wrong}" x="{x + 9}"'
         yield f'<text {side} y="{self.bottom + 14}">{escaped(happening.text, 75)}</text>'
         self.bottom += _LINE + 7
 
-    def _for_all(self, happening: ToldHappening) -> Iterator[str]:
+    def _for_all(self, happening: ReportedEvent) -> Iterator[str]:
         space = _WIDTH - _TIMES - 2 * _MARGIN
         lines = textwrap.wrap(happening.text, int(space / _LETTER))
         height = _LINE * len(lines) + 12

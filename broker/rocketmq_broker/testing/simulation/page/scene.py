@@ -1,4 +1,4 @@
-"""The part of a world that its page shows: what belongs to the broken promise, with the waits and all others between."""
+"""Selects the events that a page shows: those related to the broken promise, with the waits and skipped events in between."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketmq_broker.testing.simulation.page.connecting import connected_keys
-from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import BrokenPromise, ReportedEvent, ReportedKind, WorldReport
 
 MAX_SHOWN: Final = 300
 _FIRST_SHOWN: Final = 40
-"""How many of the first happenings stay if there are too many; the last ones fill the rest."""
+"""The number of first events to keep if there are too many. The last events fill the rest."""
 _LEADING_UP: Final = 40
-"""How many happenings up to a broken promise without a key are taken to matter."""
-_CONCERN_ALL: Final = frozenset({ToldKind.FAULT, ToldKind.DEATH, ToldKind.START, ToldKind.VIOLATION})
+"""The number of events shown before a broken promise without keys."""
+_CONCERN_ALL: Final = frozenset({ReportedKind.FAULT, ReportedKind.DEATH, ReportedKind.START, ReportedKind.VIOLATION})
 
 
 @dataclass(frozen=True, slots=True)
 class ShownHappening:
-    """A happening that the page shows, and what it leaves out before."""
+    """A shown event, and the events skipped before it."""
 
-    happening: ToldHappening
+    happening: ReportedEvent
     waited_ns: int
-    """Nanoseconds since the happening that the page shows before it; 0 for the first."""
-    skipped: tuple[ToldHappening, ...]
-    """The happenings between the two."""
+    """The nanoseconds since the previous shown event; 0 for the first one."""
+    skipped: tuple[ReportedEvent, ...]
+    """The events skipped since the previous shown event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The happenings that a page shows, in order."""
+    """The events of a page, in order."""
 
     shown: tuple[ShownHappening, ...]
-    skipped_after: tuple[ToldHappening, ...]
-    """The happenings after the last one that the page shows."""
+    skipped_after: tuple[ReportedEvent, ...]
+    """The events skipped after the last shown one."""
 
     @property
-    def happenings(self) -> list[ToldHappening]:
-        """The happenings that the page shows."""
+    def happenings(self) -> list[ReportedEvent]:
+        """The shown events."""
         return [one.happening for one in self.shown]
 
 
-def scene_of(world: ToldWorld, broken: BrokenPromise | None) -> Scene:
-    """Returns what matters in a world for a promise that broke there, or in the world beside it.
+def scene_of(world: WorldReport, broken: BrokenPromise | None) -> Scene:
+    """Returns the events that matter for a promise that broke in this world or in the other one.
 
-    This is what the promise's keys lead to, and each fault, death, start after the first one, broken promise, and what
-    happens to the whole world. If no promise broke, everything matters in a short world.
+    These are the events connected with the promise's keys, and all faults, deaths, restarts, broken promises and events of
+    the whole world. If no promise broke, all events of a short world matter.
     """
     happenings = with_violations(world)
     mattering = sorted(_concerning_all(happenings) | _concerning(broken, happenings))
@@ -62,22 +62,22 @@ def scene_of(world: ToldWorld, broken: BrokenPromise | None) -> Scene:
     return Scene(tuple(shown), tuple(happenings[next_place:]))
 
 
-def with_violations(world: ToldWorld) -> list[ToldHappening]:
-    """Returns the happenings with each broken promise at its time, after what happened at the same moment."""
-    happenings = [one for one in world.happenings if not (world.violations and one.kind == ToldKind.VIOLATION)]
+def with_violations(world: WorldReport) -> list[ReportedEvent]:
+    """Returns the events, with each broken promise inserted at its time, after other events of the same time."""
+    happenings = [one for one in world.happenings if not (world.violations and one.kind == ReportedKind.VIOLATION)]
     happenings += [_as_happening(broken) for broken in world.violations]
     return sorted(happenings, key=lambda happening: happening.at_ns)
 
 
-def _as_happening(broken: BrokenPromise) -> ToldHappening:
-    return ToldHappening(broken.at_ns, "", ToldKind.VIOLATION, f"“{broken.promise.rstrip(' .')}”: {broken.text}", broken.keys)
+def _as_happening(broken: BrokenPromise) -> ReportedEvent:
+    return ReportedEvent(broken.at_ns, "", ReportedKind.VIOLATION, f"“{broken.promise.rstrip(' .')}”: {broken.text}", broken.keys)
 
 
-def _concerning_all(happenings: Sequence[ToldHappening]) -> set[int]:
+def _concerning_all(happenings: Sequence[ReportedEvent]) -> set[int]:
     started: set[str] = set()
     places = set()
     for place, happening in enumerate(happenings):
-        is_first_start = happening.kind == ToldKind.START and happening.process not in started
+        is_first_start = happening.kind == ReportedKind.START and happening.process not in started
         if (happening.kind in _CONCERN_ALL or not happening.process) and not is_first_start:
             places.add(place)
         if is_first_start:
@@ -85,7 +85,7 @@ def _concerning_all(happenings: Sequence[ToldHappening]) -> set[int]:
     return places
 
 
-def _concerning(broken: BrokenPromise | None, happenings: Sequence[ToldHappening]) -> set[int]:
+def _concerning(broken: BrokenPromise | None, happenings: Sequence[ReportedEvent]) -> set[int]:
     if broken is None:
         return set(range(len(happenings))) if len(happenings) <= MAX_SHOWN else set()
     if not broken.keys:

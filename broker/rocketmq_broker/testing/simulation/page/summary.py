@@ -1,4 +1,4 @@
-"""The story in two sentences: which promise broke, for which order, and after which faults."""
+"""Summarizes a world in two sentences: the promise that broke first, and the faults before it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rocketmq_broker.testing.simulation.page.markup import counted, escaped, listed, moment_text
-from rocketmq_broker.testing.simulation.page.told import BrokenPromise, ToldHappening, ToldKind, ToldWorld
+from rocketmq_broker.testing.simulation.page.world_report import BrokenPromise, ReportedEvent, ReportedKind, WorldReport
 
 MAX_FAULTS: Final = 5
-"""How many faults the second sentence names."""
+"""The maximum number of faults in the second sentence."""
 
 
-def broken_sentence(world: ToldWorld) -> str:
-    """Returns as HTML which promise broke first, when, and for which order."""
+def broken_sentence(world: WorldReport) -> str:
+    """Returns the HTML sentence on the promise that broke first, with its time and order."""
     broken = world.first_broken
     if broken is None:
         return "Every promise held in this world."
@@ -23,23 +23,23 @@ def broken_sentence(world: ToldWorld) -> str:
     )
 
 
-def faults_sentence(world: ToldWorld, links: Mapping[ToldHappening, str]) -> str:
-    """Returns as HTML the faults that came before. `links` has the id of each happening that the page shows."""
+def faults_sentence(world: WorldReport, links: Mapping[ReportedEvent, str]) -> str:
+    """Returns the HTML sentence on the faults before it. `links` has the ids of the shown events."""
     broken = world.first_broken
     faults = _faults_before(world.happenings, broken)
     when = "Before that" if broken is not None else "In it"
     if not faults:
         return f"{when}, no fault happened."
-    told = [
+    named = [
         f'<a href="#{links[fault]}">{_named(fault)}</a>' if fault in links else _named(fault) for fault in faults[-MAX_FAULTS:]
     ]
     if len(faults) <= MAX_FAULTS:
-        return f"{when}, {counted(len(faults), 'fault')} happened: {listed(told)}."
-    return f"{when}, {counted(len(faults), 'fault')} happened, the last ones of them: {listed(told)}."
+        return f"{when}, {counted(len(faults), 'fault')} happened: {listed(named)}."
+    return f"{when}, {counted(len(faults), 'fault')} happened, the last ones of them: {listed(named)}."
 
 
-def beside_sentence(here: ToldWorld, beside: ToldWorld) -> str:
-    """Returns as HTML what the last fault changed."""
+def beside_sentence(here: WorldReport, beside: WorldReport) -> str:
+    """Returns the HTML sentence on the effect of the last fault."""
     fault = last_fault(here, beside)
     name = f", “{_without_end(fault.text)}”" if fault is not None else ""
     broken = beside.first_broken
@@ -49,20 +49,20 @@ def beside_sentence(here: ToldWorld, beside: ToldWorld) -> str:
     return f"Without the last fault{name}, {ended} in the same world: {_ended(broken.text)}"
 
 
-def last_fault(here: ToldWorld, beside: ToldWorld) -> ToldHappening | None:
-    """Returns the fault that the world beside lacks; the last one before the broken promise if the worlds do not tell."""
+def last_fault(here: WorldReport, beside: WorldReport) -> ReportedEvent | None:
+    """Returns the fault that the other world lacks, or the last fault before the broken promise if there is none."""
     known = {(fault.process, fault.to, fault.text) for fault in _faults_before(beside.happenings, None)}
     faults = _faults_before(here.happenings, here.first_broken)
     lacking = [fault for fault in faults if (fault.process, fault.to, fault.text) not in known]
     return next(reversed(lacking or faults), None)
 
 
-def _faults_before(happenings: Sequence[ToldHappening], broken: BrokenPromise | None) -> list[ToldHappening]:
-    faults = [happening for happening in happenings if happening.kind == ToldKind.FAULT]
+def _faults_before(happenings: Sequence[ReportedEvent], broken: BrokenPromise | None) -> list[ReportedEvent]:
+    faults = [happening for happening in happenings if happening.kind == ReportedKind.FAULT]
     return faults if broken is None else [fault for fault in faults if fault.at_ns <= broken.at_ns]
 
 
-def _named(fault: ToldHappening) -> str:
+def _named(fault: ReportedEvent) -> str:
     return f"{_without_end(fault.text)} ({moment_text(fault.at_ns)})"
 
 

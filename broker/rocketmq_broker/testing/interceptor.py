@@ -1,4 +1,4 @@
-"""The broker's door: all requests and frames pass through it, where faults are made and the journal is kept."""
+"""Intercepts all requests to the broker and all frames from it, to inject faults and keep the journal."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _DECISIONS: Final = {sysflag.TRANSACTION_COMMIT: "COMMIT", sysflag.TRANSACTION_R
 _LENGTH_SIZE: Final = 4
 _MAX_PULLS: Final = 1000
 ANSWERS_WITHIN_S: Final = 1.0
-"""So long a producer elsewhere has, in real time, to answer a check-back."""
+"""The real time that a producer outside the test's event loop has to answer a check-back."""
 _TOOLS: Final = "TOOLS_CONSUMER"
 
 
 class Faults:
-    """Faults, set by the test and made by the door. They outlive the broker's restart."""
+    """The faults that the test has requested. They persist when the broker restarts."""
 
     def __init__(self) -> None:
         self.decisions_to_lose = 0
@@ -57,7 +57,7 @@ class Faults:
         self.like_apache: LikeApache | None = None
 
     def takes_answer(self, keys: Iterable[str | None]) -> bool:
-        """Returns whether to lose the answer to a message with these keys, and counts the loss."""
+        """Returns whether to lose the answer to a message with these keys, and counts it as lost."""
         if self.answers_to_lose > 0:
             self.answers_to_lose -= 1
             return True
@@ -66,11 +66,11 @@ class Faults:
         return bool(found)
 
 
-class Door:
-    """Passes requests from the connections to one broker. Its `tap` watches frames from the broker to the network."""
+class Interceptor:
+    """Passes requests to one broker. `tap` wraps its connections, to intercept the frames that it sends."""
 
     def __init__(self, broker: RequestHandler, faults: Faults, journal: Journal) -> None:
-        """`broker` answers requests."""
+        """`broker` handles the requests."""
         self.broker = broker
         self._faults = faults
         self._journal = journal
@@ -82,19 +82,19 @@ class Door:
         self._peers_outside: set[str] = set()
         self._heartbeats: dict[Connection, RemotingCommand] = {}
         self._asked_outside: dict[tuple[str, str | None], float] = {}
-        """Which producer elsewhere was asked about which transaction, and until when, in real time, its answer is waited for."""
+        """The end of the wait, in real time, for each unanswered check-back, by outside producer and transaction."""
 
     # requests
 
     def on_connected(self, connection: Connection) -> None:
-        """Passes on a new connection."""
+        """Reports a new connection to the broker."""
         self._connections.add(connection)
         if self._faults.like_apache is not None:
-            self._faults.like_apache.meets(connection)
+            self._faults.like_apache.on_connected(connection)
         self.broker.on_connected(connection)
 
     def on_disconnected(self, connection: Connection) -> None:
-        """Forgets a closed connection, and passes on its end."""
+        """Reports a closed connection to the broker."""
         self._connections.discard(connection)
         self._latest.pop(connection, None)
         self._heartbeats.pop(connection, None)
@@ -103,11 +103,11 @@ class Door:
         self.broker.on_disconnected(connection)
 
     def on_requests(self, connection: Connection, requests: list[RemotingCommand]) -> None:
-        """Passes on the requests that no fault stops."""
+        """Passes the requests to the broker, except those lost to a fault."""
         seen = self._latest.get(connection, [])
         admitted: list[RemotingCommand] = []
         for request in requests:
-            # Requests that the broker postponed come again, already checked.
+            # The broker passes postponed requests again. They were handled before.
             is_known = any(request is other for other in seen)
             passed = request if is_known else self._admitted(connection, request)
             if passed is not None:
@@ -117,23 +117,23 @@ class Door:
             self.broker.on_requests(connection, admitted)
 
     def connection(self, peer: str) -> Connection | None:
-        """Returns the open connection whose other end has that address, or None."""
+        """Returns the open connection with that peer address, or None."""
         return next((connection for connection in self._connections if connection.peer == peer), None)
 
     def _admitted(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
-        """Returns the request, perhaps changed, that the broker is to get; None for no request."""
+        """Returns the request to pass to the broker, which may be modified; None to drop it."""
         try:
             if request.code in SEND_REQUESTS:
                 return self._taken_message(connection, request)
             return request if self._is_admitted(connection, request) else None
         except ProtocolError:
-            return request  # the broker reports the mistake
+            return request  # the broker reports the error
 
     def _is_admitted(self, connection: Connection, request: RemotingCommand) -> bool:
         if request.code == RequestCode.END_TRANSACTION:
-            return self._takes_decision(connection, request)
+            return self._accepts_decision(connection, request)
         if request.code == RequestCode.SEARCH_OFFSET_BY_TIMESTAMP and self._faults.like_apache is not None:
-            answer = self._faults.like_apache.found_offset(request)
+            answer = self._faults.like_apache.search_offset(request)
             if answer is not None:
                 connection.send(answer)
             return answer is None
@@ -145,7 +145,7 @@ class Door:
             self._heartbeats[connection] = request
         return True
 
-    def _takes_decision(self, connection: Connection, request: RemotingCommand) -> bool:
+    def _accepts_decision(self, connection: Connection, request: RemotingCommand) -> bool:
         header = request.decode_header(EndTransactionRequestHeader)
         decision = _DECISIONS.get(header.commit_or_rollback)
         keys = (header.transaction_id or header.msg_id,)
@@ -163,7 +163,7 @@ class Door:
             return False
         else:
             self._journal.note(EventKind.DECISION, f"{source}: {decision}", keys)
-        return self._faults.like_apache is None or self._faults.like_apache.takes_decision(header, keys[0])
+        return self._faults.like_apache is None or self._faults.like_apache.accepts_decision(header, keys[0])
 
     def _taken_message(self, connection: Connection, request: RemotingCommand) -> RemotingCommand | None:
         header: SendHeader
@@ -185,7 +185,7 @@ class Door:
             self._journal.note(EventKind.FAULT, f"{what}: the answer was lost on its way, as the test asked for", keys)
         if not is_half or self._faults.like_apache is None:
             return request
-        kept = self._faults.like_apache.half_message_comes(header.producer_group, unique_key, encoded)
+        kept = self._faults.like_apache.on_half_message(header.producer_group, unique_key, encoded)
         return request if kept == encoded else _with_header(request, replace(header, properties=kept.decode()))
 
     def _is_refused(self, connection: Connection, request: RemotingCommand, what: str, keys: Iterable[str | None]) -> bool:
@@ -209,21 +209,21 @@ class Door:
     def _note_sent_back(self, request: RemotingCommand) -> None:
         header = request.decode_header(ConsumerSendMsgBackRequestHeader)
         keys = (header.origin_msg_id,)
-        self._journal.note(EventKind.SENT_BACK, f"{header.group} gives the message back: it wants it again later", keys)
+        self._journal.note(EventKind.SENT_BACK, f"{header.group} sends the message back to receive it again later", keys)
 
-    def become_like_apache(self, like_apache: LikeApache) -> None:
-        """Makes the broker behave like Apache's, also for connected clients."""
+    def imitate_apache(self, like_apache: LikeApache) -> None:
+        """Makes the broker behave like Apache's, also for clients that are already connected."""
         self._faults.like_apache = like_apache
         for connection in self._connections:
-            like_apache.meets(connection)
+            like_apache.on_connected(connection)
 
     def repeat_heartbeats(self) -> None:
-        """Repeats the latest heartbeat of each client outside, which cannot know how much time the test passes."""
+        """Repeats the latest heartbeat of each outside client, because these use real time."""
         for connection, heartbeat in list(self._heartbeats.items()):
             connection.data_received(replace(heartbeat, flag=heartbeat.flag | ONEWAY_FLAG).encode())
 
-    def patience_s(self) -> float:
-        """Returns for how many real seconds to wait for producers outside; 0 if no answer is due."""
+    def real_wait_s(self) -> float:
+        """Returns the real seconds to wait for the answers of outside producers; 0 if none are due."""
         if not self._asked_outside:
             return 0
         now_s = time.monotonic()
@@ -234,14 +234,14 @@ class Door:
     # frames
 
     def tap(self, transport: asyncio.Transport) -> asyncio.Transport:
-        """Returns a transport that shows the broker's frames to `outgoing`."""
+        """Returns a transport that passes the broker's frames to `outgoing` before they are sent."""
         tapped = Tapped(transport, self.outgoing)
         if not isinstance(transport, MemoryTransport):
             self._peers_outside.add(tapped.peer)
         return tapped
 
     def outgoing(self, transport: asyncio.Transport, peer: str, data: bytes) -> bytes:
-        """Returns those of the frames that no fault stops."""
+        """Returns the frames to send: all but those lost to a fault."""
         if not self._pulls and len(data) < _LENGTH_SIZE:
             return data
         kept = []
@@ -260,7 +260,7 @@ class Door:
         return count
 
     def forget_checks(self) -> None:
-        """Drops the held check-backs, whose connections are gone."""
+        """Drops the held check-backs, because their connections are closed."""
         self._held.clear()
 
     def _passes(self, transport: asyncio.Transport, peer: str, frame: bytes) -> bool:
@@ -284,7 +284,7 @@ class Door:
         self, transport: asyncio.Transport, peer: str, header: CheckTransactionStateRequestHeader, frame: bytes
     ) -> bool:
         key, like_apache = header.transaction_id or header.msg_id, self._faults.like_apache
-        if like_apache is not None and key is not None and not like_apache.check_leaves(peer, header, key):
+        if like_apache is not None and key is not None and not like_apache.on_check(peer, header, key):
             return False
         if self._faults.are_checks_held:
             self._held.append((transport, frame))
@@ -308,7 +308,7 @@ class Door:
 
 
 def _with_header(request: RemotingCommand, header: SendHeader) -> RemotingCommand:
-    """Returns the request with other extension fields."""
+    """Returns the request with another header."""
     if request.serialize_type is SerializeType.JSON:
         return replace(request, json_fields=Raw(header.encode_json()), decoded=None)
     return replace(request, binary_fields=header.encode_binary(), decoded=None)

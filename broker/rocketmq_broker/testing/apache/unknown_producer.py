@@ -1,4 +1,4 @@
-"""A producer of each group that is always online and never knows: so checks count while no real producer is online."""
+"""A simulated member of every producer group. It is always online, so that checks count while no real producer is."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from rocketmq_broker.protocol.headers import CheckTransactionStateRequestHeader,
 from rocketmq_broker.remoting.connections.connection import Connection, RequestHandler
 
 
-class Nobody:
-    """Replaces the connection of that producer."""
+class UnknownProducer:
+    """The connection of a producer that answers UNKNOWN to each check-back."""
 
     def __init__(self, broker: Callable[[], RequestHandler]) -> None:
         """`broker` returns the running broker."""
         self._broker = broker
-        self.peer = "nobody"
+        self.peer = "unknown_producer"
         self.peer_ip = "0.0.0.0"
         self.born_host = bytes(8)
         self.is_open = self.is_writable = True
         self.must_rest = False
 
     def ask(self, code: RequestCode, header: CommandHeader | None, body: bytes = b"") -> None:
-        """Sends the broker a one-way request."""
+        """Sends a one-way request to the broker."""
         send_as(cast(Connection, self), self._broker(), code, header, body)
 
     def invoke_oneway(self, code: int, header: CheckTransactionStateRequestHeader, body: bytes) -> None:
-        """Answers a check with UNKNOWN."""
+        """Answers a check-back with UNKNOWN."""
         if code == RequestCode.CHECK_TRANSACTION_STATE:
             asyncio.get_running_loop().call_soon(self.ask, RequestCode.END_TRANSACTION, unknown_answer(header))
 
@@ -46,19 +46,19 @@ class Nobody:
         """Ignores the requests."""
 
     def close(self) -> None:
-        """Stays open."""
+        """Does nothing: the connection stays open."""
 
 
 def send_as(
     connection: Connection, broker: RequestHandler, code: RequestCode, header: CommandHeader | None, body: bytes = b""
 ) -> None:
-    """Passes a one-way request to the broker, as if it came by that connection."""
+    """Passes a one-way request to the broker, as if received from that connection."""
     (request,) = FrameDecoder().feed(encode_request(code, header, body, opaque=0, oneway=True))
     broker.on_requests(connection, [request])
 
 
 def unknown_answer(check: CheckTransactionStateRequestHeader) -> EndTransactionRequestHeader:
-    """Returns the answer UNKNOWN to a check."""
+    """Returns the answer UNKNOWN to a check-back."""
     return EndTransactionRequestHeader(
         producer_group="",
         tran_state_table_offset=check.tran_state_table_offset,

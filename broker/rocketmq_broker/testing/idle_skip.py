@@ -1,11 +1,11 @@
-"""Long rests: when only the upkeep of a broker and of clients at rest fires, time leaps over the hours.
+"""Skips long idle periods, in which only maintenance timers of an idle broker and its clients would fire.
 
-Upkeep goes on after a leap where it stood before, at the same minutes of the hour. What keeps others alive comes first on
-arrival: the broker registers, clients send heartbeats, held pulls are answered, locks are renewed. Only then is it asked who
-has been silent. Statistics, which look back, are sampled at each time over which the leap went, as far back as they look.
+After a skip, maintenance continues at the same minutes of the hour as before. Timers that keep others alive fire first: the
+broker registers, clients send heartbeats, held pulls are answered, locks are renewed. The checks for silent clients and brokers
+fire later. Statistics are sampled at each of their times within the skipped period, as far back as they are kept.
 
-Nothing else is leapt over. Each timer that is not known here as upkeep, one of the test's own among them, ends the leap before
-its time; so do the expiry of files and a thread that works. A timer that is missing here costs time, and no correctness.
+A skip ends before any timer that is not listed here as maintenance, such as one of the test's, and before the expiry of files.
+There is no skip while a thread works. A maintenance timer missing in the list makes a test slower, but never wrong.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from rocketmq_broker.remoting.tasks import RepeatedCall
 from rocketmq_broker.testing.virtual_time import VirtualTime
 
 QUIET_S: Final = 1200.0
-"""Time passes as usual for so long before each leap and after it: longer than any time-out of connections, clients, and locks."""
-LEAST_LEAP_S: Final = 3600.0
-"""Leaps are multiples of this, which is a multiple of all intervals: so all upkeep keeps its times."""
+"""How long time passes normally before and after each skip: longer than all time-outs of connections, clients and locks."""
+MIN_LEAP_S: Final = 3600.0
+"""A skip is a multiple of this time, which is a multiple of all intervals, so that maintenance keeps its schedule."""
 MAX_INTERVAL_S: Final = 300.0
-"""A timer that is due later than this is no upkeep, whoever started it."""
+"""A timer that is due later than this never counts as maintenance."""
 _LOOKED_BACK_S: Final = 50 * 3600.0
-"""Statistics look back a day by hours, and to the midnight before the last one."""
+"""How far back statistics are needed: hourly for a day, and at the midnight before the last one."""
 _STEP_S: Final = 0.001
 _AFTER_ARRIVAL_S: Final = 0.05
 
@@ -45,7 +45,7 @@ _CALLS: Final = frozenset(
         "the store's lock",
     }
 )
-"""Repeated calls of the broker and the name server."""
+"""The names of the broker's and the name server's repeated calls."""
 _SAMPLES: Final = frozenset({"figures of topics and groups", "statistics"})
 _IN_STEP: Final = -1
 _TASKS: Final = {
@@ -62,47 +62,47 @@ _TASKS: Final = {
     ("offsets to disk", "Broker._keep_offsets"): _IN_STEP,
     ("retention", "StoreCleaner.run"): _IN_STEP,
 }
-"""By the first words of a task's name and its coroutine: its place among what keeps others alive, first on arrival."""
+"""The order in which tasks fire after a skip, by the beginning of the task's name and its coroutine."""
 
 
-class _Upkeep(NamedTuple):
+class _Maintenance(NamedTuple):
     timer: asyncio.TimerHandle
     place: int
     sampler: RepeatedCall | None
 
 
-class Rest:
-    """The upkeep on one event loop, and the first time at which anything else is due."""
+class IdleSkip:
+    """The maintenance timers of one event loop, and the time until any other timer is due."""
 
     def __init__(self, time: VirtualTime, loop: asyncio.AbstractEventLoop) -> None:
-        """Looks at the loop's timers, once."""
+        """Reads the loop's timers once."""
         self._time = time
         self._timers: list[asyncio.TimerHandle] = loop._scheduled  # type: ignore[attr-defined]
-        self._upkeep: list[_Upkeep] = []
+        self._maintenance: list[_Maintenance] = []
         self.next_s: float | None = None
-        """The seconds until the first timer that is no upkeep; None without one. 0 if the loop has anything to do now."""
+        """The seconds until the first other timer; None if there is none, 0 if the loop has work to do now."""
         waiting = {id(task._fut_waiter): task for task in asyncio.all_tasks(loop)}  # type: ignore[attr-defined]
         now_s = time.loop_time()
         for timer in self._timers:
             if timer.cancelled():
                 continue
-            upkeep = _upkeep(timer, waiting)
+            maintenance = _maintenance(timer, waiting)
             left_s = timer.when() - now_s
-            if upkeep is not None and left_s <= MAX_INTERVAL_S:
-                self._upkeep.append(upkeep)
+            if maintenance is not None and left_s <= MAX_INTERVAL_S:
+                self._maintenance.append(maintenance)
             elif self.next_s is None or left_s < self.next_s:
                 self.next_s = left_s
         if loop._ready or time.is_at_work:  # type: ignore[attr-defined]
             self.next_s = 0.0
 
-    def leap(self, seconds: float) -> None:
-        """Passes so much time, a multiple of LEAST_LEAP_S, without a turn of the loop."""
+    def skip(self, seconds: float) -> None:
+        """Skips `seconds`, a multiple of MIN_LEAP_S, without a turn of the loop."""
         begins_s = self._time.loop_time()
         arrives_s = begins_s + seconds
         self._sample(begins_s, arrives_s)
         self._time.leap(arrives_s - self._time.loop_time())
         arrives_s = self._time.loop_time()
-        for timer, place, sampler in self._upkeep:
+        for timer, place, sampler in self._maintenance:
             if place != _IN_STEP:
                 timer._when = arrives_s + place * _STEP_S  # type: ignore[attr-defined]
             else:
@@ -110,11 +110,11 @@ class Rest:
         heapq.heapify(self._timers)
 
     def _sample(self, begins_s: float, arrives_s: float) -> None:
-        """Samples statistics at each of their times within the leap, as far back as they look."""
-        left_out_s = max(0.0, arrives_s - begins_s - _LOOKED_BACK_S) // LEAST_LEAP_S * LEAST_LEAP_S
+        """Samples statistics at each of their times within the skip, as far back as they are kept."""
+        left_out_s = max(0.0, arrives_s - begins_s - _LOOKED_BACK_S) // MIN_LEAP_S * MIN_LEAP_S
         due = [
             (timer.when() + left_out_s, number, sampler)
-            for number, (timer, _, sampler) in enumerate(self._upkeep)
+            for number, (timer, _, sampler) in enumerate(self._maintenance)
             if sampler is not None
         ]
         heapq.heapify(due)
@@ -125,20 +125,20 @@ class Rest:
             heapq.heapreplace(due, (at_s + sampler.seconds, number, sampler))
 
 
-def _upkeep(timer: asyncio.TimerHandle, waiting: dict[int, asyncio.Task[Any]]) -> _Upkeep | None:
+def _maintenance(timer: asyncio.TimerHandle, waiting: dict[int, asyncio.Task[Any]]) -> _Maintenance | None:
     callback, arguments = timer._callback, timer._args  # type: ignore[attr-defined]
     owner = getattr(callback, "__self__", None)
     if isinstance(owner, RepeatedCall):
         sampler = owner if owner.name in _SAMPLES else None
-        return _Upkeep(timer, _IN_STEP, sampler) if owner.name in _CALLS else None
+        return _Maintenance(timer, _IN_STEP, sampler) if owner.name in _CALLS else None
     if isinstance(owner, IdleWatch | OwnRequests):
-        return _Upkeep(timer, _IN_STEP, None)
+        return _Maintenance(timer, _IN_STEP, None)
     if isinstance(owner, asyncio.Timeout):
         task = owner._task  # type: ignore[attr-defined]
     else:
         task = waiting.get(id(arguments[0])) if arguments and isinstance(arguments[0], asyncio.Future) else None
     place = _place(task) if task is not None else None
-    return _Upkeep(timer, place, None) if place is not None else None
+    return _Maintenance(timer, place, None) if place is not None else None
 
 
 def _place(task: asyncio.Task[Any]) -> int | None:
