@@ -311,7 +311,7 @@ async def test_a_client_has_a_share_of_the_calls_that_wait(
 async def test_an_attempt_id_longer_than_any_clients_is_refused(client: ApiClient) -> None:
     await client.send("orders", b"hello")
     status = await refused(client, attempt_id="a" * 256)
-    assert (status.code, status.message) == (api.BAD_REQUEST, "the attempt id has 256 characters, more than 255")
+    assert (status.code, status.message) == (api.BAD_REQUEST, "attempt id too long: 256 characters, at most 255")
 
 
 async def test_a_handle_of_a_message_that_nobody_received_is_refused(client: ApiClient) -> None:

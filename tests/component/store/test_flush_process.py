@@ -103,7 +103,7 @@ def test_ctrl_c_and_a_polite_end_leave_the_helper_to_the_broker_that_needs_its_l
 
 
 def test_a_helper_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flush_process, "_PATIENCE_S", 0.1)
+    monkeypatch.setattr(flush_process, "_EXIT_TIMEOUT_S", 0.1)
     process = FlushProcess()
     process._process.send_signal(signal.SIGSTOP)
     process.close()

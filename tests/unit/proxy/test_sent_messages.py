@@ -111,4 +111,4 @@ def test_the_broker_s_refusals_keep_their_meaning() -> None:
     assert refused(17, "no topic").status.code == api.TOPIC_NOT_FOUND
     assert refused(1, "no such thing", api.BAD_REQUEST).status.code == api.BAD_REQUEST
     assert refused(1, INTERNAL_ERROR, api.BAD_REQUEST).status.code == api.INTERNAL_SERVER_ERROR
-    assert refused(99, None).status.message == "the broker answers 99"
+    assert refused(99, None).status.message == "the broker answered with code 99"

@@ -57,7 +57,7 @@ class Carrier(Protocol):
     """The connection of a call."""
 
     def acknowledge(self, stream_id: int, received_bytes: int) -> None:
-        """Allows the client to send as many more bytes."""
+        """Returns received bytes to the client's flow-control window."""
 
     def held_changed(self, by_bytes: int) -> None:
         """Adds to the number of bytes held by calls; a negative number releases bytes."""

@@ -346,7 +346,7 @@ class Http2Connection(asyncio.Protocol):
     # Calls
 
     def acknowledge(self, stream_id: int, received_bytes: int) -> None:
-        """Allows the client to send as many more bytes."""
+        """Returns received bytes to the client's flow-control window."""
         if not self._is_closing:
             self._h2.acknowledge_received_data(received_bytes, stream_id)
             self._flush_later()
